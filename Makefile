@@ -1,0 +1,46 @@
+# Everything runs in .venv, which the first call creates and later calls leave alone.
+# TORCH=2.15.0 uses an environment of its own, .venv-torch-2.15.0, with that torch instead of the pinned one.
+PYTHON ?= python3
+ifdef TORCH
+VENV := .venv-torch-$(TORCH)
+else
+VENV := .venv
+endif
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help tour test test-slow check bench clean
+
+help:  ## Show this list.
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+
+$(READY): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+ifdef TORCH
+	@sed '/^torch==/d' constraints.txt > $(VENV)/constraints.txt && echo 'torch==$(TORCH)' >> $(VENV)/constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[dev,report]'
+else
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,report]'
+endif
+	@touch $(READY)
+
+tour: $(READY)  ## Record a built-in model and show what torch.compile did with it.
+	$(BIN)/python -m compile_inspect tour
+
+test: $(READY)  ## Run the tests (a few minutes).
+	$(BIN)/python -m pytest
+
+test-slow: $(READY)  ## Run the long tests too.
+	$(BIN)/python -m pytest -m 'not gpu'
+
+check: $(READY)  ## Lint and type-check.
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/mypy
+
+bench: $(READY)  ## Measure what collecting costs (about an hour).
+	$(BIN)/python benchmarks/recorder_overhead.py
+
+clean:  ## Remove the environments.
+	rm -rf .venv .venv-torch-*

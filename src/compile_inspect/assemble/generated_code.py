@@ -1,0 +1,100 @@
+"""Reading generated modules: where each kernel is defined and where it is called."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+from compile_inspect.records import Direction, KernelKind
+
+_AOT_ID = re.compile(r"^# AOT ID: \['\d+_(?P<direction>forward|backward|inference)'\]", re.MULTILINE)
+_SOURCE_NODES = re.compile(r"^\s*# Topologically Sorted Source Nodes: \[(?P<nodes>[^\]]*)\], Original ATen: \[(?P<operations>[^\]]*)\]")
+_DEFINERS = {
+    "cpp_pybinding": KernelKind.CPP,
+    "cpp": KernelKind.CPP,
+    "triton": KernelKind.TRITON,
+    "cutlass": KernelKind.TEMPLATE,
+    "cuda": KernelKind.TEMPLATE,
+}
+_HOUSEKEEPING = ("assert_size_stride", "assert_alignment", "empty_strided", "reinterpret_tensor", "get_raw_stream", "alloc_from_pool")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A kernel's own source inside a generated module."""
+
+    kind: KernelKind
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """One launch inside a generated module, with what the comment before it tells."""
+
+    name: str
+    line: int
+    source_nodes: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class GeneratedCode:
+    """The parts of a generated module."""
+
+    direction: Direction
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    calls: tuple[Call, ...] = ()
+
+
+def read_code(text: str) -> GeneratedCode:
+    """Find kernels and their calls; a module that is not Python (the C++ wrapper) gives its direction only."""
+    match = _AOT_ID.search(text)
+    direction = Direction[match["direction"].upper()] if match else Direction.UNKNOWN
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return GeneratedCode(direction)
+    definitions = dict(_definitions(tree))
+    lines = text.splitlines()
+    calls: list[Call] = []
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and (function.name == "call" or function.name.startswith("partition_")):
+            calls += _calls(function, definitions, lines)
+    return GeneratedCode(direction, definitions, tuple(sorted(calls, key=lambda call: call.line)))
+
+
+def _definitions(tree: ast.Module) -> list[tuple[str, Definition]]:
+    found = []
+    for statement in tree.body:
+        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
+            continue
+        value = statement.value
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and ast.unparse(value.func.value) == "async_compile":
+            kind = _DEFINERS.get(value.func.attr, KernelKind.OTHER)
+            found.append((statement.targets[0].id, Definition(kind, statement.lineno, statement.end_lineno or statement.lineno)))
+    return found
+
+
+def _calls(function: ast.FunctionDef, definitions: dict[str, Definition], lines: list[str]) -> list[Call]:
+    calls = []
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        kernel = name.removesuffix(".run")
+        known = kernel in definitions
+        if not known and not name.startswith(("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.")):
+            continue
+        if any(word in name for word in _HOUSEKEEPING):
+            continue
+        comment = _SOURCE_NODES.match(lines[node.lineno - 2]) if node.lineno >= 2 else None
+        names = _split(comment["nodes"]) if comment else ()
+        operations = _split(comment["operations"]) if comment else ()
+        calls.append(Call(kernel if known else name, node.lineno, names, operations))
+    return calls
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(piece.strip() for piece in text.split(",") if piece.strip())

@@ -1,0 +1,126 @@
+"""Reading a graph from its printed form, for when a cache had the result and no graph was built."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from compile_inspect.assemble.stacks import StackTable, tidy_function
+from compile_inspect.records import Location, Node, TensorType
+
+_PLACE = re.compile(r"^\s*# File: (?P<file>.*):(?P<line>\d+) in (?P<function>.*?), code: (?P<code>.*)$")
+_NO_PLACE = re.compile(r"^\s*# No stacktrace found")
+_TYPE = re.compile(r"^(?P<dtype>[a-z]+\d*\w*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?(?P<device>[\w:]*)")
+_DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
+
+
+def parse_graph(text: str, stacks: StackTable) -> tuple[Node, ...]:
+    """The nodes of a graph printed by `print_readable`; empty if the text is not Python.
+
+    >>> parse_graph('def forward(self, x: "f32[2]"):\\n    y: "f32[2]" = torch.ops.aten.relu.default(x)', StackTable())[1].target
+    'aten.relu.default'
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return ()
+    function = next((item for item in ast.walk(tree) if isinstance(item, ast.FunctionDef) and item.name == "forward"), None)
+    if function is None:
+        return ()
+    places = _places(text, stacks)
+    nodes = [_placeholder(argument) for argument in function.args.args if argument.arg != "self"]
+    known = {node.name for node in nodes}
+    for statement in function.body:
+        node = _node(statement, known, places)
+        if node is not None:
+            known.add(node.name)
+            nodes.append(node)
+    return tuple(nodes)
+
+
+def parse_type(annotation: str) -> tuple[TensorType, ...]:
+    """A type as graphs print it.
+
+    >>> parse_type("f32[4, s0][8, 1]cpu")
+    (TensorType(shape=(4, 's0'), dtype='float32', device='cpu', strides=(8, 1)),)
+    """
+    match = _TYPE.match(annotation)
+    if match is None:
+        return ()
+    return (TensorType(_sizes(match["shape"]), _dtype(match["dtype"]), match["device"] or "", _sizes(match["strides"] or "")),)
+
+
+def _dtype(short: str) -> str:
+    match = re.match(r"^([a-z]+)(\d+)$", short)
+    if match is None or match[1] not in _DTYPES:
+        return short
+    return "bool" if match[1] == "b" else _DTYPES[match[1]] + match[2]
+
+
+def _sizes(text: str) -> tuple[int | str, ...]:
+    pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
+    return tuple(int(piece) if piece.isdigit() else piece for piece in pieces)
+
+
+def _places(text: str, stacks: StackTable) -> list[int | None]:
+    """For every line of the text (from 1), the stack that the comments before it name."""
+    places: list[int | None] = [None]
+    current: int | None = None
+    for line in text.splitlines():
+        match = _PLACE.match(line)
+        if match is not None:
+            location = Location(match["file"], int(match["line"]), tidy_function(match["function"]), match["code"].strip())
+            current = stacks.add((location,))
+        elif _NO_PLACE.match(line):
+            current = None
+        places.append(current)
+    return places
+
+
+def _placeholder(argument: ast.arg) -> Node:
+    annotation = argument.annotation
+    text = annotation.value if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str) else ""
+    return Node(argument.arg, "placeholder", argument.arg, value=parse_type(text))
+
+
+def _node(statement: ast.stmt, known: set[str], places: list[int | None]) -> Node | None:
+    stack = places[statement.lineno] if statement.lineno < len(places) else None
+    if isinstance(statement, ast.Return):
+        return Node("output", "output", "output", _names(statement.value, known), stack=None)
+    annotation = ""
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value is not None:
+        name, value = statement.target.id, statement.value
+        if isinstance(statement.annotation, ast.Constant):
+            annotation = str(statement.annotation.value)
+    elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        name, value = statement.targets[0].id, statement.value
+    else:
+        return None
+    if isinstance(value, ast.Constant) and value.value is None:  # `x = None` only frees x
+        return None
+    operation, target, arguments = _expression(value, known)
+    return Node(name, operation, target, _names(value, known), arguments, parse_type(annotation), stack)
+
+
+def _expression(value: ast.expr, known: set[str]) -> tuple[str, str, str]:
+    if isinstance(value, ast.Call):
+        pieces = [ast.unparse(item) for item in value.args] + [f"{item.arg}={ast.unparse(item.value)}" for item in value.keywords]
+        arguments = ", ".join(pieces)
+        function = value.func
+        if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id in known:
+            return "call_method", f"Tensor.{function.attr}", arguments
+        return "call_function", ast.unparse(function).removeprefix("torch.ops."), arguments
+    if isinstance(value, ast.Subscript):
+        return "call_function", "operator.getitem", ast.unparse(value)
+    if isinstance(value, ast.Attribute):
+        return "get_attr", ast.unparse(value).removeprefix("self."), ""
+    if isinstance(value, ast.BinOp):
+        return "call_function", f"operator.{type(value.op).__name__.lower()}", ast.unparse(value)
+    return "call_function", type(value).__name__.lower(), ast.unparse(value)
+
+
+def _names(value: ast.expr | None, known: set[str]) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    names = (item.id for item in ast.walk(value) if isinstance(item, ast.Name) and item.id in known)
+    return tuple(dict.fromkeys(names))

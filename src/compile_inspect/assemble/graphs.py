@@ -1,0 +1,75 @@
+"""Graphs from their live descriptions and their printed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from compile_inspect.assemble.graph_text import parse_graph
+from compile_inspect.assemble.stacks import StackTable
+from compile_inspect.journal import Event
+from compile_inspect.records import Direction, Graph, Node, Stage, TensorType
+
+_STAGES = {
+    "dynamo_output_graph": (Stage.DYNAMO, Direction.FORWARD),
+    "aot_joint_graph": (Stage.JOINT, Direction.UNKNOWN),
+    "aot_forward_graph": (Stage.FORWARD, Direction.FORWARD),
+    "aot_backward_graph": (Stage.BACKWARD, Direction.BACKWARD),
+    "aot_inference_graph": (Stage.INFERENCE, Direction.INFERENCE),
+}
+
+
+def assemble_graphs(events: Iterable[Event], stacks: StackTable) -> list[Graph]:
+    """Dynamo's and AOTAutograd's graphs, in the order they were made.
+
+    A live description and a printed form of one graph come as two events in either order; whichever comes
+    first waits for the other. A printed form that nothing joins was replayed from a cache.
+    """
+    graphs: list[Graph] = []
+    waiting_text: dict[tuple[str | None, str], list[int]] = {}
+    waiting_nodes: dict[tuple[str | None, str], list[int]] = {}
+    for event in events:
+        name = event.get("event", "")
+        if event["kind"] not in ("graph", "graph text") or name not in _STAGES:
+            continue
+        key = (event["compilation"], name)
+        if event["kind"] == "graph text":
+            partners, waiting = waiting_text.get(key), waiting_nodes
+            change: dict[str, Any] = {"text": event["text"]}
+        else:
+            partners, waiting = waiting_nodes.get(key), waiting_text
+            change = {"nodes": decode_nodes(event["nodes"], stacks)}
+        if partners:
+            index = partners.pop(0)
+            graphs[index] = replace(graphs[index], **change)
+        else:
+            stage, direction = _STAGES[name]
+            waiting.setdefault(key, []).append(len(graphs))
+            graph = Graph(f"{key[0]}:{stage.name.lower()}:{len(graphs)}", key[0], stage, direction, ())
+            graphs.append(replace(graph, **change))
+    return [graph if graph.nodes else from_text(graph, stacks) for graph in graphs]
+
+
+def from_text(graph: Graph, stacks: StackTable) -> Graph:
+    """The same graph with the nodes that its printed form tells."""
+    return replace(graph, nodes=parse_graph(graph.text, stacks), from_text=True)
+
+
+def decode_nodes(rows: Iterable[dict[str, Any]], stacks: StackTable, prefix: str = "") -> tuple[Node, ...]:
+    """Nodes from a live description; `prefix` marks those of a nested graph."""
+    return tuple(
+        Node(
+            name=prefix + row["name"],
+            operation=row["operation"],
+            target=row["target"],
+            inputs=tuple(prefix + name for name in row.get("inputs", ())),
+            arguments=row.get("arguments", ""),
+            value=tuple(
+                TensorType(tuple(shape), dtype, device, tuple(strides)) for shape, dtype, device, strides in row.get("value", ())
+            ),
+            stack=stacks.number(row.get("stack")),
+            module=row.get("module", ""),
+        )
+        for row in rows
+    )

@@ -1,0 +1,98 @@
+"""Guards from the tree torch prints and the stacks behind them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from compile_inspect.assemble.names import readable_condition, readable_name
+from compile_inspect.assemble.stacks import StackTable
+from compile_inspect.journal import Event
+from compile_inspect.records import Guard
+
+_LINE = re.compile(r"^(?P<indent>(?:\| ?)*)\+- (?P<rest>.*)$")
+_MANAGER = re.compile(r"^\w+: source=(?P<source>.*?), accessed_by=")
+_LEAF = re.compile(r"^(?P<kind>[A-Z][A-Z0-9_]+): (?P<text>.*)$")
+_COMMENT = re.compile(r"\s+# .*$")
+
+# Interpreter and torch state that is compared on every call and that nobody sets by accident.
+_NOISE_KINDS = frozenset(
+    {
+        "DIMENSION_DYNAMIC_MARKING_GUARD",
+        "TORCH_FUNCTION_MODE_STACK",
+        "DEFAULT_DEVICE",
+        "GLOBAL_STATE",
+        "DETERMINISTIC_ALGORITHMS",
+        "FSDP_TRAINING_STATE",
+        "AUTOGRAD_SAVED_TENSORS_HOOKS",
+        "NO_TENSOR_ALIASING",
+        "DICT_VERSION",
+        "GRAD_MODE",
+        "EMPTY_NN_MODULE_HOOKS_DICT",
+    }
+)
+_NOISE_TEXT = re.compile(
+    r"__builtins_dict__|__import_|saved_tensors_hooks|_hooks\b|_dynamo_\w*_indices|__torch_dynamo|_dynamo_disable_hook"
+)
+
+
+def assemble_guards(events: Iterable[Event], stacks: StackTable) -> list[Guard]:
+    """Every guard of every compiled frame."""
+    behind: dict[str | None, dict[str, int]] = {}
+    trees: list[Event] = []
+    for event in events:
+        if event["kind"] == "guard stacks":
+            by_name = behind.setdefault(event["compilation"], {})
+            for name, _, index in event["rows"]:
+                number = stacks.number(index)
+                if number is not None:
+                    by_name.setdefault(name, number)
+        elif event["kind"] == "guard tree":
+            trees.append(event)
+    return [
+        guard
+        for tree in trees
+        for guard in parse_tree(tree["text"], tree["compilation"], behind.get(tree["compilation"], {}), stacks)
+    ]
+
+
+def parse_tree(text: str, compilation: str | None, behind: dict[str, int], stacks: StackTable) -> Iterable[Guard]:
+    """The guards of one printed tree; `behind` gives the stack of each guarded source."""
+    sources: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        depth, rest = len(match["indent"]), match["rest"]
+        while sources and sources[-1][0] >= depth:
+            sources.pop()
+        manager = _MANAGER.match(rest)
+        if manager is not None:
+            sources.append((depth, manager["source"]))
+            continue
+        leaf = _LEAF.match(rest)
+        if leaf is None:
+            continue
+        source = sources[-1][1] if sources else ""
+        condition = _COMMENT.sub("", leaf["text"]).strip()
+        number = behind.get(source) if source else None
+        yield Guard(
+            compilation=compilation,
+            kind=leaf["kind"],
+            source=source,
+            variable=readable_name(source),
+            condition=readable_condition(leaf["kind"], condition),
+            location=stacks.user_line(number),
+            stack=number,
+            noise=leaf["kind"] in _NOISE_KINDS or bool(_NOISE_TEXT.search(source) or _NOISE_TEXT.search(condition)),
+        )
+
+
+def guard_latency(text: str) -> float | None:
+    """Microseconds that one check of the whole tree took, as torch measured it.
+
+    >>> guard_latency("Guard latency = 80.28 us")
+    80.28
+    """
+    match = re.search(r"Guard latency = ([\d.]+) us", text)
+    return float(match[1]) if match else None

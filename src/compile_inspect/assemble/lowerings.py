@@ -1,0 +1,214 @@
+"""Everything Inductor made of each graph, tied together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from compile_inspect.assemble.fates import explain_unplaced
+from compile_inspect.assemble.generated_code import Call, GeneratedCode, read_code
+from compile_inspect.assemble.graphs import decode_nodes, from_text
+from compile_inspect.assemble.stacks import StackTable
+from compile_inspect.journal import Event
+from compile_inspect.records import Direction, Graph, Kernel, KernelKind, Lowering, MemoryEstimate, Node, NotFused, Stage
+
+
+@dataclass
+class _Work:
+    """What is known of one lowering while events are read."""
+
+    compilation: str | None
+    direction: Direction
+    nodes: tuple[Node, ...] = ()
+    text: str = ""
+    kernels: list[Event] = field(default_factory=list)
+    code: str = ""
+    path: str = ""
+    not_fused: list[list[Any]] = field(default_factory=list)
+    memory: Event | None = None
+    from_cache: bool = False
+
+
+def assemble_lowerings(
+    events: Iterable[Event], stacks: StackTable, earlier_graphs: Iterable[Graph] = ()
+) -> tuple[list[Lowering], list[Graph]]:
+    """All lowerings and their post-grad graphs.
+
+    A printed post-grad graph comes just before the lowering it belongs to. Code that no lowering claims was
+    replayed from a cache.
+    """
+    works: list[_Work] = []
+    numbered: dict[int, _Work] = {}
+    printed: dict[tuple[str | None, int], list[str]] = defaultdict(list)
+    for event in events:
+        kind, place = event["kind"], (event.get("compilation"), event.get("thread", 0))
+        if kind == "graph text" and event["event"] == "inductor_post_grad_graph":
+            printed[place].append(event["text"])
+        elif kind == "lowering":
+            work = numbered.get(event["lowering"])
+            if work is None:
+                work = numbered[event["lowering"]] = _Work(event["compilation"], _direction(event))
+                work.text = printed[place].pop() if printed[place] else ""
+                works.append(work)
+            prefix = f"{event['path']}/" if event["path"] else ""
+            work.nodes += decode_nodes(event["nodes"], stacks, prefix)
+        elif kind == "code":
+            claimed = numbered.get(event["lowering"]) if event["lowering"] is not None else None
+            if claimed is None:
+                text = printed[place].pop(0) if printed[place] else ""
+                claimed = _Work(event["compilation"], Direction.UNKNOWN, text=text, from_cache=True)
+                works.append(claimed)
+            claimed.code, claimed.path = event["text"], event["path"]
+        elif kind in ("kernel", "not fused", "memory") and event["lowering"] in numbered:
+            _read_detail(numbered[event["lowering"]], event)
+    stacks_by_node = _dynamo_stacks(earlier_graphs)
+    finished = [_finish(number, work, stacks, stacks_by_node) for number, work in enumerate(works)]
+    return [lowering for lowering, _ in finished], [graph for _, graph in finished]
+
+
+def _read_detail(work: _Work, event: Event) -> None:
+    if event["kind"] == "kernel":
+        work.kernels.append(event)
+    elif event["kind"] == "not fused":
+        work.not_fused += event["rows"]
+    else:
+        work.memory = event
+
+
+def _finish(number: int, work: _Work, stacks: StackTable, dynamo_stacks: dict[tuple[str | None, str], int]) -> tuple[Lowering, Graph]:
+    code = read_code(work.code)
+    direction = work.direction if work.direction is not Direction.UNKNOWN else code.direction
+    identifier = f"{work.compilation}:post_grad:{number}"
+    graph = Graph(identifier, work.compilation, Stage.POST_GRAD, direction, work.nodes, work.text)
+    if not graph.nodes:
+        graph = from_text(graph, stacks)
+    if work.from_cache:
+        kernels = _kernels_from_code(work, code, dynamo_stacks)
+    else:
+        kernels = _kernels(work, code, graph, stacks)
+    placed = {name for kernel in kernels for name in kernel.nodes}
+    lowering = Lowering(
+        id=f"{work.compilation}:lowering:{number}",
+        compilation=work.compilation,
+        direction=direction,
+        graph=identifier,
+        code=work.code,
+        code_path=work.path,
+        kernels=kernels,
+        unplaced=() if work.from_cache else explain_unplaced(graph, placed),
+        not_fused=_not_fused(work.not_fused, kernels),
+        memory=_memory(work.memory),
+        from_cache=work.from_cache,
+    )
+    return lowering, graph
+
+
+def _direction(event: Event) -> Direction:
+    if event["backward"]:
+        return Direction.BACKWARD
+    return Direction.INFERENCE if event["inference"] else Direction.FORWARD
+
+
+def _kernels(work: _Work, code: GeneratedCode, graph: Graph, stacks: StackTable) -> tuple[Kernel, ...]:
+    calls: dict[str, list[Call]] = defaultdict(list)
+    for call in code.calls:
+        calls[call.name].append(call)
+    nodes = {node.name: node for node in graph.nodes}
+    kernels = []
+    for event in work.kernels:
+        prefix = f"{event['path']}/" if event["path"] else ""
+        names = tuple(prefix + name for name in event["nodes"])
+        found = {number for index in event["stacks"] if (number := stacks.number(index)) is not None}
+        own_calls = calls.get(event["name"], [])
+        definition = code.definitions.get(event["name"])
+        kernels.append(
+            Kernel(
+                name=event["name"],
+                kind=_kind(event, definition.kind if definition else None),
+                nodes=names,
+                stacks=tuple(sorted(found)) or _nearby_stacks(names, nodes),
+                scheduler_nodes=tuple(event["scheduler"]),
+                first_line=definition.first_line if definition else None,
+                last_line=definition.last_line if definition else None,
+                call_line=own_calls.pop(0).line if own_calls else None,
+            )
+        )
+    return tuple(kernels)
+
+
+def _kind(event: Event, defined: KernelKind | None) -> KernelKind:
+    if event["class"] == "UserDefinedTritonKernel":
+        return KernelKind.USER
+    if event["extern"]:
+        return KernelKind.EXTERN
+    if defined is not None:
+        return defined
+    return KernelKind.TRITON if event["name"].startswith("triton") else KernelKind.CPP
+
+
+def _nearby_stacks(names: Iterable[str], nodes: dict[str, Node]) -> tuple[int, ...]:
+    """Stacks for a kernel whose own nodes have none: those of the values it works on, nearest first."""
+    frontier = [name for name in names if name in nodes]
+    seen = set(frontier)
+    while frontier:
+        found = sorted({stack for name in frontier if (stack := nodes[name].stack) is not None})
+        if found:
+            return tuple(found)
+        around = {name for current in frontier for name in nodes[current].inputs}
+        around |= {node.name for node in nodes.values() if seen.intersection(node.inputs)}
+        frontier = sorted((around - seen) & nodes.keys())
+        seen |= around
+    return ()
+
+
+def _kernels_from_code(work: _Work, code: GeneratedCode, dynamo_stacks: dict[tuple[str | None, str], int]) -> tuple[Kernel, ...]:
+    """What the generated code alone tells about its kernels: names, places, and comments where there are any."""
+    kernels = []
+    for call in code.calls:
+        definition = code.definitions.get(call.name)
+        found = {stack for name in call.source_nodes if (stack := dynamo_stacks.get((work.compilation, name))) is not None}
+        kernels.append(
+            Kernel(
+                name=call.name,
+                kind=definition.kind if definition else KernelKind.EXTERN,
+                nodes=(),
+                stacks=tuple(sorted(found)),
+                first_line=definition.first_line if definition else None,
+                last_line=definition.last_line if definition else None,
+                call_line=call.line,
+            )
+        )
+    return tuple(kernels)
+
+
+def _dynamo_stacks(graphs: Iterable[Graph]) -> dict[tuple[str | None, str], int]:
+    return {
+        (graph.compilation, node.name): node.stack
+        for graph in graphs
+        if graph.stage is Stage.DYNAMO
+        for node in graph.nodes
+        if node.stack is not None
+    }
+
+
+def _not_fused(rows: Iterable[list[Any]], kernels: Iterable[Kernel]) -> tuple[NotFused, ...]:
+    home = {name: kernel.name for kernel in kernels for name in kernel.scheduler_nodes}
+
+    def kernel_of(name: str) -> str | None:
+        # A group fused so far is named after its members: op1_op2.
+        return home.get(name) or home.get(name.split("_")[0])
+
+    return tuple(
+        NotFused(first, second, reason, kernel_of(first), kernel_of(second), times)
+        for first, second, reason, times in rows
+        # Tried and refused at first, then fused in a later round: no longer true.
+        if kernel_of(first) is None or kernel_of(first) != kernel_of(second)
+    )
+
+
+def _memory(event: Event | None) -> MemoryEstimate | None:
+    if event is None:
+        return None
+    return MemoryEstimate(event["peak"], tuple(zip(event["names"], event["steps"], strict=False)))

@@ -1,0 +1,100 @@
+"""Recompiles, the guard that failed, and the limits that were hit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from compile_inspect.assemble.names import readable_condition
+from compile_inspect.assemble.stacks import parse_stack
+from compile_inspect.journal import Event
+from compile_inspect.records import Compilation, GuardFailure, LimitHit, Location, Recompile, Stack
+
+_AGAINST = re.compile(r"^(?P<against>!?\d+/\d+(?:/\d+)?): (?P<rest>.*)$", re.DOTALL)
+_EXPECTED_ACTUAL = re.compile(r"expected (?P<expected>.+?), actual (?P<actual>.+?)\.?$")
+_EXPECTED = re.compile(r"expected (?P<expected>\S.*?)\.?$")
+_TENSOR = re.compile(r"^tensor '(?P<name>[^']+)' ")
+_EQUALITY = re.compile(r"^(?P<name>.+?) (?P<operator>==|!=|is not|is|<=|>=|<|>) (?P<value>.+)$")
+_OF_TYPE = re.compile(r"^(?P<name>.+) is of type (?P<value>.+)$")
+
+
+def assemble_recompiles(events: Iterable[Event], compilations: Mapping[str, Compilation]) -> list[Recompile]:
+    """Every recompile with its causes, the newest version's first."""
+    recompiles = []
+    for event in events:
+        if event["kind"] != "recompile" or event["compilation"] is None:
+            continue
+        frame = compilations.get(event["compilation"])
+        failures = tuple(parse_failure(reason, event.get("actual", {})) for reason in event["reasons"])
+        recompiles.append(
+            Recompile(
+                compilation=event["compilation"],
+                function=frame.function if frame else "",
+                file=frame.file if frame else "",
+                line=frame.line if frame else 0,
+                failures=failures,
+            )
+        )
+    return recompiles
+
+
+def assemble_limits(events: Iterable[Event], compilations: Mapping[str, Compilation]) -> list[LimitHit]:
+    """Every frame that torch gave up recompiling."""
+    last_reason: dict[str | None, str] = {}
+    limits = []
+    for event in events:
+        if event["kind"] == "recompile":
+            last_reason[event["compilation"]] = event["reasons"][0] if event["reasons"] else ""
+        elif event["kind"] == "limit":
+            frame = compilations.get(event["compilation"] or "")
+            reason = parse_failure(last_reason.get(event["compilation"], ""), {}).reason
+            limits.append(
+                LimitHit(
+                    compilation=event["compilation"],
+                    function=frame.function if frame else "",
+                    file=frame.file if frame else "",
+                    line=frame.line if frame else 0,
+                    limit=event["limit"],
+                    value=event.get("value"),
+                    last_reason=reason,
+                )
+            )
+    return limits
+
+
+def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
+    """One failed guard.
+
+    >>> failure = parse_failure("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5", {})
+    >>> failure.against, failure.variable, failure.expected, failure.actual
+    ('0/0', 'x', '4', '5')
+    """
+    match = _AGAINST.match(text)
+    against, rest = (match["against"], match["rest"]) if match else (None, text)
+    stack = Stack(parse_stack(rest))
+    first, _, comment = rest.partition("\n")[0].partition("  # ")
+    reason = readable_condition("", first.strip())
+    location = stack.user_line or _location_in_comment(comment)
+    tensor = _TENSOR.match(reason)
+    variable = tensor["name"] if tensor else ""
+    expected = actual = None
+    both = _EXPECTED_ACTUAL.search(reason)
+    one = _EXPECTED.search(reason)
+    condition = _OF_TYPE.match(reason) or _EQUALITY.match(reason)
+    if both is not None:
+        expected, actual = both["expected"], both["actual"]
+    elif one is not None:
+        expected = one["expected"]
+    elif condition is not None:
+        variable, expected = condition["name"], condition["value"]
+        key = f"type({variable})" if _OF_TYPE.match(reason) else variable
+        actual = actual_values.get(key)
+    return GuardFailure(against, variable, reason, expected, actual, location)
+
+
+def _location_in_comment(comment: str) -> Location | None:
+    match = re.search(r"# (?P<file>\S+):(?P<line>\d+) in (?P<function>\w+)", "# " + comment)
+    if match is None:
+        return None
+    code = comment.partition("  # ")[0].strip()
+    return Location(match["file"], int(match["line"]), match["function"], code)

@@ -1,0 +1,86 @@
+"""Stacks as they come from a journal, numbered anew and parsed once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from compile_inspect.records import Location, Stack
+
+_FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
+_RESUME = re.compile(r"^torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
+
+
+class StackTable:
+    """The stacks of one capture, equal ones held once."""
+
+    def __init__(self) -> None:
+        self._stacks: list[Stack] = []
+        self._numbers: dict[Stack, int] = {}
+        self._of_journal: dict[int, int] = {}
+
+    def define(self, index: int, stack: Any) -> None:
+        """Take over a stack from a journal under the journal's number."""
+        locations = parse_stack(stack) if isinstance(stack, str) else _from_rows(stack)
+        self._of_journal[index] = self.add(locations)
+
+    def add(self, locations: tuple[Location, ...]) -> int:
+        """The number of a stack, new or known."""
+        stack = Stack(locations)
+        number = self._numbers.get(stack)
+        if number is None:
+            number = self._numbers[stack] = len(self._stacks)
+            self._stacks.append(stack)
+        return number
+
+    def number(self, index: int | None) -> int | None:
+        """This capture's number for a journal's number; None where a journal was cut before it."""
+        return None if index is None else self._of_journal.get(index)
+
+    def stack(self, number: int | None) -> Stack | None:
+        """The stack with this capture's number."""
+        return None if number is None else self._stacks[number]
+
+    def user_line(self, number: int | None) -> Location | None:
+        """The innermost line outside torch of a stack."""
+        return None if number is None else self._stacks[number].user_line
+
+    def all(self) -> tuple[Stack, ...]:
+        """Every stack, in the order of their numbers."""
+        return tuple(self._stacks)
+
+
+def parse_stack(text: str) -> tuple[Location, ...]:
+    r"""The lines of a stack that was printed the way Python prints one.
+
+    >>> parse_stack('  File "model.py", line 3, in forward\n    return x + 1\n')
+    (Location(file='model.py', line=3, function='forward', code='return x + 1'),)
+    """
+    locations: list[Location] = []
+    head: re.Match[str] | None = None
+    code = ""
+    for line in [*text.splitlines(), 'File "", line 0, in ']:
+        match = _FRAME.match(line)
+        if match is None:
+            if head is not None and not code and line.strip().strip("^~ "):
+                code = line.strip()
+            continue
+        if head is not None:
+            locations.append(Location(head["file"], int(head["line"]), tidy_function(head["function"]), code))
+        head, code = match, ""
+    return tuple(locations)
+
+
+def tidy_function(name: str) -> str:
+    """The user's name of a function: Dynamo renames what is left of one after a graph break.
+
+    >>> tidy_function("torch_dynamo_resume_in_forward_at_12")
+    'forward'
+    """
+    match = _RESUME.match(name)
+    return match["name"] if match else name
+
+
+def _from_rows(rows: Iterable[Any]) -> tuple[Location, ...]:
+    return tuple(Location(str(row[0]), int(row[1]), tidy_function(str(row[2])), str(row[3])) for row in rows)

@@ -1,0 +1,131 @@
+"""Which frames were compiled, when, with what outcome, and where the time went."""
+
+from __future__ import annotations
+
+import json
+from types import CodeType
+from typing import Any, ClassVar
+
+from compile_inspect.capture import torch_private
+from compile_inspect.capture.collectors.base import Collector, Observations, rows_of_trace, trace_compile_id
+
+# Settings dumped into every metrics record; `environment` has what differs from the defaults.
+_BULKY_METRICS = frozenset(
+    {"dynamo_config", "functorch_config", "inductor_config", "graph_node_shapes", "stack_trace", "exception_stack_trace"}
+)
+
+
+class FrameCollector(Collector):
+    """Start and end of every compilation, with torch's own metrics."""
+
+    name = "frames"
+    trace_names: ClassVar[frozenset[str]] = frozenset({"dynamo_start", "compilation_metrics", "bwd_compilation_metrics"})
+
+    def observations(self) -> Observations:
+        """Observe the compile of a frame for its backend and `fullgraph`."""
+        return ((torch_private.COMPILE_FRAME, self._on_compile_frame, True),)
+
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+        """Note the start or the metrics of a compilation."""
+        compilation = trace_compile_id(metadata)
+        if name == "dynamo_start":
+            stack = self.tap.intern(rows_of_trace(metadata[name].get("stack", ()), torch_private.interned_strings()))
+            self.tap.emit("start", {"stack": stack}, compilation=compilation, stacks=(stack,))
+            return
+        metrics = {key: value for key, value in metadata[name].items() if value is not None and key not in _BULKY_METRICS}
+        self.tap.emit("metrics", {"backward": name.startswith("bwd"), "metrics": metrics}, compilation=compilation)
+
+    def _on_compile_frame(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        code, backend, whole_graph = args[0], args[5], args[6]
+        function, file, line = _describe_frame(code, args[4])
+        self.tap.emit(
+            "frame",
+            {
+                "function": function,
+                "file": file,
+                "line": line,
+                "backend": _backend_name(backend),
+                "fullgraph": bool(whole_graph),
+            },
+        )
+
+
+class SymbolCollector(Collector):
+    """Sizes that became symbols, and where one was pinned to a number again."""
+
+    name = "dynamic shapes"
+    trace_names: ClassVar[frozenset[str]] = frozenset(
+        {"create_symbol", "create_unbacked_symbol", "symbolic_shape_specialization", "guard_added", "guard_added_fast"}
+    )
+
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+        """Note one symbol or one condition on symbols."""
+        data = metadata[name]
+        rows = rows_of_trace(data.get("user_stack") or (), torch_private.interned_strings())
+        stack = self.tap.intern(rows) if rows else None
+        facts = {
+            key: str(data[key])
+            for key in ("symbol", "val", "vr", "source", "sources", "value", "reason", "expr")
+            if data.get(key) is not None
+        }
+        self.tap.emit(
+            "symbol",
+            {"event": name, "facts": facts, "stack": stack},
+            compilation=trace_compile_id(metadata),
+            stacks=() if stack is None else (stack,),
+        )
+
+
+class PhaseCollector(Collector):
+    """Begin and end of every timed phase."""
+
+    name = "phases"
+    trace_names: ClassVar[frozenset[str]] = frozenset({"chromium_event"})
+
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+        """Note the begin, the end or the mark of a phase; bulky arguments (cache keys) are left out."""
+        if payload is None:
+            return
+        event = json.loads(payload)
+        if event.get("ph") not in ("B", "E"):
+            return
+        arguments = {
+            key: value
+            for key, value in (event.get("args") or {}).items()
+            if isinstance(value, (int, float, bool)) or (isinstance(value, str) and len(value) < 200)
+        }
+        self.tap.emit(
+            "phase",
+            {"phase": event.get("name"), "mark": event["ph"], "at": event.get("ts"), "arguments": arguments},
+            compilation=trace_compile_id(metadata) or arguments.get("compile_id"),
+        )
+
+
+def _describe_frame(code: CodeType, closure: tuple[Any, ...] | None) -> tuple[str, str, int]:
+    """Name and place of a frame.
+
+    Around a module whose `forward` is torch's own (`nn.Sequential`, say) Dynamo puts a function called `inner`;
+    the user knows the module, so that is what is named.
+    """
+    if code.co_filename.endswith("external_utils.py") and "fn" in code.co_freevars and closure:
+        wrapped = closure[code.co_freevars.index("fn")].cell_contents
+        owner = type(getattr(wrapped, "__self__", None)).__name__ if hasattr(wrapped, "__self__") else ""
+        forward = getattr(getattr(wrapped, "__self__", None), "forward", None) or wrapped
+        inner = getattr(forward, "__code__", None)
+        if inner is not None:
+            return f"{owner}.{inner.co_name}" if owner else inner.co_name, inner.co_filename, inner.co_firstlineno
+    return code.co_name, code.co_filename, code.co_firstlineno
+
+
+def _backend_name(backend: Any) -> str:
+    """The name a user would have given the backend."""
+    for _ in range(8):
+        inner = getattr(backend, "_torchdynamo_orig_backend", None) or getattr(backend, "_torchdynamo_orig_callable", None)
+        if inner is None:
+            break
+        backend = inner
+    name = getattr(backend, "compiler_name", None) or getattr(backend, "__name__", None) or type(backend).__name__
+    mode = getattr(backend, "config", {})
+    if name == "inductor" and isinstance(mode, dict) and mode.get("triton.cudagraphs"):
+        return "inductor (CUDA graphs asked for)"
+    return str(name)

@@ -1,0 +1,152 @@
+"""`record`: everything about the compilations that happen inside a `with` block."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+import time
+import uuid
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from compile_inspect import __version__
+from compile_inspect.assemble import assemble
+from compile_inspect.capture.collectors import COLLECTORS
+from compile_inspect.capture.tap import Tap
+from compile_inspect.capture_file import refuse_to_overwrite, save
+from compile_inspect.errors import CaptureError
+from compile_inspect.journal import Event, FileJournal, MemoryJournal
+from compile_inspect.records import SCHEMA_VERSION, Inspection
+
+tap = Tap(COLLECTORS)
+
+# The user's own files are kept whole, so that a report can show them elsewhere; a generated one can be huge.
+_LARGEST_SOURCE = 500_000
+_MOST_SOURCES = 200
+
+
+class Recording:
+    """A recording under way or finished; made by `record`."""
+
+    def __init__(self, path: Path | None = None, *, force: bool = False, session: str = "", rank: int | None = None) -> None:
+        self.path = path
+        self._force = force
+        self._header: Event = {
+            "schema": SCHEMA_VERSION,
+            "recorder": __version__,
+            "pid": os.getpid(),
+            "rank": rank,
+            "session": session or uuid.uuid4().hex,
+            "command": list(getattr(sys, "orig_argv", sys.argv)),
+            "started": time.time(),
+        }
+        self._journal = MemoryJournal() if path is None else FileJournal(path, self._header)
+        self._inspection: Inspection | None = None
+        self._running = False
+
+    def start(self) -> None:
+        """Begin; with a path, the file exists from here on."""
+        if self._running or self._inspection is not None:
+            raise CaptureError("a recording can be started once; make a new one with compile_inspect.record()")
+        if self.path is not None:
+            refuse_to_overwrite(self.path, force=self._force)
+            assert isinstance(self._journal, FileJournal)
+            self._journal.create()
+        self.start_quietly()
+
+    def start_quietly(self) -> None:
+        """Begin without touching the disk: the file is created when the first event comes."""
+        self._running = True
+        tap.add(self._journal)
+
+    def stop(self) -> None:
+        """End, and write the capture if there is a path for it."""
+        if not self._running:
+            return
+        self._running = False
+        tap.remove(self._journal)
+        self._journal.append({"kind": "end", "compilation": None, "time": time.time(), "thread": 0})
+        if isinstance(self._journal, FileJournal) and not self._journal.created:
+            return
+        inspection = self._assemble(complete=True)
+        self._inspection = inspection
+        if isinstance(self._journal, FileJournal):
+            self._journal.close()
+            save(inspection, self._journal.path, force=True)
+
+    def note(self, text: str) -> None:
+        """Add a sentence for whoever reads the capture."""
+        self._journal.append({"kind": "note", "compilation": None, "time": time.time(), "thread": 0, "text": text})
+
+    @property
+    def inspection(self) -> Inspection:
+        """The evidence; while the recording runs, what there is so far."""
+        if self._inspection is not None:
+            return self._inspection
+        return self._assemble(complete=False)
+
+    def after_fork(self, path: Path, rank: int | None) -> None:
+        """Go on in a forked child, under a file of its own that is created when the child compiles something."""
+        parents = self._journal
+        tap.forget(parents)
+        if isinstance(parents, FileJournal):
+            parents.abandon()
+        self.path = path
+        self._header = {**self._header, "pid": os.getpid(), "rank": rank, "started": time.time()}
+        self._journal = FileJournal(path, self._header)
+        self._inspection = None
+        tap.add(self._journal)
+        self._running = True
+
+    def _assemble(self, *, complete: bool) -> Inspection:
+        inspection = assemble(self._journal.events(), self._header, complete=complete)
+        failure = getattr(self._journal, "failure", None)
+        if failure is not None and failure != "the journal is closed":
+            inspection = replace(inspection, notes=(*inspection.notes, failure))
+        return replace(inspection, sources=_own_sources(inspection))
+
+    def __enter__(self) -> Recording:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
+def record(path: str | Path | None = None, *, force: bool = False) -> Recording:
+    """Record every compilation inside a `with` block, without changing any of them.
+
+    With `path`, the capture is written there; while the block runs the file holds what was seen so far, so a
+    killed program leaves a partial capture. An existing file is kept unless `force` is set.
+
+        with compile_inspect.record("step.inspection") as recording:
+            train_step(batch)
+        print(len(recording.inspection.breaks), "causes of graph breaks")
+    """
+    return Recording(None if path is None else Path(path), force=force)
+
+
+def _own_sources(inspection: Inspection) -> dict[str, str]:
+    """The text of the user's files that the evidence points into."""
+    files = {item.file for item in inspection.compilations}
+    files |= {location.file for stack in inspection.stacks for location in stack.locations}
+    sources = {}
+    for file in sorted(files):
+        if len(sources) >= _MOST_SOURCES:
+            break
+        text = _source_text(file)
+        if text is not None:
+            sources[file] = text
+    return sources
+
+
+def _source_text(file: str) -> str | None:
+    from compile_inspect.records.locations import is_library_file
+
+    # Cells of a notebook are not on disk, but linecache knows them.
+    if is_library_file(file) or not file.endswith((".py", ".ipynb")) and file not in linecache.cache:
+        return None
+    text = "".join(linecache.getlines(file))
+    return text if 0 < len(text) <= _LARGEST_SOURCE else None

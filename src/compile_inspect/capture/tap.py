@@ -1,0 +1,203 @@
+"""The one place where torch is tapped, shared by all recordings of a process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from compile_inspect.capture import torch_private
+from compile_inspect.journal import Event, Journal
+
+if TYPE_CHECKING:
+    from compile_inspect.capture.collectors.base import Collector
+
+# A collector that fails does so for every graph; a few reports tell as much as a thousand.
+REPORTED_FAILURES = 3
+
+
+class Tap:
+    """Hands what the collectors see to every journal that listens.
+
+    Hooks are in place only while there is a listener. Whatever goes wrong inside a collector is caught here,
+    noted as missing evidence, and never reaches the program.
+    """
+
+    def __init__(self, collector_types: Iterable[type[Collector]]) -> None:
+        self._collector_types = tuple(collector_types)
+        self._collectors: list[Collector] = []
+        self._listeners: list[_Listener] = []
+        self._pending: list[tuple[Collector, torch_private.Observation]] = []
+        self._installed: list[torch_private.Observation] = []
+        self._handler = _TraceHandler(self)
+        self._failures: Counter[str] = Counter()
+        self._stacks: dict[Any, int] = {}
+        self._definitions: list[Any] = []
+        self._lock = threading.RLock()
+        self._version_checked = False
+
+    def add(self, journal: Journal) -> None:
+        """Start sending events to `journal`."""
+        with self._lock:
+            first = not self._listeners
+            self._listeners = [*self._listeners, _Listener(journal)]
+            if first:
+                self._open()
+
+    def remove(self, journal: Journal) -> None:
+        """Stop sending events to `journal`, after the collectors wrote what they still hold."""
+        with self._lock:
+            for collector in self._collectors:
+                self.guard(collector, collector.flush)
+            self._listeners = [listener for listener in self._listeners if listener.journal is not journal]
+            if not self._listeners:
+                self._close()
+
+    def forget(self, journal: Journal) -> None:
+        """Drop a journal without writing to it: a forked child must not touch its parent's file."""
+        self._lock = threading.RLock()
+        self._listeners = [listener for listener in self._listeners if listener.journal is not journal]
+        if not self._listeners:
+            self._close()
+
+    def emit(self, kind: str, data: Event, *, compilation: str | None = None, stacks: Iterable[int] = ()) -> None:
+        """Write one event to every journal, preceded by the stacks it refers to."""
+        event = {
+            "kind": kind,
+            "compilation": compilation if compilation is not None else torch_private.compile_id(),
+            "time": time.time(),
+            "thread": threading.get_ident(),
+            **data,
+        }
+        for listener in self._listeners:
+            for index in stacks:
+                if index not in listener.stacks:
+                    listener.stacks.add(index)
+                    listener.journal.append({"kind": "stack", "index": index, "stack": self._definitions[index]})
+            listener.journal.append(event)
+
+    def intern(self, stack: str | tuple[tuple[str, int, str, str], ...]) -> int:
+        """A number for a stack, either as Python prints it or as (file, line, function, code) rows."""
+        with self._lock:
+            index = self._stacks.get(stack)
+            if index is None:
+                index = self._stacks[stack] = len(self._definitions)
+                self._definitions.append(stack)
+            return index
+
+    def guard(self, collector: Collector, action: Callable[..., None], *arguments: Any) -> None:
+        """Run part of a collector; if it raises, say what is missing and go on."""
+        try:
+            action(*arguments)
+        except Exception as error:
+            self.report_missing(collector.name, f"{type(error).__name__}: {error}")
+
+    def report_missing(self, collector: str, reason: str) -> None:
+        """Note that evidence could not be collected."""
+        self._failures[collector] += 1
+        if self._failures[collector] <= REPORTED_FAILURES:
+            self.emit("missing", {"collector": collector, "reason": reason[:1000]})
+
+    def trace_event(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+        """A structured event of torch arrived."""
+        if not self._version_checked:
+            self._check_version()
+        if self._pending:
+            self._install_ready()
+        for collector in self._collectors:
+            if name in collector.trace_names:
+                self.guard(collector, collector.on_trace, name, metadata, payload)
+
+    def _open(self) -> None:
+        self._failures.clear()
+        # Numbers given to stacks by an earlier recording are dropped with their definitions.
+        self._stacks.clear()
+        self._definitions.clear()
+        self._collectors = [collector_type(self) for collector_type in self._collector_types]
+        for collector in self._collectors:
+            self.guard(collector, self._attach, collector)
+        self._install_ready()
+        torch_private.add_trace_handler(self._handler)
+        self._version_checked = False
+
+    def _check_version(self) -> None:
+        # Torch may not have been imported when the recording began; its first event says that it is here.
+        self._version_checked = True
+        if not torch_private.is_known_version():
+            oldest, newest = (".".join(map(str, item)) for item in torch_private.known_versions())
+            version = ".".join(map(str, torch_private.torch_version()))
+            self.report_missing(
+                "torch version",
+                f"torch {version} is not one this recorder was tested with ({oldest} to {newest}): "
+                "what its hooks still give was recorded",
+            )
+
+    def _attach(self, collector: Collector) -> None:
+        for place, method, before in collector.observations():
+            observer = self._observer(collector, method)
+            self._pending.append((collector, torch_private.Observation(place, observer, before=before)))
+
+    def _observer(self, collector: Collector, method: torch_private.Observer) -> torch_private.Observer:
+        def observe(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+            if self._pending:
+                self._install_ready()
+            self.guard(collector, method, args, kwargs, result)
+
+        return observe
+
+    def _install_ready(self) -> None:
+        """Wrap the functions whose modules have been imported by now."""
+        with self._lock:
+            waiting = []
+            for collector, observation in self._pending:
+                if not observation.ready:
+                    waiting.append((collector, observation))
+                    continue
+                try:
+                    observation.install()
+                    self._installed.append(observation)
+                except AttributeError:
+                    version = ".".join(map(str, torch_private.torch_version()))
+                    self.report_missing(collector.name, f"torch {version} has no {observation.place}")
+            self._pending = waiting
+            for collector in self._collectors:
+                self.guard(collector, collector.on_import)
+
+    def _close(self) -> None:
+        torch_private.remove_trace_handler(self._handler)
+        for observation in reversed(self._installed):
+            observation.remove()
+        for collector in self._collectors:
+            self.guard(collector, collector.detach)
+        self._installed, self._pending, self._collectors = [], [], []
+
+
+class _Listener:
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.stacks: set[int] = set()
+
+
+class _TraceHandler(logging.Handler):
+    """Receives torch's structured events as Python objects."""
+
+    def __init__(self, tap: Tap) -> None:
+        super().__init__(logging.DEBUG)
+        self._tap = tap
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Pass one event on under its own name, or under its artifact's name."""
+        metadata: dict[str, Any] | None = getattr(record, "metadata", None)
+        if not metadata:
+            return
+        name = next(iter(metadata))
+        if name == "artifact":
+            name = str(metadata["artifact"].get("name"))
+        self._tap.trace_event(name, metadata, getattr(record, "payload", None))
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
+        """Stay silent: logging would print to the program's stderr."""
+

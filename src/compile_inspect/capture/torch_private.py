@@ -1,0 +1,253 @@
+"""The only module that imports torch's private parts.
+
+Everything the recorder needs of `torch._dynamo`, `torch._inductor`, `torch._functorch`, `torch._guards` and
+`torch._logging` is reached through the functions below, so a change in torch is met in one place. Nothing is
+imported that the program has not imported itself: an observed function is wrapped when its module turns up.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, ModuleType
+from typing import Any
+
+TRACE_LOGGER = "torch.__trace"
+# What the test-suite has run against. Outside this range everything is still tried.
+OLDEST_KNOWN = (2, 11)
+NEWEST_KNOWN = (2, 15)
+
+Observer = Callable[[tuple[Any, ...], dict[str, Any], Any], None]
+
+
+def torch_version() -> tuple[int, int]:
+    """The installed torch as (major, minor)."""
+    import torch
+
+    major, minor = torch.__version__.split(".")[:2]
+    return int(major), int("".join(character for character in minor if character.isdigit()) or 0)
+
+
+def is_known_version() -> bool:
+    """Whether this torch is one the recorder was tested with."""
+    return OLDEST_KNOWN <= torch_version() <= NEWEST_KNOWN
+
+
+def known_versions() -> tuple[tuple[int, int], tuple[int, int]]:
+    """The oldest and the newest torch the recorder was tested with."""
+    return OLDEST_KNOWN, NEWEST_KNOWN
+
+
+@dataclass(frozen=True)
+class Place:
+    """A function of torch by module and dotted attribute, for example `torch._inductor.graph:GraphLowering.run`."""
+
+    module: str
+    attribute: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.attribute}"
+
+
+LOG_GRAPH_BREAK = Place("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break")
+COMPILE_FRAME = Place("torch._dynamo.convert_frame", "compile_frame")
+EXCEEDS_LIMIT = Place("torch._dynamo.cache_size", "exceeds_recompile_limit")
+BUILD_GUARDS = Place("torch._dynamo.guards", "CheckFunctionManager.__init__")
+CALL_BACKEND = Place("torch._dynamo.output_graph", "OutputGraph.call_user_compiler")
+LOG_JOINT = Place("torch._functorch._aot_autograd.graph_compile", "_log_joint_graph")
+LOG_PARTITIONED = Place("torch._functorch._aot_autograd.graph_compile", "_log_fw_bw_graphs")
+TRACE_INFERENCE = Place("torch._functorch._aot_autograd.graph_capture", "aot_dispatch_base_graph")
+LOWER_GRAPH = Place("torch._inductor.graph", "GraphLowering.run")
+PLACE_KERNEL = Place("torch._inductor.debug", "set_kernel_post_grad_provenance_tracing")
+WHY_NOT_FUSED = Place("torch._inductor.scheduler", "WhyNoFuse.__call__")
+ESTIMATE_MEMORY = Place("torch._inductor.memory", "estimate_peak_memory")
+SKIP_CUDA_GRAPH = Place("torch._inductor.cudagraph_utils", "log_cudagraph_skip_and_bump_counter")
+FINISH_GRAPH = Place("torch._inductor.output_code", "CompiledFxGraph.post_compile")
+RECORD_CUDA_GRAPH = Place("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager.record_function")
+
+
+class Observation:
+    """One function of torch, wrapped so that an observer sees its calls.
+
+    The wrapper calls the original with the very arguments it got and returns or raises what that returned or
+    raised. Functions that other modules imported by name are replaced there too, and put back on removal.
+    """
+
+    def __init__(self, place: Place, observer: Observer, *, before: bool = False) -> None:
+        self.place = place
+        self._observer = observer
+        self._before = before
+        self._original: Any = None
+        self._wrapper: Any = None
+
+    @property
+    def installed(self) -> bool:
+        """Whether the wrapper is in place."""
+        return self._wrapper is not None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the program has imported the module that holds the function."""
+        module = sys.modules.get(self.place.module)
+        # A module that is still being imported may not have defined the function yet.
+        specification = getattr(module, "__spec__", None)
+        return module is not None and not getattr(specification, "_initializing", False)
+
+    def install(self) -> None:
+        """Put the wrapper in place; raises AttributeError where this torch has no such function."""
+        owner, name = self._owner()
+        original = getattr(owner, name)
+        self._original, self._wrapper = original, self._wrap(original)
+        setattr(owner, name, self._wrapper)
+        if isinstance(owner, ModuleType):
+            _replace_imported(name, original, self._wrapper)
+
+    def remove(self) -> None:
+        """Put the original back, unless somebody has replaced the function since."""
+        if self._wrapper is None:
+            return
+        owner, name = self._owner()
+        if getattr(owner, name) is self._wrapper:
+            setattr(owner, name, self._original)
+        if isinstance(owner, ModuleType):
+            _replace_imported(name, self._wrapper, self._original)
+        self._original = self._wrapper = None
+
+    def _owner(self) -> tuple[Any, str]:
+        owner: Any = sys.modules[self.place.module]
+        *path, name = self.place.attribute.split(".")
+        for part in path:
+            owner = getattr(owner, part)
+        return owner, name
+
+    def _wrap(self, original: Any) -> Any:
+        observer = self._observer
+        if self._before:
+
+            @functools.wraps(original)
+            def observed_before(*args: Any, **kwargs: Any) -> Any:
+                observer(args, kwargs, None)
+                return original(*args, **kwargs)
+
+            return observed_before
+
+        @functools.wraps(original)
+        def observed(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            observer(args, kwargs, result)
+            return result
+
+        return observed
+
+
+def _replace_imported(name: str, old: Any, new: Any) -> None:
+    """Replace `old` by `new` in every torch module that did `from … import name`."""
+    for module_name, module in list(sys.modules.items()):
+        if module_name.startswith("torch.") and isinstance(module, ModuleType) and module.__dict__.get(name) is old:
+            setattr(module, name, new)
+
+
+def add_trace_handler(handler: logging.Handler) -> None:
+    """Let `handler` see every structured event of torch.
+
+    It goes first: torch's own handler removes itself from the list during the first event when TORCH_TRACE is
+    not set, and a handler behind it would miss that event.
+    """
+    logger = logging.getLogger(TRACE_LOGGER)
+    if handler not in logger.handlers:
+        logger.handlers.insert(0, handler)
+
+
+def remove_trace_handler(handler: logging.Handler) -> None:
+    """Undo `add_trace_handler`."""
+    logging.getLogger(TRACE_LOGGER).removeHandler(handler)
+
+
+def interned_strings() -> dict[int, str]:
+    """The file names that torch's structured events refer to by number."""
+    module = sys.modules.get("torch._logging.structured")
+    table = getattr(module, "INTERN_TABLE", {}) if module is not None else {}
+    return {number: text for text, number in table.items()}
+
+
+def compile_id() -> str | None:
+    """The id of the compilation under way in this thread, such as `0/1`."""
+    guards = sys.modules.get("torch._guards")
+    if guards is None:
+        return None
+    current = guards.CompileContext.current_compile_id()
+    return None if current is None else str(current)
+
+
+def graph_break_identifier(kind: str) -> tuple[str | None, str | None]:
+    """The `GB…` id of a kind of graph break and the page that documents it, as far as torch knows them."""
+    exceptions = sys.modules.get("torch._dynamo.exc")
+    if exceptions is None:
+        return None, None
+    identifier = exceptions._load_gb_type_to_gb_id_map().get(kind)
+    link = exceptions.get_gbid_documentation_link(kind)
+    return (str(identifier) if identifier else None), (str(link) if link else None)
+
+
+def tracing_stack() -> Any:
+    """The user's stack at the point Dynamo is tracing."""
+    return sys.modules["torch._guards"].TracingContext.extract_stack()
+
+
+def current_lowering() -> Any:
+    """The `GraphLowering` that Inductor is working on in this thread, or None."""
+    virtualized = sys.modules.get("torch._inductor.virtualized")
+    if virtualized is None:
+        return None
+    graph = virtualized.V.graph
+    # Outside a lowering, V.graph is a placeholder object without a module.
+    return graph if hasattr(graph, "graph_id") and hasattr(graph, "module") else None
+
+
+def root_lowering(graph: Any) -> tuple[Any, str]:
+    """The outermost lowering of a nested one (a branch of `torch.cond`, say), and the path down to it."""
+    path = []
+    while getattr(graph, "parent", None) is not None:
+        path.append(str(getattr(graph, "name", "") or "subgraph"))
+        graph = graph.parent
+    return graph, "/".join(reversed(path))
+
+
+def cuda_graphs_requested() -> bool:
+    """Whether Inductor's configuration asks for CUDA graphs right now."""
+    inductor_config = sys.modules.get("torch._inductor.config")
+    return bool(inductor_config is not None and inductor_config.triton.cudagraphs)
+
+
+def register_bytecode_hook(hook: Callable[[CodeType, CodeType], None]) -> Any:
+    """Call `hook(original, rewritten)` for each rewritten frame; the handle returned has `remove()`."""
+    return sys.modules["torch._dynamo.convert_frame"].register_bytecode_hook(hook)  # type: ignore[attr-defined]
+
+
+def bytecode_hooks_ready() -> bool:
+    """Whether `register_bytecode_hook` can be called yet."""
+    return hasattr(sys.modules.get("torch._dynamo.convert_frame"), "register_bytecode_hook")
+
+
+def changed_configuration() -> Iterator[tuple[str, Any]]:
+    """Every setting of Dynamo, AOTAutograd and Inductor that is not at its default."""
+    for module_name in ("torch._dynamo.config", "torch._functorch.config", "torch._inductor.config"):
+        module: Any = sys.modules.get(module_name)
+        if module is None or not hasattr(module, "_is_default"):
+            continue
+        for name in sorted(module._config):
+            # Aliases have no value of their own, and one odd setting must not hide the others.
+            try:
+                if not module._is_default(name):
+                    yield f"{module_name}.{name}", getattr(module, name)
+            except Exception as error:
+                yield f"{module_name}.{name}", f"could not be read: {error!r}"
+
+
+def recompile_limit(name: str) -> int | None:
+    """The value of one of Dynamo's recompile limits."""
+    value = getattr(sys.modules.get("torch._dynamo.config"), name, None)
+    return value if isinstance(value, int) else None

@@ -1,0 +1,70 @@
+"""`compile-inspect inspect`: compile one target and record it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compile_inspect.errors import TargetError
+
+
+def inspect(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
+    inputs: Annotated[
+        str | None, typer.Option("--inputs", metavar="TARGET", help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file [default: ATTRIBUTE.inspection].")
+    ] = None,
+    backend: Annotated[str, typer.Option("--backend", help="As torch.compile's backend.")] = "inductor",
+    mode: Annotated[str | None, typer.Option("--mode", help="As torch.compile's mode.")] = None,
+    dynamic: Annotated[bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes [default: torch decides].")] = None,
+    fullgraph: Annotated[bool, typer.Option("--fullgraph", help="Fail at a graph break.")] = False,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend; may be repeated.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the capture file if it exists.")] = False,
+) -> None:
+    """Compile a target, run it forward and backward, and record everything about it.
+
+    TARGET is a Target, a callable that needs no arguments, or a callable or module whose inputs --inputs names.
+    """
+    path = output or Path(target.rpartition(":")[2].rpartition(".")[2] + ".inspection")
+    from compile_inspect.capture_file import refuse_to_overwrite
+
+    # Said before torch is imported and the model is built, not after.
+    refuse_to_overwrite(path, force=force)
+    options = dict(_parse_option(item) for item in option or [])
+    from rich.console import Console
+
+    from compile_inspect.capture.inspecting import inspect as inspect_target
+    from compile_inspect.target import find_target
+
+    progress = Console(stderr=True)
+    with progress.status(f"compiling {target} …") if progress.is_terminal else progress:
+        found = find_target(target, inputs)
+        inspection = inspect_target(
+            found, backend=backend, mode=mode, dynamic=dynamic, fullgraph=fullgraph, options=options or None, path=path, force=force
+        )
+    from compile_inspect.commands.show import show
+
+    show([str(path)])
+    if any(note.startswith("The call raised") for note in inspection.notes):
+        sys.exit(1)
+
+
+def _parse_option(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    if not separator or not name:
+        raise TargetError(f"--option {text!r} is not of the form NAME=VALUE, for example max_autotune=true")
+    spelled = {"True": "true", "False": "false", "None": "null"}.get(value, value)
+    try:
+        return name, json.loads(spelled)
+    except ValueError:
+        return name, value
+
+

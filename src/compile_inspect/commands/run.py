@@ -1,0 +1,26 @@
+"""`compile-inspect run`: record every compilation of an unmodified program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def run(
+    context: typer.Context,
+    program: Annotated[str, typer.Argument(metavar="SCRIPT", help="The script, or with -m the module, to run.")],
+    module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file [default: SCRIPT.inspection].")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the capture file if it exists.")] = False,
+) -> None:
+    """Run a program and record what torch.compile does in it.
+
+    Everything after SCRIPT is passed to the program. Its output, exit status and exceptions are its own; where the capture is, is said on a terminal only, after the program has ended. Processes it starts (DataLoader workers, torchrun ranks) get captures of their own next to the first, named by rank or pid: show takes them together.
+    """
+    from compile_inspect.capture.program import launch
+
+    raise typer.Exit(launch(program, list(context.args), module=module, output=output, force=force))

@@ -1,0 +1,132 @@
+"""`compile-inspect show FILE... [SECTION]`: read a capture in the terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from compile_inspect.errors import InspectError
+from compile_inspect.reporters import SECTIONS
+from compile_inspect.reporters.options import ShowOptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDTH_WITHOUT_TERMINAL = 120
+_LEAST_WIDTH = 40
+
+
+def show(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Capture files; after them, a section.")
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show what is folded otherwise.")] = False,
+    compilation: Annotated[
+        str | None, typer.Option("--compilation", metavar="ID", help="Only this compilation, such as 0/1.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="At most N entries in any one list.")
+    ] = None,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="PATH", help="With section time: write a trace for Perfetto.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Let --trace overwrite a file.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+) -> None:
+    """Show what a capture holds, and what to look at next.
+
+    compile-inspect show FILE... [SECTION], where SECTION is summary (the default), graphs, breaks, guards, recompiles, kernels, code, time, cache, cudagraphs or bytecode.
+    """  # noqa: E501 - a line break here would be one on the screen
+    paths, section = split_arguments(arguments)
+    if trace is not None and section != "time":
+        raise InspectError(f"--trace goes with section time: compile-inspect show FILE time --trace {trace}")
+
+    from compile_inspect.capture_file import load_together
+
+    loaded = load_together(paths)
+    inspections = [inspection for _, inspection in loaded]
+    files = [str(path) for path, _ in loaded]
+    options = ShowOptions(all=everything, compilation=compilation, limit=limit)
+    console = _console(no_color)
+    if trace is not None:
+        from compile_inspect.reporters.chrome_trace import chrome_trace
+        from compile_inspect.reporters.selection import select
+
+        _write_trace(trace, chrome_trace(select(inspections, compilation)), force)
+        typer.echo(
+            f"Wrote {trace}. To look at it, open https://ui.perfetto.dev and drop the file there.\n", err=as_json
+        )
+    if as_json:
+        from compile_inspect.reporters.json import section_data
+
+        data = section_data(inspections, section, options, files=files)
+        # One line for programs, indented for people; non-ASCII characters are escaped, control characters too.
+        console.out(json.dumps(data, indent=2 if console.is_terminal else None), highlight=False)
+    else:
+        from compile_inspect.reporters.text import render
+
+        render(inspections, section, console, files=files, options=options)
+
+
+def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], str]:
+    """Tell the files from the section, which comes last if at all; a file of that name wins.
+
+    >>> split_arguments(["step.inspection", "breaks"])[1]
+    'breaks'
+    >>> split_arguments(["step.inspection"])[1]
+    'summary'
+    """
+    *before, last = arguments
+    section = "summary"
+    files = list(arguments)
+    if not os.path.exists(last):
+        if last in SECTIONS:
+            files, section = before, last
+        elif before and _is_bare_word(last):
+            raise InspectError(
+                f"there is no section {last!r}, and no file of that name; the sections are {', '.join(SECTIONS)}"
+            )
+    if not files:
+        raise InspectError(f"name a capture file before the section: compile-inspect show FILE {section}")
+    for name in files:
+        if name in SECTIONS and not os.path.exists(name):
+            raise InspectError(f"the section comes last: compile-inspect show FILE {name}")
+    return [Path(name) for name in files], section
+
+
+def _is_bare_word(name: str) -> bool:
+    """Whether a name reads like a section rather than like a file."""
+    return name.replace("-", "").replace("_", "").isalnum()
+
+
+def _console(no_color: bool) -> Console:
+    from rich.console import Console
+
+    reconfigure: Any = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:  # a terminal that knows ASCII only gets question marks, not a traceback
+        reconfigure(errors="replace")
+    width = None if sys.stdout.isatty() else _width_without_terminal()
+    # An empty NO_COLOR counts as not set; rich looks at the variable itself when told nothing.
+    return Console(markup=False, emoji=False, highlight=False, width=width, no_color=True if no_color else None)
+
+
+def _width_without_terminal() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    return max(int(columns), _LEAST_WIDTH) if columns.isdecimal() else _WIDTH_WITHOUT_TERMINAL
+
+
+def _write_trace(path: Path, data: dict[str, Any], force: bool) -> None:
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as file:
+            json.dump(data, file)
+    except FileExistsError as error:
+        raise InspectError(f"{path} exists already; choose another name, or add --force to overwrite it") from error
+    except OSError as error:
+        raise InspectError(f"the trace cannot be written to {path}: {error.strerror or error}") from error

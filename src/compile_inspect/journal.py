@@ -1,0 +1,150 @@
+"""The journal of a recording: one JSON object a line, written as things happen.
+
+A journal is what a killed program leaves behind, so every line is handed to the operating system at once and a
+last line cut in half is expected. Standard library only: reading one needs no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+FORMAT = "compile-inspect journal"
+
+Event = dict[str, Any]
+
+
+class Journal(Protocol):
+    """Where a recording puts its events."""
+
+    def append(self, event: Event) -> None:
+        """Add one event."""
+
+    def events(self) -> Iterator[Event]:
+        """All events so far, in order."""
+
+
+class MemoryJournal:
+    """Events kept in this process, encoded, so that they are the same as if they had been in a file."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+
+    def append(self, event: Event) -> None:
+        """Add one event."""
+        self._lines.append(encode(event))
+
+    def events(self) -> Iterator[Event]:
+        """All events so far, in order."""
+        return (json.loads(line) for line in list(self._lines))
+
+
+class FileJournal:
+    """Events in a file, each readable as soon as `append` returns.
+
+    The file is created when the first event comes, so a process that never compiles leaves none. Should the
+    disk fill up, the program goes on: `failure` then says what happened and further events are dropped.
+    """
+
+    def __init__(self, path: Path, header: Event) -> None:
+        self.path = path
+        self.failure: str | None = None
+        self._header = {"format": FORMAT, **header}
+        self._descriptor: int | None = None
+        self._created = False
+        self._lock = threading.Lock()
+
+    @property
+    def created(self) -> bool:
+        """Whether anything was written."""
+        return self._created
+
+    def create(self) -> None:
+        """Create the file now instead of at the first event; raises OSError if that cannot be done."""
+        with self._lock:
+            if self._descriptor is None:
+                self._descriptor = self._create()
+
+    def append(self, event: Event) -> None:
+        """Add one event."""
+        line = encode(event)
+        with self._lock:
+            if self.failure is not None:
+                return
+            try:
+                if self._descriptor is None:
+                    self._descriptor = self._create()
+                _write(self._descriptor, line)
+            except OSError as error:
+                self.failure = f"{self.path} could not be written: {error.strerror or error}"
+
+    def events(self) -> Iterator[Event]:
+        """All events so far, in order."""
+        if not self.created:
+            return iter(())
+        return read_events(self.path)
+
+    def close(self) -> None:
+        """Close the file; later events are dropped."""
+        with self._lock:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+            self.failure = self.failure or "the journal is closed"
+
+    def abandon(self) -> None:
+        """Forget the file without writing to it: for a forked child, to whom it does not belong."""
+        self._lock = threading.Lock()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+        self.failure = "the journal belongs to the parent process"
+
+    def _create(self) -> int:
+        # One write call per line, and the descriptor is not inherited by programs that are started.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self.path, flags, 0o666)
+        _write(descriptor, encode(self._header))
+        self._created = True
+        return descriptor
+
+
+def encode(event: Event) -> bytes:
+    """One event as a line of JSON; text that is not valid Unicode is kept readable instead of raising."""
+    return json.dumps(event, separators=(",", ":"), default=str).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _write(descriptor: int, line: bytes) -> None:
+    view = memoryview(line)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def read_header(path: Path) -> Event | None:
+    """The first line of a journal, or None if the file is something else."""
+    with path.open("rb") as file:
+        # A header is short; reading a whole foreign file that has no line breaks would be a waste.
+        header = _parse(file.readline(1_000_000))
+    return header if header is not None and header.get("format") == FORMAT else None
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """The events of a journal, as far as they can be read."""
+    with path.open("rb") as file:
+        next(file, None)
+        for line in file:
+            event = _parse(line)
+            if event is not None:
+                yield event
+
+
+def _parse(line: bytes) -> Event | None:
+    try:
+        event = json.loads(line)
+    except ValueError:  # cut off by a kill, or not ours
+        return None
+    return event if isinstance(event, dict) else None

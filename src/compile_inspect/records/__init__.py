@@ -1,0 +1,57 @@
+"""What a capture holds: frozen dataclasses, standard library only.
+
+Everything that reads a capture (reporters, advice, comparison) sees these records and nothing else,
+so a report can be made on a machine that has no torch. The records are plain data: numbers, strings,
+enums and tuples of them; no tensor, no weight and no code object is ever stored.
+"""
+
+from compile_inspect.records.breaks import BreakEffect, GraphBreak
+from compile_inspect.records.compilations import Bytecode, Compilation, Outcome, Phase
+from compile_inspect.records.graphs import Direction, Graph, Node, Stage, TensorType
+from compile_inspect.records.guards import Guard, GuardFailure, LimitHit, Recompile
+from compile_inspect.records.inspection import (
+    SCHEMA_VERSION,
+    Environment,
+    Inspection,
+    Missing,
+    Process,
+)
+from compile_inspect.records.locations import Location, Stack
+from compile_inspect.records.lowerings import Fate, Kernel, KernelKind, Lowering, MemoryEstimate, NotFused, UnplacedNode
+from compile_inspect.records.runtime import CacheEvent, CacheOutcome, CudaGraphEvent, CudaGraphOutcome
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "BreakEffect",
+    "Bytecode",
+    "CacheEvent",
+    "CacheOutcome",
+    "Compilation",
+    "CudaGraphEvent",
+    "CudaGraphOutcome",
+    "Direction",
+    "Environment",
+    "Fate",
+    "Graph",
+    "GraphBreak",
+    "Guard",
+    "GuardFailure",
+    "Inspection",
+    "Kernel",
+    "KernelKind",
+    "LimitHit",
+    "Location",
+    "Lowering",
+    "MemoryEstimate",
+    "Missing",
+    "Node",
+    "NotFused",
+    "Outcome",
+    "Phase",
+    "Process",
+    "Recompile",
+    "Stack",
+    "Stage",
+    "TensorType",
+    "UnplacedNode",
+]

@@ -1,0 +1,79 @@
+"""One compilation of one frame, its time and its bytecode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+
+class Outcome(Enum):
+    """How a compilation ended."""
+
+    COMPILED = "compiled"
+    NOTHING_TO_COMPILE = "traced, but there was nothing to compile"
+    SKIPPED = "skipped: the frame runs in eager mode"
+    FAILED = "failed with an exception"
+    UNFINISHED = "still under way when the recording ended"
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One frame compiled once: torch writes its id as `frame/attempt at this frame`, for example `2/1`."""
+
+    id: str
+    function: str
+    file: str
+    line: int
+    outcome: Outcome
+    backend: str | None = None
+    attempts: int = 1
+    restart_reasons: tuple[str, ...] = ()
+    call_stack: int | None = None
+    started: float | None = None
+    seconds: float | None = None
+    backward_seconds: float | None = None
+    graph_nodes: int = 0
+    graph_calls: int = 0
+    guard_count: int = 0
+    guard_check_microseconds: float | None = None
+    dynamic_symbols: Mapping[str, str] = field(default_factory=dict)
+    failure: str | None = None
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_recompile(self) -> bool:
+        """Whether this frame had been compiled before."""
+        return not self.id.endswith("/0")
+
+    @property
+    def is_resume(self) -> bool:
+        """Whether the frame is the rest of a function after a graph break."""
+        return self.function.startswith("torch_dynamo_resume_in_")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of compile time, as torch's own timers bracket it."""
+
+    compilation: str | None
+    name: str
+    start: float
+    seconds: float
+    depth: int = 0
+    own_seconds: float = 0.0
+    thread: int = 0
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bytecode:
+    """The bytecode of a frame before and after Dynamo rewrote it."""
+
+    compilation: str | None
+    function: str
+    file: str
+    line: int
+    original: str
+    rewritten: str

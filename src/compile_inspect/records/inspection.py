@@ -1,0 +1,129 @@
+"""The whole of one capture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from compile_inspect.records.breaks import GraphBreak
+from compile_inspect.records.compilations import Bytecode, Compilation, Phase
+from compile_inspect.records.graphs import Graph, Stage
+from compile_inspect.records.guards import Guard, LimitHit, Recompile
+from compile_inspect.records.locations import Location, Stack
+from compile_inspect.records.lowerings import Kernel, Lowering
+from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where the compilation ran and how torch was configured."""
+
+    python: str = ""
+    platform: str = ""
+    torch: str = ""
+    torch_known: bool = True
+    packages: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    cpu: str = ""
+    threads: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Process:
+    """The process that was recorded."""
+
+    pid: int = 0
+    rank: int | None = None
+    session: str = ""
+    command: tuple[str, ...] = ()
+    started: float = 0.0
+    ended: float | None = None
+    recorder: str = ""
+
+    @property
+    def label(self) -> str:
+        """How this process is named beside others of the same program."""
+        return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Evidence that could not be collected, and why."""
+
+    collector: str
+    reason: str
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """All evidence about the compilations of one process.
+
+    `complete` is False when the program was killed before the recording ended: what is here was written
+    until then. `missing` lists collectors that failed; `notes` are sentences for the reader.
+    """
+
+    environment: Environment = field(default_factory=Environment)
+    process: Process = field(default_factory=Process)
+    complete: bool = True
+    missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
+    compilations: tuple[Compilation, ...] = ()
+    graphs: tuple[Graph, ...] = ()
+    breaks: tuple[GraphBreak, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    recompiles: tuple[Recompile, ...] = ()
+    limits: tuple[LimitHit, ...] = ()
+    lowerings: tuple[Lowering, ...] = ()
+    phases: tuple[Phase, ...] = ()
+    caches: tuple[CacheEvent, ...] = ()
+    cuda_graphs: tuple[CudaGraphEvent, ...] = ()
+    bytecode: tuple[Bytecode, ...] = ()
+    stacks: tuple[Stack, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    def stack(self, index: int | None) -> Stack | None:
+        """The stack at `index`, or None where a record has none."""
+        return None if index is None else self.stacks[index]
+
+    def user_line(self, index: int | None) -> Location | None:
+        """The innermost line outside torch of the stack at `index`."""
+        stack = self.stack(index)
+        return None if stack is None else stack.user_line
+
+    def compilation(self, identifier: str) -> Compilation | None:
+        """The compilation with this id, such as `0/1`."""
+        return next((item for item in self.compilations if item.id == identifier), None)
+
+    def graph(self, identifier: str | None) -> Graph | None:
+        """The graph with this id."""
+        return next((item for item in self.graphs if item.id == identifier), None)
+
+    def graphs_at(self, stage: Stage) -> tuple[Graph, ...]:
+        """All graphs seen at one stage, in the order they were made."""
+        return tuple(graph for graph in self.graphs if graph.stage is stage)
+
+    def kernels(self) -> Iterator[tuple[Lowering, Kernel]]:
+        """Every kernel launch with the lowering it belongs to."""
+        for lowering in self.lowerings:
+            for kernel in lowering.kernels:
+                yield lowering, kernel
+
+    def kernel_lines(self, kernel: Kernel) -> tuple[Location, ...]:
+        """The distinct user lines that a kernel computes, in stack order."""
+        lines: dict[tuple[str, int], Location] = {}
+        for index in kernel.stacks:
+            location = self.stacks[index].user_line
+            if location is not None:
+                lines.setdefault((location.file, location.line), location)
+        return tuple(lines.values())
+
+    @property
+    def compile_seconds(self) -> float:
+        """Time spent compiling, forward and backward."""
+        return sum((item.seconds or 0.0) + (item.backward_seconds or 0.0) for item in self.compilations)

@@ -1,0 +1,84 @@
+"""How many of everything: the numbers that text and JSON summaries share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from compile_inspect.records import CacheOutcome, Inspection, Outcome, Stage
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What one process did, or several together."""
+
+    compilations: int = 0
+    failed: int = 0
+    skipped: int = 0
+    unfinished: int = 0
+    graphs: int = 0
+    breaks: int = 0
+    break_hits: int = 0
+    recompiles: int = 0
+    limits: int = 0
+    compile_seconds: float = 0.0
+    kernels: int = 0
+    cache: Mapping[CacheOutcome, int] = field(default_factory=dict)
+
+
+def count(inspection: Inspection) -> Counts:
+    """Count what is in a capture, each list walked once.
+
+    >>> count(Inspection()).compilations
+    0
+    """
+    graphs = sum(graph.stage is Stage.DYNAMO for graph in inspection.graphs)
+    if not graphs:
+        # Dynamo's own graphs may not have been collected; the compilations still say which made one.
+        graphs = sum(item.graph_nodes > 0 for item in inspection.compilations)
+    # Either list alone may be short where a collector failed. An id without a slash is one of compiled
+    # autograd, which says nothing about an earlier version.
+    again = {item.compilation for item in inspection.recompiles}
+    again.update(item.id for item in inspection.compilations if "/" in item.id and item.is_recompile)
+    outcomes = Counter(item.outcome for item in inspection.compilations)
+    return Counts(
+        compilations=len(inspection.compilations),
+        failed=outcomes[Outcome.FAILED],
+        skipped=outcomes[Outcome.SKIPPED],
+        unfinished=outcomes[Outcome.UNFINISHED],
+        graphs=graphs,
+        breaks=len(inspection.breaks),
+        break_hits=sum(item.hits for item in inspection.breaks),
+        recompiles=len(again),
+        limits=len(inspection.limits),
+        compile_seconds=inspection.compile_seconds,
+        kernels=sum(len(lowering.kernels) for lowering in inspection.lowerings),
+        cache=Counter(event.outcome for event in inspection.caches),
+    )
+
+
+def total(parts: Iterable[Counts]) -> Counts:
+    """The counts of several processes together.
+
+    >>> total([Counts(compilations=1), Counts(compilations=2)]).compilations
+    3
+    """
+    parts = list(parts)
+    cache: Counter[CacheOutcome] = Counter()
+    for part in parts:
+        cache.update(part.cache)
+    return Counts(
+        compilations=sum(part.compilations for part in parts),
+        failed=sum(part.failed for part in parts),
+        skipped=sum(part.skipped for part in parts),
+        unfinished=sum(part.unfinished for part in parts),
+        graphs=sum(part.graphs for part in parts),
+        breaks=sum(part.breaks for part in parts),
+        break_hits=sum(part.break_hits for part in parts),
+        recompiles=sum(part.recompiles for part in parts),
+        limits=sum(part.limits for part in parts),
+        compile_seconds=sum(part.compile_seconds for part in parts),
+        kernels=sum(part.kernels for part in parts),
+        cache=cache,
+    )

@@ -1,0 +1,73 @@
+"""Reports for a terminal, one module per section.
+
+    >>> from rich.console import Console
+    >>> from compile_inspect.records import Inspection
+    >>> render([Inspection()], "cache", Console(width=100), files=["a.inspection"], options=ShowOptions())
+    Nothing was compiled while this was recorded, so there is nothing to show.
+    <BLANKLINE>
+    Next: compile-inspect show a.inspection summary
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from compile_inspect.errors import InspectError
+from compile_inspect.records import Inspection
+from compile_inspect.reporters import SECTIONS
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.selection import select
+from compile_inspect.reporters.text import (
+    breaks,
+    bytecode,
+    cache,
+    code,
+    cudagraphs,
+    graphs,
+    guards,
+    kernels,
+    recompiles,
+    summary,
+    summary_details,
+    time,
+)
+from compile_inspect.reporters.text.messages import PARTIAL, print_warning
+from compile_inspect.reporters.text.next_command import print_next
+from compile_inspect.reporters.text.process import Renderer, render_processes
+
+__all__ = ["ShowOptions", "render"]
+
+_RENDERERS: dict[str, Renderer] = {
+    "summary": summary_details.render,
+    "graphs": graphs.render,
+    "breaks": breaks.render,
+    "guards": guards.render,
+    "recompiles": recompiles.render,
+    "kernels": kernels.render,
+    "code": code.render,
+    "time": time.render,
+    "cache": cache.render,
+    "cudagraphs": cudagraphs.render,
+    "bytecode": bytecode.render,
+}
+
+
+def render(
+    inspections: Sequence[Inspection], section: str, console: Console, *, files: Sequence[str], options: ShowOptions
+) -> None:
+    """Print one section of some captures, and the command to type next.
+
+    `files` names the capture file of each inspection, as the user typed it.
+    """
+    if section not in _RENDERERS:
+        raise InspectError(f"there is no section {section!r}; the sections are {', '.join(SECTIONS)}")
+    chosen = select(inspections, options.compilation)
+    if section == "summary":
+        summary.render_overview(chosen, console)
+    elif not all(inspection.complete for inspection in chosen):
+        print_warning(console, PARTIAL)
+        console.print()
+    render_processes(chosen, files, _RENDERERS[section], console, options)
+    print_next(console, chosen, section, files, options)

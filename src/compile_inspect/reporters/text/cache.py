@@ -1,0 +1,67 @@
+"""Look-ups in torch's compile caches: what hit, what missed, and why a cache was not asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import CacheEvent, CacheOutcome, Inspection
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.compilations import by_identifier, function_name
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
+from compile_inspect.reporters.text.plain import plain, shorten
+from compile_inspect.reporters.text.quantities import seconds
+from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+
+_MOST_LOOKUPS = 30
+_KEY_WIDTH = 12
+_STYLES = {CacheOutcome.HIT: "green", CacheOutcome.MISS: "yellow", CacheOutcome.BYPASS: "red"}
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print totals for each cache, then every look-up."""
+    if not inspection.caches:
+        sentence = "No cache was asked: torch's compile caches are off, or there was nothing to look up."
+        print_empty(console, inspection, sentence)
+        return
+    _print_totals(inspection, console)
+    known = by_identifier(inspection)
+    shown = options.first(inspection.caches, _MOST_LOOKUPS)
+    print_heading(console, "Look-ups")
+    table = new_table("Id", "Function", "Cache", "Outcome", "Reason", ">Saved", "Key")
+    for event in shown:
+        compilation = known.get(event.compilation or "")
+        add_row(
+            table,
+            event.compilation or "-",
+            function_name(compilation.function) if compilation else "-",
+            event.cache,
+            Text(event.outcome.value, style=_STYLES[event.outcome]),
+            event.reason or "-",
+            seconds(event.seconds_saved),
+            plain((event.key if options.all else shorten(event.key, _KEY_WIDTH)) or "-", "dim"),
+        )
+    print_table(console, table)
+    print_folded(console, len(inspection.caches) - len(shown), "look-up")
+    console.print()
+
+
+def _print_totals(inspection: Inspection, console: Console) -> None:
+    events: dict[str, list[CacheEvent]] = {}
+    for event in inspection.caches:
+        events.setdefault(event.cache, []).append(event)
+    print_heading(console, "Caches")
+    table = new_table("Cache", ">Hits", ">Misses", ">Bypassed", ">Time saved")
+    for cache, members in events.items():
+        outcomes = Counter(event.outcome for event in members)
+        saved = [event.seconds_saved for event in members if event.seconds_saved is not None]
+        add_row(
+            table,
+            cache,
+            *(f"{outcomes[outcome]:,}" for outcome in (CacheOutcome.HIT, CacheOutcome.MISS, CacheOutcome.BYPASS)),
+            seconds(sum(saved) if saved else None),
+        )
+    print_table(console, table)
+    console.print()

@@ -1,0 +1,45 @@
+"""The code Inductor generated, as it can be copied into a file."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Inspection
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.compilations import by_identifier, title
+from compile_inspect.reporters.text.messages import print_empty
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.quantities import count
+from compile_inspect.reporters.text.source import print_code
+
+_MOST_MODULES = 4
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print the generated module of every graph; `--compilation` chooses."""
+    generated = [lowering for lowering in inspection.lowerings if lowering.code]
+    if not generated:
+        print_empty(console, inspection, "No generated code: Inductor wrote none, or it was not recorded.")
+        return
+    known = by_identifier(inspection)
+    shown = options.first(generated, _MOST_MODULES)
+    for lowering in shown:
+        facts = [*title(lowering.compilation, known), lowering.direction.value]
+        facts.append(count(lowering.code.count("\n") + (not lowering.code.endswith("\n")), "line"))
+        if lowering.from_cache:
+            facts.append("from a cache")
+        _print_comment(console, " · ".join(facts), "bold")
+        if lowering.code_path:
+            _print_comment(console, lowering.code_path, "dim")
+        print_code(console, lowering.code)
+        console.print()
+    if len(shown) < len(generated):
+        folded = count(len(generated) - len(shown), "more module")
+        _print_comment(console, f"… {folded} (use --all, or choose one with --compilation ID)", "dim")
+        console.print()
+
+
+def _print_comment(console: Console, words: str, style: str) -> None:
+    # A comment, so that what is piped into a file remains a Python module.
+    console.print(Text(f"# {one_line(words)}", style=style), soft_wrap=True)

@@ -1,0 +1,89 @@
+"""Graphs: what each stage holds, and the nodes themselves when one compilation is asked for."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Graph, Inspection, Node, Stage
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
+from compile_inspect.reporters.text.locations import user_line, where
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.quantities import TIMES, count
+from compile_inspect.reporters.text.tables import print_listing
+
+_MOST_OPERATIONS = 12
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print the graphs of every compilation; node by node with `--compilation` or `--all`."""
+    if not inspection.graphs:
+        print_empty(console, inspection, "No graphs: nothing that was traced held an operation on tensors.")
+        return
+    known = by_identifier(inspection)
+    for identifier, graphs in grouped(inspection.graphs, lambda graph: graph.compilation).items():
+        print_heading(console, *title(identifier, known))
+        symbols = known[identifier].dynamic_symbols if identifier in known else {}
+        if symbols:
+            told = ", ".join(f"{one_line(symbol)} = {one_line(value)}" for symbol, value in symbols.items())
+            console.print(Text(f"  dynamic sizes: {told}", style="dim"), soft_wrap=True)
+        if options.all or options.compilation is not None:
+            for graph in graphs:
+                _print_nodes(graph, inspection, console, options)
+        else:
+            _print_counts(graphs, console)
+        console.print()
+
+
+def _size(graph: Graph) -> str:
+    read = ", read from its printed form" if graph.from_text else ""
+    return f"{count(len(graph.nodes), 'node')}, {count(graph.call_count, 'call')}{read}"
+
+
+def _print_counts(graphs: list[Graph], console: Console) -> None:
+    captured = [graph for graph in graphs if graph.stage is Stage.DYNAMO]
+    others = [graph for graph in graphs if graph.stage is not Stage.DYNAMO]
+    for graph in captured:
+        console.print(Text(f"  {graph.stage.value}: {_size(graph)}"), soft_wrap=True)
+        operations = list(graph.call_counts.items())
+        print_listing(
+            console,
+            (),
+            [(f"{times:,} {TIMES}", target) for target, times in operations[:_MOST_OPERATIONS]],
+            styles=("bold", "green"),
+            indent="    ",
+        )
+        print_folded(console, len(operations) - _MOST_OPERATIONS, "operation", indent="    ")
+    if others:
+        told = "; ".join(f"{graph.stage.value} {_size(graph)}" for graph in others)
+        console.print(Text(f"  then: {told}", style="dim"), soft_wrap=True)
+
+
+def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    console.print(Text(f"  {graph.stage.value}", style="bold").append(f": {_size(graph)}", style="not bold"))
+    shown = options.first(graph.nodes)
+    print_listing(
+        console,
+        ("Name", "Target", "Type", "Line"),
+        [
+            (
+                node.name,
+                _target(node),
+                ", ".join(map(str, node.value)) or "-",
+                where(user_line(inspection, node.stack)),
+            )
+            for node in shown
+        ],
+        styles=("bold", "green", "", "cyan"),
+        indent="    ",
+        whole=options.all,
+    )
+    print_folded(console, len(graph.nodes) - len(shown), "node", indent="    ")
+
+
+def _target(node: Node) -> str:
+    if node.is_call or node.target == node.operation:
+        return node.target
+    return f"{node.operation} {node.target}"

@@ -1,0 +1,120 @@
+"""Kernels: what Inductor made of each graph, what every kernel computes, and what was kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Fate, Inspection, Kernel, KernelKind, Lowering, NotFused
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.compilations import by_identifier, title
+from compile_inspect.reporters.text.locations import join_places, kernel_places
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
+from compile_inspect.reporters.text.plain import one_line, plain
+from compile_inspect.reporters.text.quantities import count, size
+from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+
+_MOST_KERNELS = 40
+_MOST_NODES = 8
+_MOST_LINES = 3
+_MOST_PAIRS = 3
+_MOST_REASONS = 10
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print a table of kernels for every graph that was lowered, forward and backward."""
+    if not inspection.lowerings:
+        print_empty(
+            console,
+            inspection,
+            "No kernels: Inductor lowered nothing. Another backend may have been in use, or nothing needed code.",
+        )
+        return
+    known = by_identifier(inspection)
+    for lowering in inspection.lowerings:
+        print_heading(console, *title(lowering.compilation, known), lowering.direction.value, *_facts(lowering))
+        _print_kernels(lowering, inspection, console, options)
+        _print_not_fused(lowering.not_fused, console, options)
+        _print_unplaced(lowering, console, options)
+        console.print()
+
+
+def _facts(lowering: Lowering) -> list[str]:
+    facts = [count(len(lowering.kernels), "kernel launch", "kernel launches")]
+    fused = sum(kernel.is_fused for kernel in lowering.kernels)
+    if fused:
+        facts.append(f"{fused:,} fused")
+    if lowering.memory is not None:
+        facts.append(f"peak memory {size(lowering.memory.peak_bytes)} by Inductor's estimate")
+    if lowering.from_cache:
+        facts.append("from a cache: the scheduler did not run, so what it kept apart is not known")
+    return facts
+
+
+def _print_kernels(lowering: Lowering, inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    if not lowering.kernels:
+        console.print(Text("  No kernel: the wrapper does all there is to do.", style="dim"), soft_wrap=True)
+        return
+    shown = options.first(lowering.kernels, _MOST_KERNELS)
+    table = new_table(">#", "Kernel", "Kind", ">Nodes", "Computes", "Lines")
+    for number, kernel in enumerate(shown, 1):
+        add_row(
+            table,
+            str(number),
+            plain(kernel.name, "bold" if kernel.is_fused else ""),
+            plain(kernel.kind.value, "yellow" if kernel.kind is KernelKind.EXTERN else "green"),
+            f"{len(kernel.nodes):,}",
+            _computes(kernel, options),
+            plain(join_places(kernel_places(inspection, kernel), None if options.all else _MOST_LINES), "cyan"),
+        )
+    print_table(console, table)
+    print_folded(console, len(lowering.kernels) - len(shown), "kernel")
+
+
+def _computes(kernel: Kernel, options: ShowOptions) -> str:
+    names = [one_line(name) for name in kernel.nodes]
+    return join_places(names, None if options.all else _MOST_NODES)
+
+
+def _print_not_fused(not_fused: Sequence[NotFused], console: Console, options: ShowOptions) -> None:
+    if not not_fused:
+        return
+    reasons: dict[str, list[NotFused]] = {}
+    for item in not_fused:
+        reasons.setdefault(item.reason, []).append(item)
+    ranked = sorted(reasons.items(), key=lambda entry: -sum(item.times for item in entry[1]))
+    shown = options.first(ranked, _MOST_REASONS)
+    console.print(Text("  Not fused", style="bold"), soft_wrap=True)
+    table = new_table(">Times", "Reason", "Neighbours")
+    for reason, items in shown:
+        pairs = list(dict.fromkeys(_pair(item) for item in items))
+        add_row(
+            table,
+            f"{sum(item.times for item in items):,}",
+            reason or "no reason was given",
+            plain(join_places(pairs, None if options.all else _MOST_PAIRS), "dim"),
+        )
+    print_table(console, table, indent=4)
+    print_folded(console, len(ranked) - len(shown), "reason", indent="    ")
+
+
+def _pair(item: NotFused) -> str:
+    return f"{one_line(item.first_kernel or item.first)} + {one_line(item.second_kernel or item.second)}"
+
+
+def _print_unplaced(lowering: Lowering, console: Console, options: ShowOptions) -> None:
+    if not lowering.unplaced:
+        return
+    names: dict[Fate, list[str]] = {}
+    for node in lowering.unplaced:
+        names.setdefault(node.fate, []).append(one_line(node.name))
+    console.print(
+        Text("  In no kernel", style="bold").append(f"  {count(len(lowering.unplaced), 'node')}", style="not bold dim"),
+        soft_wrap=True,
+    )
+    for fate in Fate:
+        if fate in names:
+            listed = f": {', '.join(names[fate])}" if options.all else ""
+            console.print(Text(f"    {len(names[fate]):>5,}  {fate.value}{listed}"), soft_wrap=True)

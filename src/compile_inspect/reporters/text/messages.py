@@ -1,0 +1,74 @@
+"""Headings, sentences, warnings and folds: the parts every section is made of.
+
+Every part ends with an empty line where it stands by itself, so that sections can be put one after the other.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Inspection, Missing
+from compile_inspect.reporters.text.plain import clean, one_line
+from compile_inspect.reporters.text.quantities import count
+
+PARTIAL = "This capture is partial: the program ended before the recording did."
+_READABLE_WIDTH = 100
+
+
+def print_heading(console: Console, title: str, *details: str, indent: str = "") -> None:
+    """Print a bold title with details after it."""
+    line = Text(indent + one_line(title), style="bold")
+    for detail in details:
+        line.append(" · ", style="not bold dim").append(one_line(detail), style="not bold dim")
+    console.print(line, soft_wrap=True)
+
+
+def print_paragraph(console: Console, sentences: str, *, indent: str = "", bullet: str = "", style: str = "") -> None:
+    """Print sentences wrapped at a readable width; long words, such as links, stay whole."""
+    width = max(min(console.width, _READABLE_WIDTH), len(indent) + len(bullet) + 20)
+    first = indent + bullet
+    for line in clean(sentences).expandtabs(4).split("\n"):
+        if line.strip():
+            wrapped = textwrap.fill(
+                line.strip(),
+                width,
+                initial_indent=first,
+                subsequent_indent=indent + " " * len(bullet),
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+            console.print(Text(wrapped, style=style), soft_wrap=True)
+            first = indent + " " * len(bullet)
+
+
+def print_warning(console: Console, sentence: str) -> None:
+    """Print a sentence that must not be overlooked."""
+    console.print(Text("Warning: ", style="bold yellow").append(one_line(sentence), style="not bold"), soft_wrap=True)
+
+
+def print_folded(console: Console, hidden: int, noun: str, plural: str | None = None, indent: str = "  ") -> None:
+    """Say how many entries were left out, if any."""
+    if hidden > 0:
+        told = count(hidden, f"more {noun}", None if plural is None else f"more {plural}")
+        console.print(Text(f"{indent}… {told} (use --all)", style="dim"), soft_wrap=True)
+
+
+def print_empty(console: Console, inspection: Inspection, sentence: str, nothing_compiled: str = "") -> None:
+    """Say that there is nothing to show, and no more than the evidence allows."""
+    if not inspection.compilations:
+        sentence = nothing_compiled or "Nothing was compiled while this was recorded, so there is nothing to show."
+    print_paragraph(console, sentence)
+    if inspection.missing:
+        print_paragraph(console, "Some evidence could not be collected; this may not be the whole story:", style="dim")
+        print_missing(console, inspection.missing)
+    console.print()
+
+
+def print_missing(console: Console, missing: tuple[Missing, ...]) -> None:
+    """List the collectors that failed."""
+    for item in missing:
+        times = f" ({item.times:,} times)" if item.times > 1 else ""
+        print_paragraph(console, f"{one_line(item.collector)}: {item.reason}{times}", indent="  ", bullet="- ")

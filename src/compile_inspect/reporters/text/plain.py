@@ -1,0 +1,66 @@
+"""Strings of somebody else's program, made safe to print.
+
+A capture may come from anywhere. Nothing in it may move the cursor, colour the screen, set the window title, or
+make a line read differently from what it is; and rich must not see markup in it, which is why everything that is
+printed is a `Text`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from rich.text import Text
+
+_ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and others: titles, links
+)
+# Control characters but tab and newline; marks that reverse the direction of text or break lines; halves of a
+# surrogate pair, which no terminal encoding can take.
+_FORBIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+_BREAKS = re.compile(r"[\n\t]+")
+
+
+def clean(value: object) -> str:
+    r"""Take out escape sequences and control characters; lines and tabs stay.
+
+    >>> clean("\x1b[31mred\x1b[0m\x00\n")
+    'red\n'
+    """
+    string = str(value)
+    if string.isascii() and string.isprintable():  # nearly always, and much quicker to find out
+        return string
+    return _FORBIDDEN.sub("", _ESCAPE_SEQUENCE.sub("", string))
+
+
+def one_line(value: object) -> str:
+    r"""The same on a single line.
+
+    >>> one_line("a\n  b\x07")
+    'a b'
+    """
+    string = clean(value)
+    if "\n" in string or "\t" in string:
+        string = " ".join(piece.strip() for piece in _BREAKS.split(string))
+    return string.strip()
+
+
+def shorten(value: object, width: int) -> str:
+    """The same in at most `width` characters.
+
+    >>> shorten("abcdefgh", 5)
+    'abcd…'
+    """
+    line = one_line(value)
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def plain(value: object, style: str = "") -> Text:
+    """One line as a `Text`: never markup, never an emoji code.
+
+    >>> plain("[red]x[/red]").plain
+    '[red]x[/red]'
+    """
+    return Text(one_line(value), style=style)

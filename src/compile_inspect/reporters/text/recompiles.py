@@ -1,0 +1,84 @@
+"""Recompiles: a timeline for each function, with the guard that failed."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Compilation, GuardFailure, Inspection, Recompile
+from compile_inspect.reporters.counts import count as count_records
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.causes import by_function, change, limit_sentence, short_reason
+from compile_inspect.reporters.text.compilations import by_identifier, function_name
+from compile_inspect.reporters.text.locations import place, where
+from compile_inspect.reporters.text.messages import print_empty, print_heading, print_paragraph
+from compile_inspect.reporters.text.plain import plain
+from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+
+_MOST_ROWS = 20
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print the recompiles of every function, then the limits that were reached."""
+    if not inspection.recompiles and not inspection.limits:
+        unexplained = count_records(inspection).recompiles
+        sentence = "No recompiles: every compiled frame was reused as it was."
+        if unexplained:  # the compile ids tell, even where no reason was recorded
+            sentence = f"{count(unexplained, 'recompile')} happened, but no reason for any was recorded."
+        print_empty(console, inspection, sentence)
+        return
+    known = by_identifier(inspection)
+    for (function, file, line), recompiles in by_function(inspection.recompiles).items():
+        details = [place(file, line), count(len(recompiles), "recompile")]
+        spent = sum(_seconds(known.get(item.compilation)) for item in recompiles)
+        if spent:
+            details.append(f"{seconds(spent)} spent on them")
+        print_heading(console, function_name(function), *details)
+        _print_timeline(recompiles, known, console, options)
+        console.print()
+    if inspection.limits:
+        print_heading(console, "Limits reached")
+        for limit in inspection.limits:
+            print_paragraph(console, limit_sentence(limit), indent="  ", bullet="- ", style="yellow")
+        console.print()
+
+
+def _seconds(compilation: Compilation | None) -> float:
+    if compilation is None:
+        return 0.0
+    return (compilation.seconds or 0.0) + (compilation.backward_seconds or 0.0)
+
+
+def _print_timeline(
+    recompiles: list[Recompile], known: dict[str, Compilation], console: Console, options: ShowOptions
+) -> None:
+    # The last ones say most about what the program does now.
+    shown = options.first(recompiles[::-1], _MOST_ROWS)[::-1]
+    if len(shown) < len(recompiles):
+        folded = count(len(recompiles) - len(shown), "earlier recompile")
+        console.print(Text(f"  … {folded} (use --all)", style="dim"), soft_wrap=True)
+    table = new_table("Id", "Against", "Variable", "Change", "Guard that failed", "Line", ">Took")
+    hidden = 0
+    for recompile in shown:
+        took = seconds(_seconds(known.get(recompile.compilation)) or None)
+        failures = recompile.failures if options.all else recompile.failures[:1]
+        hidden += len(recompile.failures) - len(failures)
+        if not failures:
+            add_row(table, recompile.compilation, "-", "-", "-", "torch gave no reason", "-", took)
+        for index, failure in enumerate(failures):
+            # Further rows belong to the same compilation: the guards of still older versions.
+            add_row(
+                table,
+                *(recompile.compilation if index == 0 else "", failure.against or "-", failure.variable or "-"),
+                *(change(failure) if _has_values(failure) else "-", short_reason(failure) or "-"),
+                *(plain(where(failure.location), "cyan"), took if index == 0 else ""),
+            )
+    print_table(console, table)
+    if hidden:
+        told = count(hidden, "failed guard", "failed guards")
+        console.print(Text(f"  + {told} of versions older still (use --all)", style="dim"), soft_wrap=True)
+
+
+def _has_values(failure: GuardFailure) -> bool:
+    return failure.expected is not None or failure.actual is not None

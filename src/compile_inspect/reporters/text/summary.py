@@ -1,0 +1,129 @@
+"""The verdict, and everything that was counted in one compact table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import CacheOutcome, Inspection
+from compile_inspect.reporters.counts import Counts, total
+from compile_inspect.reporters.counts import count as count_records
+from compile_inspect.reporters.text.messages import print_folded
+from compile_inspect.reporters.text.plain import one_line, plain, shorten
+from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+
+_HEADINGS = ("Compilations", "Graphs", "Graph breaks", "Recompiles", "Time", "Kernels", "Cache")
+_RIGHT_HEADINGS = tuple(f">{heading}" for heading in _HEADINGS[:-1]) + _HEADINGS[-1:]
+_MOST_PROCESSES = 16
+_NARROW = 78
+_WIDE = 100
+
+
+def render_overview(inspections: Sequence[Inspection], console: Console) -> None:
+    """Print the verdict over all processes and a table with one row for each."""
+    counts = [count_records(inspection) for inspection in inspections]
+    together = total(counts)
+    sentence, style = verdict(together, all(item.complete and not item.missing for item in inspections))
+    console.print(Text(sentence, style=f"bold {style}"), soft_wrap=True)
+    if inspections:
+        _print_origin(inspections[0], console)
+    console.print()
+    if not together.compilations:
+        return
+    if len(inspections) > 1:
+        _print_processes(inspections, counts, console)
+    elif console.width < _NARROW:
+        width = max(map(len, _HEADINGS))
+        for heading, cell in zip(_HEADINGS, _cells(together), strict=True):
+            console.print(Text.assemble((f"  {heading:<{width}}  ", "dim"), cell), soft_wrap=True)
+    else:
+        table = new_table(*_RIGHT_HEADINGS)
+        add_row(table, *_cells(together))
+        print_table(console, table)
+    console.print()
+
+
+def _print_processes(inspections: Sequence[Inspection], counts: Sequence[Counts], console: Console) -> None:
+    """One row for each process; the cache column goes first where there is no room."""
+    columns = len(_RIGHT_HEADINGS) if console.width >= _WIDE else len(_RIGHT_HEADINGS) - 1
+    table = new_table("Process", *_RIGHT_HEADINGS[:columns])
+    for inspection, own in list(zip(inspections, counts, strict=True))[:_MOST_PROCESSES]:
+        add_row(table, inspection.process.label, *_cells(own)[:columns])
+    add_row(table, "together", *_cells(total(counts))[:columns])
+    print_table(console, table)
+    print_folded(console, len(inspections) - _MOST_PROCESSES, "process", "processes")
+
+
+def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
+    """One sentence on how it went, and its colour; nothing is claimed that missing evidence could contradict.
+
+    >>> verdict(Counts(compilations=1))
+    ('Captured whole: no graph break and no recompile.', 'green')
+    >>> verdict(Counts(compilations=3, breaks=2, recompiles=1))[0]
+    'Not captured whole: 2 graph breaks, 1 recompile.'
+    """
+    if not counts.compilations:
+        return "Nothing was compiled while this was recorded.", "yellow"
+    findings = []
+    if counts.failed:
+        findings.append(f"{count(counts.failed, 'compilation')} failed")
+    if counts.limits:
+        findings.append(f"torch gave up on {count(counts.limits, 'function')}")
+    if counts.breaks:
+        findings.append(count(counts.breaks, "graph break"))
+    if counts.skipped:
+        findings.append(f"{count(counts.skipped, 'frame')} left in eager mode")
+    if counts.unfinished:
+        findings.append(f"{count(counts.unfinished, 'compilation')} unfinished")
+    split = bool(findings)
+    if counts.recompiles:
+        findings.append(count(counts.recompiles, "recompile"))
+    told = ", ".join(findings) or "no graph break and no recompile"
+    if split:
+        return f"Not captured whole: {told}.", "red" if counts.failed or counts.limits else "yellow"
+    if not all_evidence:
+        return f"As far as the evidence goes: {told}.", "yellow"
+    if findings:
+        return f"Captured whole, but compiled again: {told}.", "yellow"
+    return f"Captured whole: {told}.", "green"
+
+
+def cache_result(cache: Mapping[CacheOutcome, int]) -> str:
+    """What the caches gave.
+
+    >>> cache_result({CacheOutcome.HIT: 2, CacheOutcome.MISS: 1})
+    '2 hits, 1 miss'
+    """
+    nouns = {CacheOutcome.HIT: ("hit", "hits"), CacheOutcome.MISS: ("miss", "misses")}
+    parts = []
+    for outcome in CacheOutcome:
+        if cache.get(outcome):
+            singular, plural = nouns.get(outcome, (outcome.value, outcome.value))
+            parts.append(count(cache[outcome], singular, plural))
+    return ", ".join(parts) or "not used"
+
+
+def _cells(counts: Counts) -> tuple[Text, ...]:
+    return (
+        Text(f"{counts.compilations:,}"),
+        Text(f"{counts.graphs:,}"),
+        Text(f"{counts.breaks:,}", style="bold yellow" if counts.breaks else ""),
+        Text(f"{counts.recompiles:,}", style="bold yellow" if counts.recompiles else ""),
+        Text(seconds(counts.compile_seconds)),
+        Text(f"{counts.kernels:,}"),
+        Text(cache_result(counts.cache)),
+    )
+
+
+def _print_origin(inspection: Inspection, console: Console) -> None:
+    environment = inspection.environment
+    parts = [shorten(" ".join(map(one_line, inspection.process.command)), 60)]
+    parts += [f"torch {environment.torch}" if environment.torch else ""]
+    parts += [f"Python {environment.python.split()[0]}" if environment.python.strip() else ""]
+    parts += [", ".join(dict.fromkeys(environment.devices)) or environment.cpu or environment.platform]
+    line = " · ".join(one_line(part) for part in parts if part)
+    if line:
+        console.print(plain(line, "dim"), soft_wrap=True)

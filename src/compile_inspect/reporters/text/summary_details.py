@@ -1,0 +1,170 @@
+"""Below the verdict: the few findings of one process that a reader should know first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Inspection, Outcome
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.causes import by_function, cause, limit_sentence
+from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.locations import place, where
+from compile_inspect.reporters.text.messages import (
+    PARTIAL,
+    print_folded,
+    print_heading,
+    print_missing,
+    print_paragraph,
+    print_warning,
+)
+from compile_inspect.reporters.text.plain import clean, one_line, plain, shorten
+from compile_inspect.reporters.text.quantities import count
+from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+
+_TOP = 3
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print breaks, recompiles, limits, failures, CUDA graphs, gaps in the evidence and notes, where there are any."""
+    parts: tuple[Callable[[Inspection, Console, ShowOptions], bool], ...] = (
+        _failures,
+        _breaks,
+        _recompiles,
+        _limits,
+        _cuda_graphs,
+        _missing,
+        _notes,
+    )
+    for part in parts:
+        if part(inspection, console, options):
+            console.print()
+    if not inspection.complete:
+        print_warning(console, PARTIAL)
+        console.print()
+
+
+def _failures(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    failed = [item for item in inspection.compilations if item.outcome is Outcome.FAILED]
+    if not failed:
+        return False
+    print_heading(console, "Failed compilations")
+    shown = options.first(failed, _TOP)
+    for item in shown:
+        line = clean(item.failure or "no message was recorded").strip().split("\n")[0]
+        told = f"{one_line(item.id)} {function_name(item.function)} ({place(item.file, item.line)}): {line}"
+        print_paragraph(console, told, indent="  ", bullet="- ")
+    print_folded(console, len(failed) - len(shown), "failed compilation")
+    return True
+
+
+def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    if not inspection.breaks:
+        return False
+    print_heading(console, "Graph breaks")
+    # Numbered as in the section itself, most frequent first.
+    ranked = sorted(enumerate(inspection.breaks, 1), key=lambda item: -item[1].hits)
+    shown = options.first(ranked, _TOP)
+    table = new_table(">#", "Line", "Kind", "GB id", ">Hits", "Code")
+    for number, item in shown:
+        location = item.own_location or item.location
+        add_row(
+            table,
+            str(number),
+            Text(where(location), style="cyan"),
+            item.kind,
+            plain(item.identifier or "-", "dim"),
+            f"{item.hits:,}",
+            plain(shorten(location.code if location else "", 60), "dim"),
+        )
+    print_table(console, table)
+    print_folded(console, len(ranked) - len(shown), "graph break")
+    return True
+
+
+def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    if not inspection.recompiles:
+        return False
+    print_heading(console, "Recompiles")
+    functions = sorted(by_function(inspection.recompiles).items(), key=lambda item: -len(item[1]))
+    shown = options.first(functions, _TOP)
+    table = new_table("Function", ">Times", "Latest", "Latest cause", "Line")
+    for (function, file, line), recompiles in shown:
+        latest = recompiles[-1]
+        failure = latest.latest
+        add_row(
+            table,
+            f"{function_name(function)} ({place(file, line)})",
+            f"{len(recompiles):,}",
+            latest.compilation,
+            shorten(cause(failure), 160),
+            Text(where(failure.location if failure else None), style="cyan"),
+        )
+    print_table(console, table)
+    print_folded(console, len(functions) - len(shown), "function")
+    return True
+
+
+def _limits(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    if not inspection.limits:
+        return False
+    print_heading(console, "Limits reached")
+    shown = options.first(inspection.limits, _TOP)
+    for limit in shown:
+        print_paragraph(console, limit_sentence(limit), indent="  ", bullet="- ")
+    print_folded(console, len(inspection.limits) - len(shown), "limit")
+    return True
+
+
+def cuda_graph_sentence(event: CudaGraphEvent, times: int) -> str:
+    """What happened, in one sentence.
+
+    >>> cuda_graph_sentence(CudaGraphEvent("0/0", CudaGraphOutcome.NO_EFFECT), 1)
+    'Asked for, without effect on a CPU: no CUDA device is involved (1 time).'
+    """
+    if event.outcome is CudaGraphOutcome.NO_EFFECT:
+        sentence = "Asked for, without effect on a CPU: no CUDA device is involved"
+    else:
+        sentence = event.outcome.value.capitalize().replace("cuda", "CUDA")
+    reason = f": {one_line(event.reason)}" if event.reason else ""
+    return f"{sentence} ({count(times, 'time')}){reason}."
+
+
+def _cuda_graphs(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    if not inspection.cuda_graphs:
+        return False
+    print_heading(console, "CUDA graphs")
+    times: dict[tuple[CudaGraphOutcome, str], int] = {}
+    examples: dict[tuple[CudaGraphOutcome, str], CudaGraphEvent] = {}
+    for event in inspection.cuda_graphs:
+        key = (event.outcome, event.reason)
+        times[key] = times.get(key, 0) + event.times
+        examples.setdefault(key, event)
+    ranked = sorted(examples, key=lambda key: -times[key])
+    shown = options.first(ranked, _TOP)
+    for key in shown:
+        print_paragraph(console, cuda_graph_sentence(examples[key], times[key]), indent="  ", bullet="- ")
+    print_folded(console, len(ranked) - len(shown), "reason")
+    return True
+
+
+def _missing(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    if not inspection.missing and inspection.environment.torch_known:
+        return False
+    print_heading(console, "Missing evidence")
+    if not inspection.environment.torch_known:
+        told = f"torch {inspection.environment.torch} is newer or older than what this was made for."
+        print_paragraph(console, told, indent="  ", bullet="- ")
+    print_missing(console, inspection.missing)
+    return True
+
+
+def _notes(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    if not inspection.notes:
+        return False
+    print_heading(console, "Notes")
+    for note in inspection.notes:
+        print_paragraph(console, note, indent="  ", bullet="- ")
+    return True

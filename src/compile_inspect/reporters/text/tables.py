@@ -1,0 +1,96 @@
+"""Tables: a rich one for short lists, a quick one for lists of thousands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from compile_inspect.reporters.text.plain import one_line, shorten
+
+_GAP = "  "
+
+
+def new_table(*columns: str) -> Table:
+    """An empty table; a column whose name starts with `>` is aligned to the right."""
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+        header_style="dim",
+        border_style="dim",
+    )
+    for column in columns:
+        table.add_column(
+            Text(column.removeprefix(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
+        )
+    return table
+
+
+def add_row(table: Table, *cells: str | Text) -> None:
+    """Add a row; strings are taken literally, never as markup."""
+    table.add_row(*(cell if isinstance(cell, Text) else Text(one_line(cell)) for cell in cells))
+
+
+def print_table(console: Console, table: Table, indent: int = 2) -> None:
+    """Print a table set in from the left."""
+    console.print(Padding(table, (0, 0, 0, indent), expand=False))
+
+
+def print_listing(
+    console: Console,
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    styles: Sequence[str] = (),
+    indent: str = "  ",
+    whole: bool = False,
+) -> None:
+    """Print columns of plain strings, one line a row, in one go.
+
+    Cells are cut to make a row fit the screen, the widest column first, unless `whole`.
+    """
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    table = [list(headings), *cells] if headings else cells
+    if not table:
+        return
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    if not whole:
+        widths = fit(widths, console.width - len(indent) - len(_GAP) * (len(widths) - 1))
+        table = [[shorten(cell, width) for cell, width in zip(row, widths, strict=True)] for row in table]
+    lines = []
+    for position, row in enumerate(table):
+        padded = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        pieces = [*padded, row[-1]]
+        if position == 0 and headings:
+            lines.append(Text(indent + _GAP.join(pieces), style="dim"))
+        elif console.color_system is None:
+            lines.append(Text((indent + _GAP.join(pieces)).rstrip()))
+        else:
+            lines.append(_styled(pieces, styles, indent))
+    console.print(Text("\n").join(lines), soft_wrap=True)
+
+
+def _styled(pieces: Sequence[str], styles: Sequence[str], indent: str) -> Text:
+    line = Text(indent)
+    for index, piece in enumerate(pieces):
+        line.append(piece, style=styles[index] if index < len(styles) else "")
+        line.append(_GAP if index + 1 < len(pieces) else "")
+    return line
+
+
+def fit(widths: Sequence[int], available: int, least: int = 8) -> list[int]:
+    """Cut the widest columns until all fit into `available`; none below `least`.
+
+    >>> fit([10, 50, 20], 60)
+    [10, 30, 20]
+    """
+    cap = max(widths, default=0)
+    while cap > least and sum(min(width, cap) for width in widths) > available:
+        cap -= 1
+    return [min(width, cap) for width in widths]

@@ -1,0 +1,91 @@
+"""Where the compile time went: a tree for each compilation, and the phases that cost most by themselves."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Inspection, Phase
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
+from compile_inspect.reporters.text.phases import Branch, tree, walk
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.quantities import TIMES, count, percent, seconds
+
+_MOST_COMPILATIONS = 5
+_MOST_PHASES = 10
+_LEAST_SHARE = 0.01
+_BAR_WIDTH = 20
+_DEEPEST = 40
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print a tree of phases for the slowest compilations, then the phases with most time of their own."""
+    if not inspection.phases:
+        print_empty(console, inspection, "No times: torch's timers were not recorded.")
+        return
+    trees = {
+        identifier: tree(phases)
+        for identifier, phases in grouped(inspection.phases, lambda phase: phase.compilation).items()
+    }
+    slowest = sorted(trees, key=lambda identifier: -trees[identifier].seconds)
+    shown = set(options.first(slowest, _MOST_COMPILATIONS))
+    known = by_identifier(inspection)
+    for identifier, root in trees.items():
+        if identifier in shown:
+            print_heading(console, *title(identifier, known), seconds(root.seconds))
+            _print_tree(root, console, options)
+            console.print()
+    if len(shown) < len(trees):
+        print_folded(console, len(trees) - len(shown), "compilation that took less time", "compilations that took less time", indent="")
+        console.print()
+    _print_top(inspection, console, options)
+
+
+def _print_tree(root: Branch, console: Console, options: ShowOptions) -> None:
+    lines = list(walk(root, 0.0 if options.all else root.seconds * _LEAST_SHARE))
+    labels = [_label(entry, depth) for depth, entry, _ in lines]
+    width = max(map(len, labels), default=0)
+    for label, (_, entry, spent) in zip(labels, lines, strict=True):
+        folded = isinstance(entry, int)
+        line = Text(f"  {label.ljust(width)}", style="dim" if folded else "")
+        line.append(f"  {seconds(spent):>9}  {percent(spent, root.seconds):>5}  ")
+        line.append(_bar(spent, root.seconds, console), style="blue")
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+
+
+def _label(entry: Branch | int, depth: int) -> str:
+    indent = "  " * min(depth, _DEEPEST)
+    if isinstance(entry, int):
+        return f"{indent}… {count(entry, 'shorter phase')} (use --all)"
+    times = f" {TIMES} {entry.times:,}" if entry.times > 1 else ""
+    return f"{indent}{one_line(entry.name)}{times}"
+
+
+def _bar(part: float, whole: float, console: Console) -> str:
+    block = "█" if console.encoding.lower().startswith("utf") else "#"
+    return block * round(_BAR_WIDTH * min(part / whole, 1.0)) if whole > 0 else ""
+
+
+def _print_top(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    own: dict[str, list[Phase]] = {}
+    for phase in inspection.phases:
+        own.setdefault(phase.name, []).append(phase)
+    spent = {name: sum(phase.own_seconds for phase in phases) for name, phases in own.items()}
+    together = sum(spent.values())
+    if together <= 0:
+        return
+    ranked = sorted(spent, key=lambda name: -spent[name])
+    shown = options.first(ranked, _MOST_PHASES)
+    print_heading(console, "Most time of their own", f"{seconds(together)} in all")
+    labels = [one_line(name) + (f" {TIMES} {len(own[name]):,}" if len(own[name]) > 1 else "") for name in shown]
+    width = max(map(len, labels))
+    for name, label in zip(shown, labels, strict=True):
+        line = Text(f"  {label.ljust(width)}  {seconds(spent[name]):>9}  {percent(spent[name], together):>5}  ")
+        line.append(_bar(spent[name], together, console), style="blue")
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+    print_folded(console, len(ranked) - len(shown), "phase")
+    console.print()

@@ -1,0 +1,155 @@
+"""What is inspected: a callable with its inputs, given in Python or named on a command line."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect as python_inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compile_inspect.errors import TargetError
+
+Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A callable, example inputs, further inputs of other shapes or values, and whether gradients matter.
+
+    `gradients=None` means: run the backward where an output has a gradient.
+
+    >>> target = Target(max, (1, 2), further=(((3, 4), {}),))
+    >>> [target.function(*args, **kwargs) for args, kwargs in target.all_inputs()]
+    [2, 4]
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    further: tuple[Inputs, ...] = ()
+    gradients: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TargetError(f"a target needs a callable, not {self.function!r:.80}")
+        if not isinstance(self.args, tuple):
+            raise TargetError(f"args must be a tuple, not {type(self.args).__name__}: write (x,) for one input")
+
+    def all_inputs(self) -> tuple[Inputs, ...]:
+        """The example inputs, then the further ones."""
+        return ((self.args, self.kwargs), *self.further)
+
+
+def find_target(specification: str, inputs: str | None = None) -> Target:
+    """The target that `module:attribute` or `file.py:attribute` names.
+
+    The attribute is a `Target`, a callable that needs no arguments, or a callable or module whose inputs
+    `inputs` names in the same way: a tuple of arguments, a mapping of keyword arguments, one tensor, or a
+    function that returns one of these.
+    """
+    found = find_object(specification)
+    if isinstance(found, Target):
+        if inputs is not None:
+            raise TargetError(f"{specification} is a Target and has its own inputs; leave out --inputs {inputs}")
+        return found
+    if not callable(found):
+        raise TargetError(f"{specification} is a {type(found).__name__}, which cannot be called; name a function, module or Target")
+    if inputs is not None:
+        args, kwargs = as_inputs(find_object(inputs))
+        return Target(found, args, kwargs)
+    if isinstance(found, type):
+        found = _instantiate(specification, found)
+        raise_if_inputs_needed(specification, getattr(found, "forward", found))
+        return Target(found)
+    raise_if_inputs_needed(specification, found)
+    return Target(found)
+
+
+def find_object(specification: str) -> Any:
+    """Import what `module:attribute` or `file.py:attribute` names."""
+    place, separator, attribute = specification.rpartition(":")
+    if not separator or not place or not attribute:
+        raise TargetError(f"{specification!r} does not name a target: write module:attribute or file.py:attribute")
+    module = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
+    found: Any = module
+    for name in attribute.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            public = ", ".join(sorted(item for item in vars(module) if not item.startswith("_"))[:12]) or "nothing"
+            raise TargetError(f"{place} has no attribute {name!r}; it defines {public}") from None
+    return found
+
+
+def as_inputs(found: Any) -> Inputs:
+    """Inputs in any of the accepted forms as positional and keyword arguments.
+
+    >>> as_inputs({"x": 1})
+    ((), {'x': 1})
+    >>> as_inputs(lambda: (1, 2))
+    ((1, 2), {})
+    """
+    if callable(found) and not hasattr(found, "shape"):
+        found = found()
+    if isinstance(found, Mapping):
+        return (), dict(found)
+    if isinstance(found, Sequence) and not isinstance(found, str):
+        return tuple(found), {}
+    return (found,), {}
+
+
+def raise_if_inputs_needed(specification: str, function: Callable[..., Any]) -> None:
+    """Raise if `function` cannot be called without arguments."""
+    forward = getattr(function, "forward", function)
+    try:
+        parameters = python_inspect.signature(forward).parameters.values()
+    except (TypeError, ValueError):  # built in C: calling it will tell
+        return
+    needed = [
+        item.name
+        for item in parameters
+        if item.default is item.empty and item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
+    ]
+    if needed:
+        raise TargetError(
+            f"{specification} needs {', '.join(needed)}: give inputs with --inputs module:attribute, or name a Target"
+        )
+
+
+def _instantiate(specification: str, kind: type) -> Any:
+    try:
+        return kind()
+    except TypeError as error:
+        raise TargetError(f"{specification} is a class that cannot be built without arguments ({error}); name an instance") from error
+
+
+def _import_file(path: Path) -> Any:
+    if not path.is_file():
+        raise TargetError(f"there is no file {path}")
+    # As `python file.py` does: its neighbours can be imported.
+    sys.path.insert(0, str(path.absolute().parent))
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if specification is None or specification.loader is None:
+        raise TargetError(f"{path} cannot be imported")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules.setdefault(path.stem, module)
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        raise TargetError(f"importing {path} raised {type(error).__name__}: {error}") from error
+    return module
+
+
+def _import_module(name: str) -> Any:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        raise TargetError(f"there is no module {error.name!r}; run from its directory, or write file.py:attribute") from error
+    except Exception as error:
+        raise TargetError(f"importing {name} raised {type(error).__name__}: {error}") from error
