@@ -61,7 +61,7 @@ def save(inspection: Inspection, path: str | Path, *, force: bool = False) -> No
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
             archive.writestr("manifest.json", json.dumps(manifest, indent=1))
             archive.writestr("inspection.json", json.dumps(to_data(inspection), separators=(",", ":"), default=str))
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise CaptureError(f"{path} could not be written: {error.strerror or error}") from error

@@ -24,5 +24,5 @@ class CaptureError(InspectError):
     """A capture file cannot be read or written."""
 
 
-class UnsupportedTorch(InspectError):
+class UnsupportedTorch(InspectError):  # noqa: N818 (it reads as a statement of fact)
     """The installed torch lacks what this feature needs."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, cast
 
 from compile_inspect.errors import CaptureError
 
@@ -38,7 +38,7 @@ def to_data(value: Any) -> Any:
         return {str(key): to_data(item) for key, item in value.items()}
     return {
         name: to_data(item)
-        for name, default in _defaults(type(value))
+        for name, default in _defaults(cast(Hashable, type(value)))
         if (item := getattr(value, name)) is not default and item != default
     }
 
@@ -51,28 +51,28 @@ def from_data(kind: type[Record], data: Any) -> Record:
     Location(file='model.py', line=3, function='', code='')
     """
     try:
-        return typing.cast(Record, _decoder(kind)(data))
+        return cast(Record, _decoder(cast(Hashable, kind))(data))
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise CaptureError(
             f"the capture holds a {kind.__name__} that cannot be read ({error}); it may be damaged: record again"
         ) from error
 
 
-@lru_cache(maxsize=None)
-def _defaults(kind: type) -> tuple[tuple[str, Any], ...]:
+@cache
+def _defaults(kind: Hashable) -> tuple[tuple[str, Any], ...]:
     def default_of(item: dataclasses.Field[Any]) -> Any:
         if item.default_factory is not dataclasses.MISSING:
             return item.default_factory()
         return item.default
 
-    return tuple((item.name, default_of(item)) for item in dataclasses.fields(kind))
+    return tuple((item.name, default_of(item)) for item in dataclasses.fields(cast(type, kind)))
 
 
 def _identity(data: Any) -> Any:
     return data
 
 
-@lru_cache(maxsize=None)
+@cache
 def _decoder(hint: Any) -> Decoder:
     """A function that decodes one type; built once, because captures hold tens of thousands of records."""
     origin = typing.get_origin(hint)
@@ -83,10 +83,21 @@ def _decoder(hint: Any) -> Decoder:
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint.__getitem__
     if dataclasses.is_dataclass(hint):
-        return _record_decoder(typing.cast(type, hint))
+        return _record_decoder(cast(type, hint))
     if hint in (int, str, bool):
         return _checked(hint)
+    if hint is float:
+        return _decode_number
+    if origin in (dict, Mapping) or hint in (dict, Mapping):
+        return _checked(dict)
     return _identity
+
+
+def _decode_number(data: Any) -> float:
+    # A whole number is written without its point.
+    if type(data) not in (int, float):
+        raise TypeError(f"expected a number, found {data!r:.40}")
+    return float(data)
 
 
 def _checked(kind: type) -> Decoder:

@@ -57,7 +57,9 @@ def find_target(specification: str, inputs: str | None = None) -> Target:
             raise TargetError(f"{specification} is a Target and has its own inputs; leave out --inputs {inputs}")
         return found
     if not callable(found):
-        raise TargetError(f"{specification} is a {type(found).__name__}, which cannot be called; name a function, module or Target")
+        raise TargetError(
+            f"{specification} is a {type(found).__name__}, which cannot be called; name a function, module or Target"
+        )
     if inputs is not None:
         args, kwargs = as_inputs(find_object(inputs))
         return Target(found, args, kwargs)
@@ -124,7 +126,9 @@ def _instantiate(specification: str, kind: type) -> Any:
     try:
         return kind()
     except TypeError as error:
-        raise TargetError(f"{specification} is a class that cannot be built without arguments ({error}); name an instance") from error
+        raise TargetError(
+            f"{specification} is a class that cannot be built without arguments ({error}); name an instance"
+        ) from error
 
 
 def _import_file(path: Path) -> Any:

@@ -6,7 +6,7 @@ and the capture says what is missing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -24,72 +24,77 @@ from compile_inspect.serialization import from_data
 
 Part = TypeVar("Part")
 
+_EVENT_FIELDS = frozenset({"kind", "compilation", "time", "thread"})
+
+
+class _Parts:
+    """Builds the parts of an inspection; one that cannot be built is missing, and the others are not."""
+
+    def __init__(self) -> None:
+        self.missing: Counter[tuple[str, str]] = Counter()
+
+    def build(self, name: str, function: Callable[..., Iterable[Part]], *arguments: Any) -> tuple[Part, ...]:
+        try:
+            return tuple(function(*arguments))
+        except Exception as error:
+            self.missing[name, f"the events could not be read: {type(error).__name__}: {error}"] += 1
+            return ()
+
 
 def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspection:
     """Build the inspection that a journal tells."""
     listed = [event for event in events if isinstance(event.get("kind"), str)]
-    stacks = StackTable()
-    missing: Counter[tuple[str, str]] = Counter()
-    ended: float | None = None
-    described: Event = {}
-    notes: list[str] = []
+    of_kind: dict[str, list[Event]] = defaultdict(list)
     for event in listed:
-        if event["kind"] == "stack":
-            stacks.define(event["index"], event["stack"])
-        elif event["kind"] == "missing":
-            missing[event["collector"], event["reason"]] += 1
-        elif event["kind"] == "environment":
-            described = {key: value for key, value in event.items() if key not in _EVENT_FIELDS}
-        elif event["kind"] == "note":
-            notes.append(str(event["text"]))
-        elif event["kind"] == "end":
-            ended = event["time"]
+        of_kind[event["kind"]].append(event)
+    parts, stacks = _Parts(), StackTable()
+    for event in of_kind["stack"]:
+        stacks.define(event["index"], event["stack"])
+    for event in of_kind["missing"]:
+        parts.missing[event["collector"], event["reason"]] += 1
 
-    def part(name: str, empty: Part, build: Callable[..., Part], *arguments: Any) -> Part:
-        try:
-            return build(*arguments)
-        except Exception as error:
-            missing[name, f"the events could not be read: {type(error).__name__}: {error}"] += 1
-            return empty
-
-    compilations = part("compilations", [], assemble_compilations, listed, stacks)
+    compilations = parts.build("compilations", assemble_compilations, listed, stacks)
     by_id = {item.id: item for item in compilations}
-    graphs = part("graphs", [], assemble_graphs, listed, stacks)
-    lowerings, post_grad = part("kernels", ([], []), assemble_lowerings, listed, stacks, graphs)
-    inspection = {
-        "breaks": part("graph breaks", [], assemble_breaks, listed, stacks),
-        "guards": part("guards", [], assemble_guards, listed, stacks),
-        "recompiles": part("recompiles", [], assemble_recompiles, listed, by_id),
-        "limits": part("recompile limits", [], assemble_limits, listed, by_id),
-        "phases": part("phases", [], assemble_phases, listed),
-        "caches": part("caches", [], assemble_caches, listed),
-        "cuda_graphs": part("cuda graphs", [], assemble_cuda_graphs, listed),
-        "bytecode": part("bytecode", [], assemble_bytecode, listed),
-    }
+    call_stacks = {item.id: item.call_stack for item in compilations if item.call_stack is not None}
+    graphs = parts.build("graphs", assemble_graphs, listed, stacks, call_stacks)
+    lowered = parts.build("kernels", assemble_lowerings, listed, stacks, call_stacks, graphs)
+    guards = parts.build("guards", assemble_guards, listed, stacks)
+    breaks = parts.build("graph breaks", assemble_breaks, listed, stacks, call_stacks)
+    environments = parts.build("environment", _environments, of_kind["environment"])
     return Inspection(
-        environment=part("environment", Environment(), from_data, Environment, described),
-        process=_process(header, ended),
+        environment=environments[0] if environments else Environment(),
+        process=_process(header, of_kind["end"]),
         complete=complete,
-        missing=tuple(Missing(collector, reason, times) for (collector, reason), times in missing.items()),
-        notes=tuple(dict.fromkeys(notes)),
-        compilations=tuple(compilations),
-        graphs=(*graphs, *post_grad),
-        lowerings=tuple(lowerings),
+        notes=tuple(dict.fromkeys(str(event["text"]) for event in of_kind["note"])),
+        compilations=compilations,
+        graphs=(*graphs, *(graph for _, graph in lowered)),
+        breaks=breaks,
+        guards=guards,
+        recompiles=parts.build("recompiles", assemble_recompiles, listed, by_id, guards),
+        limits=parts.build("recompile limits", assemble_limits, listed, by_id),
+        lowerings=tuple(lowering for lowering, _ in lowered),
+        phases=parts.build("phases", assemble_phases, of_kind["phase"]),
+        caches=parts.build("caches", assemble_caches, of_kind["cache"]),
+        cuda_graphs=parts.build("cuda graphs", assemble_cuda_graphs, of_kind["cuda graph"]),
+        bytecode=parts.build("bytecode", assemble_bytecode, of_kind["bytecode"]),
         stacks=stacks.all(),
-        **{name: tuple(records) for name, records in inspection.items()},
+        # Last, when every part has had its chance to be missing.
+        missing=tuple(Missing(collector, reason, times) for (collector, reason), times in parts.missing.items()),
     )
 
 
-_EVENT_FIELDS = frozenset({"kind", "compilation", "time", "thread"})
+def _environments(events: Iterable[Event]) -> Iterable[Environment]:
+    for event in events:
+        yield from_data(Environment, {key: value for key, value in event.items() if key not in _EVENT_FIELDS})
 
 
-def _process(header: Event, ended: float | None) -> Process:
+def _process(header: Event, ends: list[Event]) -> Process:
     return Process(
         pid=int(header.get("pid", 0)),
         rank=header.get("rank"),
         session=str(header.get("session", "")),
-        command=tuple(header.get("command", ())),
+        command=tuple(map(str, header.get("command", ()))),
         started=float(header.get("started", 0.0)),
-        ended=ended,
+        ended=ends[0]["time"] if ends else None,
         recorder=str(header.get("recorder", "")),
     )

@@ -56,7 +56,7 @@ def parse_message(text: str) -> Message:
     )
 
 
-def assemble_breaks(events: Iterable[Event], stacks: StackTable) -> list[GraphBreak]:
+def assemble_breaks(events: Iterable[Event], stacks: StackTable, call_stacks: Mapping[str, int]) -> list[GraphBreak]:
     """All causes of graph breaks in the order they were met.
 
     Frames that Dynamo gave up on carry their reason in their metrics; where the same cause was logged before,
@@ -68,15 +68,16 @@ def assemble_breaks(events: Iterable[Event], stacks: StackTable) -> list[GraphBr
         if event["kind"] == "frame":
             whole_graph[event["compilation"]] = bool(event.get("fullgraph"))
         elif event["kind"] == "graph break":
-            _merge(causes, _from_log(event, stacks))
+            _merge(causes, _from_log(event, stacks, call_stacks))
         elif event["kind"] == "metrics" and _is_soft_failure(event["metrics"]):
-            _merge(causes, _from_metrics(event, stacks, whole_graph.get(event["compilation"], False)))
+            _merge(causes, _from_metrics(event, stacks, call_stacks, whole_graph.get(event["compilation"], False)))
     return list(causes.values())
 
 
-def _from_log(event: Event, stacks: StackTable) -> GraphBreak:
+def _from_log(event: Event, stacks: StackTable, call_stacks: Mapping[str, int]) -> GraphBreak:
     message = parse_message(event["message"])
-    number = stacks.number(event["stack"])
+    inner = stacks.stack(stacks.number(event["stack"]))
+    number = _whole_stack(event["compilation"], inner.locations if inner else (), stacks, call_stacks)
     first = event["reason"].splitlines()[0] if event["reason"] else ""
     instruction = _INSTRUCTION.match(first)
     return GraphBreak(
@@ -96,7 +97,7 @@ def _from_log(event: Event, stacks: StackTable) -> GraphBreak:
     )
 
 
-def _from_metrics(event: Event, stacks: StackTable, fullgraph: bool) -> GraphBreak:
+def _from_metrics(event: Event, stacks: StackTable, call_stacks: Mapping[str, int], fullgraph: bool) -> GraphBreak:
     metrics = event["metrics"]
     text = str(metrics.get("fail_reason") or "")
     message = parse_message(text)
@@ -106,7 +107,7 @@ def _from_metrics(event: Event, stacks: StackTable, fullgraph: bool) -> GraphBre
     if not locations and metrics.get("co_filename"):
         function = str(metrics.get("co_name", ""))
         locations = (Location(str(metrics["co_filename"]), int(metrics.get("co_firstlineno") or 0), function),)
-    number = stacks.add(locations) if locations else None
+    number = _whole_stack(event["compilation"], locations, stacks, call_stacks)
     return GraphBreak(
         kind=message.kind,
         location=stacks.user_line(number),
@@ -121,6 +122,17 @@ def _from_metrics(event: Event, stacks: StackTable, fullgraph: bool) -> GraphBre
         compilations=(event["compilation"],) if event["compilation"] else (),
         text=text,
     )
+
+
+def _whole_stack(
+    compilation: str | None, inner: tuple[Location, ...], stacks: StackTable, call_stacks: Mapping[str, int]
+) -> int | None:
+    """The stack of a break from the program's first line on: how the frame was called, then what it traced."""
+    call = stacks.stack(call_stacks.get(compilation or ""))
+    # The last line of the call is the frame itself, of which the inner stack knows the line.
+    outer = call.locations[:-1] if call is not None and inner else call.locations if call is not None else ()
+    outer = tuple(location for location in outer if "_dynamo" not in location.file)
+    return stacks.add((*outer, *inner)) if outer or inner else None
 
 
 def _merge(causes: dict[tuple[str, str, int], GraphBreak], new: GraphBreak) -> None:

@@ -44,7 +44,9 @@ def assemble_compilations(events: Iterable[Event], stacks: StackTable) -> list[C
         if identifier is None or event["kind"] not in _READERS:
             continue
         _READERS[event["kind"]](facts.setdefault(identifier, {"symbols": {}}), event, stacks)
-    return [_compilation(identifier, known, stacks) for identifier, known in facts.items() if "started" in known or "file" in known]
+    return [
+        _compilation(identifier, known, stacks) for identifier, known in facts.items() if "started" in known or "file" in known
+    ]
 
 
 def _read_start(known: dict[str, Any], event: Event, stacks: StackTable) -> None:

@@ -8,9 +8,41 @@ from compile_inspect.records import Fate, Graph, Node, UnplacedNode
 
 # Operations whose result shares the memory of their input.
 _VIEWS = frozenset(
-    "alias as_strided chunk detach diagonal expand expand_as lift_fresh narrow permute reshape select slice split "
-    "split_with_sizes squeeze t transpose unbind unfold unsqueeze view view_as _reshape_alias _unsafe_view "
-    "broadcast_in_dim reinterpret_tensor movedim flatten real view_as_real view_as_complex view_dtype".split()
+    [
+        "alias",
+        "as_strided",
+        "chunk",
+        "detach",
+        "diagonal",
+        "expand",
+        "expand_as",
+        "lift_fresh",
+        "narrow",
+        "permute",
+        "reshape",
+        "select",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "t",
+        "transpose",
+        "unbind",
+        "unfold",
+        "unsqueeze",
+        "view",
+        "view_as",
+        "_reshape_alias",
+        "_unsafe_view",
+        "broadcast_in_dim",
+        "reinterpret_tensor",
+        "movedim",
+        "flatten",
+        "real",
+        "view_as_real",
+        "view_as_complex",
+        "view_dtype",
+    ]
 )
 _COPIES = frozenset({"copy_", "copy", "clone", "set_"})
 
@@ -23,9 +55,7 @@ def explain_unplaced(graph: Graph, placed: set[str]) -> tuple[UnplacedNode, ...]
             users[name].append(node.name)
     nodes = {node.name: node for node in graph.nodes}
     reaches = _reaches_kernel(graph, users, placed)
-    return tuple(
-        UnplacedNode(node.name, _fate(node, nodes, users, reaches)) for node in graph.nodes if node.name not in placed
-    )
+    return tuple(UnplacedNode(node.name, _fate(node, nodes, users, reaches)) for node in graph.nodes if node.name not in placed)
 
 
 def _reaches_kernel(graph: Graph, users: dict[str, list[str]], placed: set[str]) -> set[str]:

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from compile_inspect.records import Direction, KernelKind
 
 _AOT_ID = re.compile(r"^# AOT ID: \['\d+_(?P<direction>forward|backward|inference)'\]", re.MULTILINE)
-_SOURCE_NODES = re.compile(r"^\s*# Topologically Sorted Source Nodes: \[(?P<nodes>[^\]]*)\], Original ATen: \[(?P<operations>[^\]]*)\]")
+_SOURCE_NODES = re.compile(
+    r"^\s*# Topologically Sorted Source Nodes: \[(?P<nodes>[^\]]*)\], Original ATen: \[(?P<operations>[^\]]*)\]"
+)
 _DEFINERS = {
     "cpp_pybinding": KernelKind.CPP,
     "cpp": KernelKind.CPP,
@@ -17,7 +19,14 @@ _DEFINERS = {
     "cutlass": KernelKind.TEMPLATE,
     "cuda": KernelKind.TEMPLATE,
 }
-_HOUSEKEEPING = ("assert_size_stride", "assert_alignment", "empty_strided", "reinterpret_tensor", "get_raw_stream", "alloc_from_pool")
+_HOUSEKEEPING = (
+    "assert_size_stride",
+    "assert_alignment",
+    "empty_strided",
+    "reinterpret_tensor",
+    "get_raw_stream",
+    "alloc_from_pool",
+)
 
 
 @dataclass(frozen=True)
@@ -71,9 +80,15 @@ def _definitions(tree: ast.Module) -> list[tuple[str, Definition]]:
         if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
             continue
         value = statement.value
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and ast.unparse(value.func.value) == "async_compile":
+        if (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Attribute)
+            and ast.unparse(value.func.value) == "async_compile"
+        ):
             kind = _DEFINERS.get(value.func.attr, KernelKind.OTHER)
-            found.append((statement.targets[0].id, Definition(kind, statement.lineno, statement.end_lineno or statement.lineno)))
+            found.append(
+                (statement.targets[0].id, Definition(kind, statement.lineno, statement.end_lineno or statement.lineno))
+            )
     return found
 
 

@@ -17,7 +17,8 @@ _DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex"
 def parse_graph(text: str, stacks: StackTable) -> tuple[Node, ...]:
     """The nodes of a graph printed by `print_readable`; empty if the text is not Python.
 
-    >>> parse_graph('def forward(self, x: "f32[2]"):\\n    y: "f32[2]" = torch.ops.aten.relu.default(x)', StackTable())[1].target
+    >>> text = 'def forward(self, x: "f32[2]"):\\n    y: "f32[2]" = torch.ops.aten.relu.default(x)'
+    >>> parse_graph(text, StackTable())[1].target
     'aten.relu.default'
     """
     try:
@@ -104,7 +105,9 @@ def _node(statement: ast.stmt, known: set[str], places: list[int | None]) -> Nod
 
 def _expression(value: ast.expr, known: set[str]) -> tuple[str, str, str]:
     if isinstance(value, ast.Call):
-        pieces = [ast.unparse(item) for item in value.args] + [f"{item.arg}={ast.unparse(item.value)}" for item in value.keywords]
+        pieces = [ast.unparse(item) for item in value.args] + [
+            f"{item.arg}={ast.unparse(item.value)}" for item in value.keywords
+        ]
         arguments = ", ".join(pieces)
         function = value.func
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name) and function.value.id in known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ _STAGES = {
 }
 
 
-def assemble_graphs(events: Iterable[Event], stacks: StackTable) -> list[Graph]:
+def assemble_graphs(events: Iterable[Event], stacks: StackTable, call_stacks: Mapping[str, int]) -> list[Graph]:
     """Dynamo's and AOTAutograd's graphs, in the order they were made.
 
     A live description and a printed form of one graph come as two events in either order; whichever comes
@@ -48,7 +48,19 @@ def assemble_graphs(events: Iterable[Event], stacks: StackTable) -> list[Graph]:
             waiting.setdefault(key, []).append(len(graphs))
             graph = Graph(f"{key[0]}:{stage.name.lower()}:{len(graphs)}", key[0], stage, direction, ())
             graphs.append(replace(graph, **change))
-    return [graph if graph.nodes else from_text(graph, stacks) for graph in graphs]
+    finished = (graph if graph.nodes else from_text(graph, stacks) for graph in graphs)
+    return [with_call_stack(graph, call_stacks.get(graph.compilation or "")) for graph in finished]
+
+
+def with_call_stack(graph: Graph, call_stack: int | None) -> Graph:
+    """The same graph, its calls placed where the frame was called if no call has a place of its own.
+
+    Dynamo records no line for a module whose `forward` is torch's own, `nn.Sequential` for one; the line that
+    calls it is then the user's.
+    """
+    if call_stack is None or any(node.stack is not None for node in graph.nodes if node.is_call):
+        return graph
+    return replace(graph, nodes=tuple(replace(node, stack=call_stack) if node.is_call else node for node in graph.nodes))
 
 
 def from_text(graph: Graph, stacks: StackTable) -> Graph:
@@ -66,7 +78,8 @@ def decode_nodes(rows: Iterable[dict[str, Any]], stacks: StackTable, prefix: str
             inputs=tuple(prefix + name for name in row.get("inputs", ())),
             arguments=row.get("arguments", ""),
             value=tuple(
-                TensorType(tuple(shape), dtype, device, tuple(strides)) for shape, dtype, device, strides in row.get("value", ())
+                TensorType(tuple(shape), dtype, device, tuple(strides))
+                for shape, dtype, device, strides in row.get("value", ())
             ),
             stack=stacks.number(row.get("stack")),
             module=row.get("module", ""),

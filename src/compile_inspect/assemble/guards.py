@@ -31,8 +31,10 @@ _NOISE_KINDS = frozenset(
         "EMPTY_NN_MODULE_HOOKS_DICT",
     }
 )
+# Interpreter internals, and how modules store their parts: true for every module that was not tampered with.
 _NOISE_TEXT = re.compile(
-    r"__builtins_dict__|__import_|saved_tensors_hooks|_hooks\b|_dynamo_\w*_indices|__torch_dynamo|_dynamo_disable_hook"
+    r"^not ___dict_contains|(?:_modules|_parameters|_buffers|__dict__) is of type dict|\.__defaults__"
+    r"|__builtins_dict__|__import_|saved_tensors_hooks|_hooks\b|_dynamo_\w*_indices|__torch_dynamo|_dynamo_disable_hook"
 )
 
 
@@ -56,10 +58,10 @@ def assemble_guards(events: Iterable[Event], stacks: StackTable) -> list[Guard]:
     ]
 
 
-def parse_tree(text: str, compilation: str | None, behind: dict[str, int], stacks: StackTable) -> Iterable[Guard]:
+def parse_tree(tree: str, compilation: str | None, behind: dict[str, int], stacks: StackTable) -> Iterable[Guard]:
     """The guards of one printed tree; `behind` gives the stack of each guarded source."""
     sources: list[tuple[int, str]] = []
-    for line in text.splitlines():
+    for line in tree.splitlines():
         match = _LINE.match(line)
         if match is None:
             continue
@@ -74,17 +76,19 @@ def parse_tree(text: str, compilation: str | None, behind: dict[str, int], stack
         if leaf is None:
             continue
         source = sources[-1][1] if sources else ""
-        condition = _COMMENT.sub("", leaf["text"]).strip()
-        number = behind.get(source) if source else None
+        text = _COMMENT.sub("", leaf["text"]).strip()
+        condition = readable_condition(leaf["kind"], text)
+        # A guard made for its parent's sake (the dict that holds an attribute) has the parent's place.
+        number = next((behind[name] for _, name in reversed(sources) if name in behind), None)
         yield Guard(
             compilation=compilation,
             kind=leaf["kind"],
             source=source,
             variable=readable_name(source),
-            condition=readable_condition(leaf["kind"], condition),
+            condition=condition,
             location=stacks.user_line(number),
             stack=number,
-            noise=leaf["kind"] in _NOISE_KINDS or bool(_NOISE_TEXT.search(source) or _NOISE_TEXT.search(condition)),
+            noise=leaf["kind"] in _NOISE_KINDS or any(map(_NOISE_TEXT.search, (source, text, condition))),
         )
 
 

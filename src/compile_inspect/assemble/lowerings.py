@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from compile_inspect.assemble.fates import explain_unplaced
 from compile_inspect.assemble.generated_code import Call, GeneratedCode, read_code
-from compile_inspect.assemble.graphs import decode_nodes, from_text
+from compile_inspect.assemble.graphs import decode_nodes, from_text, with_call_stack
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Direction, Graph, Kernel, KernelKind, Lowering, MemoryEstimate, Node, NotFused, Stage
@@ -32,9 +32,9 @@ class _Work:
 
 
 def assemble_lowerings(
-    events: Iterable[Event], stacks: StackTable, earlier_graphs: Iterable[Graph] = ()
-) -> tuple[list[Lowering], list[Graph]]:
-    """All lowerings and their post-grad graphs.
+    events: Iterable[Event], stacks: StackTable, call_stacks: Mapping[str, int], earlier_graphs: Iterable[Graph]
+) -> list[tuple[Lowering, Graph]]:
+    """All lowerings, each with its post-grad graph.
 
     A printed post-grad graph comes just before the lowering it belongs to. Code that no lowering claims was
     replayed from a cache.
@@ -64,8 +64,10 @@ def assemble_lowerings(
         elif kind in ("kernel", "not fused", "memory") and event["lowering"] in numbered:
             _read_detail(numbered[event["lowering"]], event)
     stacks_by_node = _dynamo_stacks(earlier_graphs)
-    finished = [_finish(number, work, stacks, stacks_by_node) for number, work in enumerate(works)]
-    return [lowering for lowering, _ in finished], [graph for _, graph in finished]
+    return [
+        _finish(number, work, stacks, call_stacks.get(work.compilation or ""), stacks_by_node)
+        for number, work in enumerate(works)
+    ]
 
 
 def _read_detail(work: _Work, event: Event) -> None:
@@ -77,17 +79,17 @@ def _read_detail(work: _Work, event: Event) -> None:
         work.memory = event
 
 
-def _finish(number: int, work: _Work, stacks: StackTable, dynamo_stacks: dict[tuple[str | None, str], int]) -> tuple[Lowering, Graph]:
+def _finish(
+    number: int, work: _Work, stacks: StackTable, call_stack: int | None, dynamo_stacks: dict[tuple[str | None, str], int]
+) -> tuple[Lowering, Graph]:
     code = read_code(work.code)
     direction = work.direction if work.direction is not Direction.UNKNOWN else code.direction
     identifier = f"{work.compilation}:post_grad:{number}"
     graph = Graph(identifier, work.compilation, Stage.POST_GRAD, direction, work.nodes, work.text)
     if not graph.nodes:
         graph = from_text(graph, stacks)
-    if work.from_cache:
-        kernels = _kernels_from_code(work, code, dynamo_stacks)
-    else:
-        kernels = _kernels(work, code, graph, stacks)
+    graph = with_call_stack(graph, call_stack)
+    kernels = _kernels_from_code(work, code, dynamo_stacks) if work.from_cache else _kernels(work, code, graph, stacks)
     placed = {name for kernel in kernels for name in kernel.nodes}
     lowering = Lowering(
         id=f"{work.compilation}:lowering:{number}",
@@ -163,7 +165,9 @@ def _nearby_stacks(names: Iterable[str], nodes: dict[str, Node]) -> tuple[int, .
     return ()
 
 
-def _kernels_from_code(work: _Work, code: GeneratedCode, dynamo_stacks: dict[tuple[str | None, str], int]) -> tuple[Kernel, ...]:
+def _kernels_from_code(
+    work: _Work, code: GeneratedCode, dynamo_stacks: dict[tuple[str | None, str], int]
+) -> tuple[Kernel, ...]:
     """What the generated code alone tells about its kernels: names, places, and comments where there are any."""
     kernels = []
     for call in code.calls:

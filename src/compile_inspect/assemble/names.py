@@ -10,6 +10,7 @@ _IMPORT = re.compile(r"G\['__import_(\w+)'\]")
 _GLOBAL = re.compile(r"G\['([^']+)'\]")
 _CONTAINER = re.compile(r"\.(?:_modules|_parameters|_buffers)\['([^']+)'\]")
 _CELL = re.compile(r"\.__closure__\[(\d+)\]\.cell_contents")
+_STACK = re.compile(r"\b___stack(\d+)\b")
 _DICT_ITEM = re.compile(r"\.__dict__\['([^']+)'\]")
 _CHECK_TYPE = re.compile(r"^___check_type_id\((?P<name>.*), \d+\)(?:, type=<class '(?P<type>[^']+)'>)?")
 _CHECK_OBJECT = re.compile(r"^___check_obj_id\((?P<name>.*), \d+\)(?:, type=<class '(?P<type>[^']+)'>)?")
@@ -33,6 +34,7 @@ def readable_name(source: str) -> str:
     source = _CONTAINER.sub(r".\1", source)
     source = _DICT_ITEM.sub(r".\1", source)
     source = _CELL.sub(r" closure[\1]", source)
+    source = _STACK.sub(r"value \1 at the graph break", source)
     return source.removesuffix(".__dict__")
 
 

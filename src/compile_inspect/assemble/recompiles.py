@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from compile_inspect.assemble.names import readable_condition
 from compile_inspect.assemble.stacks import parse_stack
 from compile_inspect.journal import Event
-from compile_inspect.records import Compilation, GuardFailure, LimitHit, Location, Recompile, Stack
+from compile_inspect.records import Compilation, Guard, GuardFailure, LimitHit, Location, Recompile, Stack
 
 _AGAINST = re.compile(r"^(?P<against>!?\d+/\d+(?:/\d+)?): (?P<rest>.*)$", re.DOTALL)
 _EXPECTED_ACTUAL = re.compile(r"expected (?P<expected>.+?), actual (?P<actual>.+?)\.?$")
 _EXPECTED = re.compile(r"expected (?P<expected>\S.*?)\.?$")
 _TENSOR = re.compile(r"^tensor '(?P<name>[^']+)' ")
 _EQUALITY = re.compile(r"^(?P<name>.+?) (?P<operator>==|!=|is not|is|<=|>=|<|>) (?P<value>.+)$")
+_FLAG = re.compile(r"^(?P<name>\w+)=(?P<value>[01])$")
+_STATE_CHANGED = re.compile(r"^GLOBAL_STATE changed: (?P<name>\w+)")
+_STATE = re.compile(r"___check_global_state\(\) against (?P<state>\{.*\})")
 _OF_TYPE = re.compile(r"^(?P<name>.+) is of type (?P<value>.+)$")
 
 
-def assemble_recompiles(events: Iterable[Event], compilations: Mapping[str, Compilation]) -> list[Recompile]:
+def assemble_recompiles(
+    events: Iterable[Event], compilations: Mapping[str, Compilation], guards: Iterable[Guard]
+) -> list[Recompile]:
     """Every recompile with its causes, the newest version's first."""
+    places = {(guard.compilation, guard.variable): guard.location for guard in reversed(tuple(guards)) if guard.location}
+    events = list(events)
+    actual = {event["compilation"]: event["values"] for event in events if event["kind"] == "actual values"}
+    states = {event["compilation"]: event["text"] for event in events if event["kind"] == "guard tree"}
     recompiles = []
     for event in events:
         if event["kind"] != "recompile" or event["compilation"] is None:
             continue
         frame = compilations.get(event["compilation"])
-        failures = tuple(parse_failure(reason, event.get("actual", {})) for reason in event["reasons"])
+        parsed = (parse_failure(reason, actual.get(event["compilation"], {})) for reason in event["reasons"])
+        parsed = (_with_global_state(failure, states) for failure in parsed)
+        # Torch's text for a tensor says what differs but not where the tensor is used; its guard knows.
+        failures = tuple(
+            failure if failure.location else replace(failure, location=places.get((failure.against, failure.variable)))
+            for failure in parsed
+        )
         recompiles.append(
             Recompile(
                 compilation=event["compilation"],
@@ -85,11 +102,28 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
         expected, actual = both["expected"], both["actual"]
     elif one is not None:
         expected = one["expected"]
+        flag = _FLAG.match(expected)
+        actual = f"{flag['name']}={1 - int(flag['value'])}" if flag else None
     elif condition is not None:
         variable, expected = condition["name"], condition["value"]
         key = f"type({variable})" if _OF_TYPE.match(reason) else variable
         actual = actual_values.get(key)
     return GuardFailure(against, variable, reason, expected, actual, location)
+
+
+def _with_global_state(failure: GuardFailure, trees: Mapping[str | None, str]) -> GuardFailure:
+    """Torch names the part of its global state that changed; the guard tree knows what it was."""
+    changed = _STATE_CHANGED.match(failure.reason)
+    if changed is None:
+        return failure
+    name = changed["name"]
+    match = _STATE.search(trees.get(failure.against, ""))
+    try:
+        before = json.loads(match["state"]).get(name) if match else None
+    except ValueError:
+        before = None
+    actual = str(not before) if isinstance(before, bool) else None
+    return replace(failure, variable=name, expected=None if before is None else str(before), actual=actual)
 
 
 def _location_in_comment(comment: str) -> Location | None:

@@ -11,7 +11,7 @@ from compile_inspect.records import CacheEvent, CacheOutcome, CudaGraphEvent, Cu
 
 _CACHES = {"fx_graph": "FX graph", "aotautograd": "AOTAutograd", "fx_graph_bundled": "FX graph (bundled)"}
 _OUTCOMES = {"hit": CacheOutcome.HIT, "miss": CacheOutcome.MISS, "guard_miss": CacheOutcome.MISS, "bypass": CacheOutcome.BYPASS}
-_DIRECTIONS = {True: Direction.BACKWARD, False: Direction.FORWARD}
+_DIRECTIONS: dict[bool | None, Direction] = {True: Direction.BACKWARD, False: Direction.FORWARD}
 _CPU_REASON = "the graph runs on {devices}, where CUDA graphs do not exist; torch accepts the option silently"
 
 
@@ -20,11 +20,12 @@ def assemble_caches(events: Iterable[Event]) -> list[CacheEvent]:
     return [
         CacheEvent(
             compilation=event["compilation"],
-            cache=_CACHES.get(event["cache"], event["cache"]),
+            cache=_CACHES.get(event["cache"]) or str(event["cache"]),
             outcome=_OUTCOMES[event["outcome"]],
             reason="a guard of the stored entry failed" if event["outcome"] == "guard_miss" else _reason(event),
             key=event["key"],
-            seconds_saved=event["saved"] / 1e9 if event.get("saved") else None,
+            # On a miss the same field tells how long the compile took.
+            seconds_saved=event["saved"] / 1e9 if event.get("saved") and event["outcome"] == "hit" else None,
         )
         for event in events
         if event["kind"] == "cache" and event["outcome"] in _OUTCOMES
@@ -32,7 +33,11 @@ def assemble_caches(events: Iterable[Event]) -> list[CacheEvent]:
 
 
 def _reason(event: Event) -> str:
-    return "" if event["reason"] == event["outcome"] else str(event["reason"]).replace("full_miss", "nothing stored under this key")
+    return (
+        ""
+        if event["reason"] == event["outcome"]
+        else str(event["reason"]).replace("full_miss", "nothing stored under this key")
+    )
 
 
 def assemble_cuda_graphs(events: Iterable[Event]) -> list[CudaGraphEvent]:

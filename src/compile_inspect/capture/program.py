@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from compile_inspect.capture.autostart import FORCE, OUTPUT, ROLE, SESSION
 from compile_inspect.capture_file import SUFFIX, load_together, refuse_to_overwrite
@@ -68,7 +69,7 @@ def _signals_left_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
     def pass_on(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    wanted = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: pass_on}
+    wanted: dict[signal.Signals, Any] = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: pass_on}
     if hasattr(signal, "SIGHUP"):
         wanted[signal.SIGHUP] = pass_on
     previous = {number: signal.signal(number, handler) for number, handler in wanted.items()}
@@ -90,9 +91,13 @@ def _tell(path: Path) -> None:
         print(f"\ncompile-inspect: {error}", file=sys.stderr)
         return
     count = sum(len(inspection.compilations) for _, inspection in captures)
-    state = "" if all(inspection.complete for _, inspection in captures) else "; the program was cut short, the capture is partial"
+    state = (
+        "" if all(inspection.complete for _, inspection in captures) else "; the program was cut short, the capture is partial"
+    )
     processes = f" in {len(captures)} processes" if len(captures) > 1 else ""
-    print(f"\nRecorded {count} compilations{processes}{state}.\nNext: compile-inspect show {shlex.quote(shown)}", file=sys.stderr)
+    print(
+        f"\nRecorded {count} compilations{processes}{state}.\nNext: compile-inspect show {shlex.quote(shown)}", file=sys.stderr
+    )
 
 
 def _die_of_the_same_signal(number: int) -> None:

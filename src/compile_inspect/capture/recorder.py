@@ -19,6 +19,7 @@ from compile_inspect.capture_file import refuse_to_overwrite, save
 from compile_inspect.errors import CaptureError
 from compile_inspect.journal import Event, FileJournal, MemoryJournal
 from compile_inspect.records import SCHEMA_VERSION, Inspection
+from compile_inspect.records.locations import is_library_file
 
 tap = Tap(COLLECTORS)
 
@@ -132,7 +133,7 @@ def _own_sources(inspection: Inspection) -> dict[str, str]:
     """The text of the user's files that the evidence points into."""
     files = {item.file for item in inspection.compilations}
     files |= {location.file for stack in inspection.stacks for location in stack.locations}
-    sources = {}
+    sources: dict[str, str] = {}
     for file in sorted(files):
         if len(sources) >= _MOST_SOURCES:
             break
@@ -143,10 +144,8 @@ def _own_sources(inspection: Inspection) -> dict[str, str]:
 
 
 def _source_text(file: str) -> str | None:
-    from compile_inspect.records.locations import is_library_file
-
     # Cells of a notebook are not on disk, but linecache knows them.
-    if is_library_file(file) or not file.endswith((".py", ".ipynb")) and file not in linecache.cache:
+    if is_library_file(file) or (not file.endswith((".py", ".ipynb")) and file not in linecache.cache):
         return None
     text = "".join(linecache.getlines(file))
     return text if 0 < len(text) <= _LARGEST_SOURCE else None

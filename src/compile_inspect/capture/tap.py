@@ -200,4 +200,3 @@ class _TraceHandler(logging.Handler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
         """Stay silent: logging would print to the program's stderr."""
-

@@ -55,6 +55,7 @@ class Place:
 LOG_GRAPH_BREAK = Place("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break")
 COMPILE_FRAME = Place("torch._dynamo.convert_frame", "compile_frame")
 EXCEEDS_LIMIT = Place("torch._dynamo.cache_size", "exceeds_recompile_limit")
+RECOMPILE_REASONS = Place("torch._dynamo.guards", "get_and_maybe_log_recompilation_reasons")
 BUILD_GUARDS = Place("torch._dynamo.guards", "CheckFunctionManager.__init__")
 CALL_BACKEND = Place("torch._dynamo.output_graph", "OutputGraph.call_user_compiler")
 LOG_JOINT = Place("torch._functorch._aot_autograd.graph_compile", "_log_joint_graph")

@@ -15,14 +15,21 @@ from compile_inspect.errors import TargetError
 def inspect(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
     inputs: Annotated[
-        str | None, typer.Option("--inputs", metavar="TARGET", help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.")
+        str | None,
+        typer.Option(
+            "--inputs",
+            metavar="TARGET",
+            help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.",
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file [default: ATTRIBUTE.inspection].")
     ] = None,
     backend: Annotated[str, typer.Option("--backend", help="As torch.compile's backend.")] = "inductor",
     mode: Annotated[str | None, typer.Option("--mode", help="As torch.compile's mode.")] = None,
-    dynamic: Annotated[bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes [default: torch decides].")] = None,
+    dynamic: Annotated[
+        bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes [default: torch decides].")
+    ] = None,
     fullgraph: Annotated[bool, typer.Option("--fullgraph", help="Fail at a graph break.")] = False,
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend; may be repeated.")
@@ -48,7 +55,14 @@ def inspect(
     with progress.status(f"compiling {target} …") if progress.is_terminal else progress:
         found = find_target(target, inputs)
         inspection = inspect_target(
-            found, backend=backend, mode=mode, dynamic=dynamic, fullgraph=fullgraph, options=options or None, path=path, force=force
+            found,
+            backend=backend,
+            mode=mode,
+            dynamic=dynamic,
+            fullgraph=fullgraph,
+            options=options or None,
+            path=path,
+            force=force,
         )
     from compile_inspect.commands.show import show
 
@@ -66,5 +80,3 @@ def _parse_option(text: str) -> tuple[str, Any]:
         return name, json.loads(spelled)
     except ValueError:
         return name, value
-
-

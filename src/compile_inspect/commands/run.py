@@ -19,7 +19,11 @@ def run(
 ) -> None:
     """Run a program and record what torch.compile does in it.
 
-    Everything after SCRIPT is passed to the program. Its output, exit status and exceptions are its own; where the capture is, is said on a terminal only, after the program has ended. Processes it starts (DataLoader workers, torchrun ranks) get captures of their own next to the first, named by rank or pid: show takes them together.
+    Everything after SCRIPT is passed to the program. Its output, exit status and exceptions are its own; where the
+    capture is, is said on a terminal only, after the program has ended.
+
+    Processes it starts (DataLoader workers, torchrun ranks) get captures of their own next to the first, named by
+    rank or pid: show takes them together.
     """
     from compile_inspect.capture.program import launch
 

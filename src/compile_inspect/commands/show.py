@@ -18,22 +18,20 @@ from compile_inspect.reporters.options import ShowOptions
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from compile_inspect.records import Inspection
+
 _WIDTH_WITHOUT_TERMINAL = 120
 _LEAST_WIDTH = 40
 
 
 def show(
-    arguments: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="Capture files; after them, a section.")
-    ],
+    arguments: Annotated[list[str], typer.Argument(metavar="FILE", help="Capture files; after them, a section.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Show what is folded otherwise.")] = False,
     compilation: Annotated[
         str | None, typer.Option("--compilation", metavar="ID", help="Only this compilation, such as 0/1.")
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="At most N entries in any one list.")
-    ] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N entries in any one list.")] = None,
     trace: Annotated[
         Path | None, typer.Option("--trace", metavar="PATH", help="With section time: write a trace for Perfetto.")
     ] = None,
@@ -54,15 +52,11 @@ def show(
     inspections = [inspection for _, inspection in loaded]
     files = [str(path) for path, _ in loaded]
     options = ShowOptions(all=everything, compilation=compilation, limit=limit)
-    console = _console(no_color)
     if trace is not None:
-        from compile_inspect.reporters.chrome_trace import chrome_trace
-        from compile_inspect.reporters.selection import select
-
-        _write_trace(trace, chrome_trace(select(inspections, compilation)), force)
-        typer.echo(
-            f"Wrote {trace}. To look at it, open https://ui.perfetto.dev and drop the file there.\n", err=as_json
-        )
+        _write_trace(trace, inspections, options, force)
+        told = f"Wrote {trace}. To look at it, open https://ui.perfetto.dev and drop the file there.\n"
+        typer.echo(told, err=as_json)
+    console = _console(no_color)
     if as_json:
         from compile_inspect.reporters.json import section_data
 
@@ -86,7 +80,7 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], str]:
     *before, last = arguments
     section = "summary"
     files = list(arguments)
-    if not os.path.exists(last):
+    if not _exists(last):
         if last in SECTIONS:
             files, section = before, last
         elif before and _is_bare_word(last):
@@ -96,9 +90,16 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], str]:
     if not files:
         raise InspectError(f"name a capture file before the section: compile-inspect show FILE {section}")
     for name in files:
-        if name in SECTIONS and not os.path.exists(name):
+        if name in SECTIONS and not _exists(name):
             raise InspectError(f"the section comes last: compile-inspect show FILE {name}")
     return [Path(name) for name in files], section
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # too long for a file name, or in a folder that may not be read
+        return False
 
 
 def _is_bare_word(name: str) -> bool:
@@ -122,7 +123,11 @@ def _width_without_terminal() -> int:
     return max(int(columns), _LEAST_WIDTH) if columns.isdecimal() else _WIDTH_WITHOUT_TERMINAL
 
 
-def _write_trace(path: Path, data: dict[str, Any], force: bool) -> None:
+def _write_trace(path: Path, inspections: Sequence[Inspection], options: ShowOptions, force: bool) -> None:
+    from compile_inspect.reporters.chrome_trace import chrome_trace
+    from compile_inspect.reporters.selection import select
+
+    data = chrome_trace(select(inspections, options.compilation))
     try:
         with path.open("w" if force else "x", encoding="utf-8") as file:
             json.dump(data, file)

@@ -45,7 +45,7 @@ class Compilation:
     @property
     def is_recompile(self) -> bool:
         """Whether this frame had been compiled before."""
-        return not self.id.endswith("/0")
+        return "/" in self.id and not self.id.endswith("/0")
 
     @property
     def is_resume(self) -> bool:

@@ -89,7 +89,7 @@ class Inspection:
 
     def stack(self, index: int | None) -> Stack | None:
         """The stack at `index`, or None where a record has none."""
-        return None if index is None else self.stacks[index]
+        return self.stacks[index] if index is not None and 0 <= index < len(self.stacks) else None
 
     def user_line(self, index: int | None) -> Location | None:
         """The innermost line outside torch of the stack at `index`."""
@@ -118,7 +118,7 @@ class Inspection:
         """The distinct user lines that a kernel computes, in stack order."""
         lines: dict[tuple[str, int], Location] = {}
         for index in kernel.stacks:
-            location = self.stacks[index].user_line
+            location = self.user_line(index)
             if location is not None:
                 lines.setdefault((location.file, location.line), location)
         return tuple(lines.values())

@@ -1,9 +1,9 @@
 """Reporters: a capture turned into something to read. They see records only, and never import torch.
 
-    from rich.console import Console
-    from compile_inspect.reporters.text import ShowOptions, render
+from rich.console import Console
+from compile_inspect.reporters.text import ShowOptions, render
 
-    render([inspection], "breaks", Console(), files=["step.inspection"], options=ShowOptions())
+render([inspection], "breaks", Console(), files=["step.inspection"], options=ShowOptions())
 """
 
 from __future__ import annotations

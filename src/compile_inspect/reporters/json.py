@@ -23,9 +23,7 @@ Data = dict[str, Any]
 _CODE_FIELDS = ("id", "compilation", "direction", "code", "code_path", "from_cache")
 
 
-def section_data(
-    inspections: Sequence[Inspection], section: str, options: ShowOptions, *, files: Sequence[str] = ()
-) -> Data:
+def section_data(inspections: Sequence[Inspection], section: str, options: ShowOptions, *, files: Sequence[str] = ()) -> Data:
     """One section of every process, ready for `json.dumps`.
 
     >>> section_data([Inspection()], "breaks", ShowOptions())["processes"][0]["breaks"]

@@ -31,7 +31,9 @@ def _list_known(known: list[str]) -> str:
     if not known:
         return "it holds no compilation at all"
     more = f" and {len(known) - 12} more" if len(known) > 12 else ""
-    return f"it holds {', '.join(known[:12])}{more}"
+    # An error goes to the terminal as it is, so nothing unprintable of the capture may be in it.
+    names = ["".join(filter(str.isprintable, name)) for name in known[:12]]
+    return f"it holds {', '.join(names)}{more}"
 
 
 def _identifiers(inspection: Inspection) -> Iterable[str]:

@@ -71,7 +71,7 @@ def everything() -> Inspection:
     """A capture with at least one record of every kind."""
     return Inspection(
         environment=Environment(python="3.11.9", platform="Linux", torch="2.13.0", devices=("cpu",), threads=2),
-        process=Process(pid=4242, command=("python", "train.py"), started=1000.0, ended=1020.0),
+        process=Process(pid=4242, command=("/venv/bin/python", "train.py"), started=1000.0, ended=1020.0),
         missing=(Missing("peak memory", "estimate_peak_memory is not there", 3),),
         notes=("The example inputs were given twice.",),
         compilations=_compilations(),
@@ -83,7 +83,7 @@ def everything() -> Inspection:
         lowerings=_lowerings(),
         phases=_phases(),
         caches=(
-            CacheEvent("0/0", "FX graph cache", CacheOutcome.MISS, "", "fabcdefghijklmnop"),
+            CacheEvent("0/0", "FX graph cache", CacheOutcome.MISS, "", "fabcdefghijklmnop", 2.5),
             CacheEvent("0/1", "FX graph cache", CacheOutcome.HIT, "", "fqrstuvwxyz012345", 1.5),
             CacheEvent("0/0", "AOTAutograd cache", CacheOutcome.BYPASS, "Cannot cache a custom autograd function"),
         ),
@@ -124,6 +124,7 @@ def _compilations() -> tuple[Compilation, ...]:
             dynamic_symbols={"s0": "L['x'].size()[0]"},
         ),
         Compilation("1/0", "torch_dynamo_resume_in_forward_at_6", MODEL, 6, Outcome.COMPILED, seconds=0.5),
+        Compilation("3/0", "inner", TORCH, 67, Outcome.COMPILED, call_stack=0),
         Compilation("2/0", "broken", MODEL, 20, Outcome.FAILED, seconds=0.25, failure="BackendError: no\nmore lines"),
     )
 
@@ -146,6 +147,7 @@ def _graphs() -> tuple[Graph, ...]:
         Graph("dynamo-0", "0/0", Stage.DYNAMO, Direction.FORWARD, nodes, text="def forward(self, L_x_): ..."),
         Graph("joint-0", "0/0", Stage.JOINT, Direction.UNKNOWN, lowered),
         Graph("post-0", "0/0", Stage.POST_GRAD, Direction.FORWARD, lowered),
+        Graph("post-1", "0/0", Stage.POST_GRAD, Direction.BACKWARD, (), text="def backward(): ...", from_text=True),
         Graph("dynamo-1", "0/1", Stage.DYNAMO, Direction.FORWARD, nodes, from_text=True),
     )
 
@@ -288,7 +290,8 @@ HOSTILE = "[red]x[/red][link=file:///etc]\x1b[31mEVIL\x1b]0;owned\x07\x9b2J\x00\
 
 def hostile() -> Inspection:
     """The full capture with every string replaced by a hostile one; ids and files keep their beginning."""
-    return _poison(everything())
+    poisoned: Inspection = _poison(everything())
+    return poisoned
 
 
 def _poison(value: Any) -> Any:

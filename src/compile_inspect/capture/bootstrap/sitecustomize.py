@@ -3,7 +3,8 @@
 It starts the recorder, steps out of the way, and lets the machine's own `sitecustomize` run as usual.
 """
 
-import importlib
+import importlib.machinery
+import importlib.util
 import pathlib
 import sys
 
@@ -21,8 +22,8 @@ try:
 except Exception:  # the program comes first: a recorder that cannot start stays out of it
     pass
 
-sys.modules.pop("sitecustomize", None)
-try:
-    importlib.import_module("sitecustomize")
-except ModuleNotFoundError:
-    pass
+# The machine's own `sitecustomize`, which this one stands in front of, takes its place; its errors are its own.
+_own = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
+if _own is not None and _own.loader is not None:
+    sys.modules["sitecustomize"] = importlib.util.module_from_spec(_own)
+    _own.loader.exec_module(sys.modules["sitecustomize"])

@@ -97,8 +97,13 @@ class PhaseCollector(Collector):
         self.tap.emit(
             "phase",
             {"phase": event.get("name"), "mark": event["ph"], "at": event.get("ts"), "arguments": arguments},
-            compilation=trace_compile_id(metadata) or arguments.get("compile_id"),
+            compilation=trace_compile_id(metadata) or _given(arguments.get("compile_id")),
         )
+
+
+def _given(identifier: Any) -> str | None:
+    """A compile id, where torch knew one: it writes the word None where it did not."""
+    return str(identifier) if identifier not in (None, "None", "") else None
 
 
 def _describe_frame(code: CodeType, closure: tuple[Any, ...] | None) -> tuple[str, str, int]:
@@ -109,11 +114,10 @@ def _describe_frame(code: CodeType, closure: tuple[Any, ...] | None) -> tuple[st
     """
     if code.co_filename.endswith("external_utils.py") and "fn" in code.co_freevars and closure:
         wrapped = closure[code.co_freevars.index("fn")].cell_contents
-        owner = type(getattr(wrapped, "__self__", None)).__name__ if hasattr(wrapped, "__self__") else ""
-        forward = getattr(getattr(wrapped, "__self__", None), "forward", None) or wrapped
-        inner = getattr(forward, "__code__", None)
+        module = getattr(wrapped, "__self__", wrapped)
+        inner = getattr(getattr(type(module), "forward", wrapped), "__code__", None)
         if inner is not None:
-            return f"{owner}.{inner.co_name}" if owner else inner.co_name, inner.co_filename, inner.co_firstlineno
+            return f"{type(module).__name__}.{inner.co_name}", inner.co_filename, inner.co_firstlineno
     return code.co_name, code.co_filename, code.co_firstlineno
 
 

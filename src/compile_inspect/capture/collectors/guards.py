@@ -7,6 +7,10 @@ from typing import Any, ClassVar
 
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, rows_of_summary, trace_compile_id
+from compile_inspect.capture.variables import actual_values
+
+# Torch lists the failed guard of every earlier version; with hundreds of versions that grows with the square.
+_MOST_REASONS = 16
 
 
 class GuardCollector(Collector):
@@ -46,8 +50,11 @@ class RecompileCollector(Collector):
     trace_names: ClassVar[frozenset[str]] = frozenset({"recompile_reasons"})
 
     def observations(self) -> Observations:
-        """Observe the check of the recompile limits."""
-        return ((torch_private.EXCEEDS_LIMIT, self._on_limit_check, False),)
+        """Observe the check of the guards before a recompile, and of the recompile limits."""
+        return (
+            (torch_private.EXCEEDS_LIMIT, self._on_limit_check, False),
+            (torch_private.RECOMPILE_REASONS, self._on_reasons, False),
+        )
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
         """Keep the failed guards; torch writes a single reason as bare text and several as a JSON list."""
@@ -57,7 +64,14 @@ class RecompileCollector(Collector):
                 reasons = [str(item) for item in json.loads(payload)]
             except ValueError:
                 reasons = [payload]
-        self.tap.emit("recompile", {"reasons": reasons}, compilation=trace_compile_id(metadata))
+        data = {"reasons": reasons[:_MOST_REASONS], "beyond": max(0, len(reasons) - _MOST_REASONS)}
+        self.tap.emit("recompile", data, compilation=trace_compile_id(metadata))
+
+    def _on_reasons(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        frame = kwargs.get("frame", args[1] if len(args) > 1 else None)
+        values = actual_values((result or [])[:_MOST_REASONS], frame.f_locals, frame.f_globals) if frame is not None else {}
+        if values:
+            self.tap.emit("actual values", {"values": values})
 
     def _on_limit_check(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         exceeded, limit = result

@@ -174,7 +174,11 @@ class MemoryCollector(Collector):
         current = _current()
         if current is not None:
             nodes = kwargs.get("nodes", args[0] if args else ())
-            self._estimates[current[0]] = (int(result[0]), [node.get_name() for node in nodes], [int(step) for step in result[1]])
+            self._estimates[current[0]] = (
+                int(result[0]),
+                [node.get_name() for node in nodes],
+                [int(step) for step in result[1]],
+            )
 
 
 class CodeCollector(Collector):

@@ -1,11 +1,11 @@
 """Reports for a terminal, one module per section.
 
-    >>> from rich.console import Console
-    >>> from compile_inspect.records import Inspection
-    >>> render([Inspection()], "cache", Console(width=100), files=["a.inspection"], options=ShowOptions())
-    Nothing was compiled while this was recorded, so there is nothing to show.
-    <BLANKLINE>
-    Next: compile-inspect show a.inspection summary
+>>> from rich.console import Console
+>>> from compile_inspect.records import Inspection
+>>> render([Inspection()], "cache", Console(width=100), files=["a.inspection"], options=ShowOptions())
+Nothing was compiled while this was recorded, so there is nothing to show.
+<BLANKLINE>
+Next: compile-inspect show a.inspection summary
 """
 
 from __future__ import annotations

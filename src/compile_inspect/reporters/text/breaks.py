@@ -7,10 +7,9 @@ from rich.text import Text
 
 from compile_inspect.records import GraphBreak, Inspection, Location, Outcome
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import join_identifiers
 from compile_inspect.reporters.text.locations import print_stack, stack_at, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_paragraph
-from compile_inspect.reporters.text.plain import one_line, plain
+from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
 from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.source import print_excerpt
 
@@ -37,21 +36,20 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         console.print()
 
 
-def _print_break(
-    item: GraphBreak, number: int, inspection: Inspection, console: Console, options: ShowOptions
-) -> None:
+def _print_break(item: GraphBreak, number: int, inspection: Inspection, console: Console, options: ShowOptions) -> None:
     known = (item.identifier,) if item.identifier else ()
     print_heading(console, f"Graph break {number} of {len(inspection.breaks)}: {one_line(item.kind)}", *known)
     facts = [item.effect.value[:1].upper() + item.effect.value[1:], count(item.hits, "hit")]
     if item.compilations:
         label = "compilation" if len(item.compilations) == 1 else "compilations"
-        facts.append(f"{label} {join_identifiers(item.compilations, len(item.compilations) if options.all else 8)}")
+        facts.append(f"{label} {enumerate_some(item.compilations, None if options.all else 8)}")
     console.print(Text("  " + " · ".join(facts)), soft_wrap=True)
     if item.own_location is not None and item.own_location != item.location:
         _print_line(console, inspection, "Your line", item.own_location)
         _print_line(console, inspection, "In library line", item.location)
     else:
-        _print_line(console, inspection, "Line", item.location)
+        library = item.location is not None and item.location.in_library
+        _print_line(console, inspection, "In library line" if library else "Line", item.location)
     if item.explanation:
         _print_label(console, "Why")
         print_paragraph(console, item.explanation, indent="    ")

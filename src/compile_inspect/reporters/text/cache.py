@@ -40,12 +40,17 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             event.cache,
             Text(event.outcome.value, style=_STYLES[event.outcome]),
             event.reason or "-",
-            seconds(event.seconds_saved),
+            seconds(_saved(event)),
             plain((event.key if options.all else shorten(event.key, _KEY_WIDTH)) or "-", "dim"),
         )
     print_table(console, table)
     print_folded(console, len(inspection.caches) - len(shown), "look-up")
     console.print()
+
+
+def _saved(event: CacheEvent) -> float | None:
+    # On a miss the number is what the next look-up will save.
+    return event.seconds_saved if event.outcome is CacheOutcome.HIT else None
 
 
 def _print_totals(inspection: Inspection, console: Console) -> None:
@@ -56,7 +61,7 @@ def _print_totals(inspection: Inspection, console: Console) -> None:
     table = new_table("Cache", ">Hits", ">Misses", ">Bypassed", ">Time saved")
     for cache, members in events.items():
         outcomes = Counter(event.outcome for event in members)
-        saved = [event.seconds_saved for event in members if event.seconds_saved is not None]
+        saved = [seconds_saved for event in members if (seconds_saved := _saved(event)) is not None]
         add_row(
             table,
             cache,

@@ -25,7 +25,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     known = by_identifier(inspection)
     shown = options.first(generated, _MOST_MODULES)
     for lowering in shown:
-        facts = [*title(lowering.compilation, known), lowering.direction.value]
+        facts = [*title(lowering.compilation, known, inspection), lowering.direction.value]
         facts.append(count(lowering.code.count("\n") + (not lowering.code.endswith("\n")), "line"))
         if lowering.from_cache:
             facts.append("from a cache")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from compile_inspect.records import Compilation, Inspection
-from compile_inspect.reporters.text.locations import place
+from compile_inspect.records.locations import is_torch_file
+from compile_inspect.reporters.text.locations import place, user_line, where
 from compile_inspect.reporters.text.plain import one_line
 
 Item = TypeVar("Item")
@@ -29,7 +30,7 @@ def by_identifier(inspection: Inspection) -> dict[str, Compilation]:
     return {item.id: item for item in inspection.compilations}
 
 
-def title(identifier: str | None, known: dict[str, Compilation]) -> tuple[str, ...]:
+def title(identifier: str | None, known: dict[str, Compilation], inspection: Inspection) -> tuple[str, ...]:
     """What to call a compilation: its id, and its function and place where they are known."""
     if identifier is None:
         return ("Outside any compilation",)
@@ -37,7 +38,13 @@ def title(identifier: str | None, known: dict[str, Compilation]) -> tuple[str, .
     if compilation is None:
         return (f"Compilation {one_line(identifier)}",)
     named = f"Compilation {one_line(identifier)}  {function_name(compilation.function)}"
-    return (named, place(compilation.file, compilation.line))
+    told: tuple[str, ...] = (named, place(compilation.file, compilation.line))
+    if is_torch_file(compilation.file):
+        # A compiled module enters through a wrapper of torch, whose place tells the reader nothing.
+        caller = user_line(inspection, compilation.call_stack)
+        if caller is not None and not caller.in_torch:
+            told += (f"called at {where(caller)}",)
+    return told
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], str | None]) -> dict[str | None, list[Item]]:
@@ -46,14 +53,3 @@ def grouped(items: Iterable[Item], key: Callable[[Item], str | None]) -> dict[st
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
-
-
-def join_identifiers(identifiers: Iterable[str], most: int = 8) -> str:
-    """Some compile ids on one line.
-
-    >>> join_identifiers(["0/0", "0/1", "0/2"], most=2)
-    '0/0, 0/1, + 1'
-    """
-    everything = [one_line(identifier) for identifier in identifiers]
-    more = [f"+ {len(everything) - most}"] if len(everything) > most else []
-    return ", ".join([*everything[:most], *more])

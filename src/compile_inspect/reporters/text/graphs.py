@@ -5,13 +5,14 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import Graph, Inspection, Node, Stage
+from compile_inspect.records import Direction, Graph, Inspection, Node, Stage
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
 from compile_inspect.reporters.text.locations import user_line, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
 from compile_inspect.reporters.text.plain import one_line
 from compile_inspect.reporters.text.quantities import TIMES, count
+from compile_inspect.reporters.text.source import print_code
 from compile_inspect.reporters.text.tables import print_listing
 
 _MOST_OPERATIONS = 12
@@ -24,7 +25,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         return
     known = by_identifier(inspection)
     for identifier, graphs in grouped(inspection.graphs, lambda graph: graph.compilation).items():
-        print_heading(console, *title(identifier, known))
+        print_heading(console, *title(identifier, known, inspection))
         symbols = known[identifier].dynamic_symbols if identifier in known else {}
         if symbols:
             told = ", ".join(f"{one_line(symbol)} = {one_line(value)}" for symbol, value in symbols.items())
@@ -37,7 +38,15 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         console.print()
 
 
+def _label(graph: Graph) -> str:
+    if graph.stage is Stage.POST_GRAD and graph.direction is not Direction.UNKNOWN:
+        return f"{graph.stage.value} {graph.direction.value}"  # the other stages say it by their name
+    return graph.stage.value
+
+
 def _size(graph: Graph) -> str:
+    if graph.from_text and not graph.nodes:
+        return "only its printed form was recorded"
     read = ", read from its printed form" if graph.from_text else ""
     return f"{count(len(graph.nodes), 'node')}, {count(graph.call_count, 'call')}{read}"
 
@@ -46,7 +55,7 @@ def _print_counts(graphs: list[Graph], console: Console) -> None:
     captured = [graph for graph in graphs if graph.stage is Stage.DYNAMO]
     others = [graph for graph in graphs if graph.stage is not Stage.DYNAMO]
     for graph in captured:
-        console.print(Text(f"  {graph.stage.value}: {_size(graph)}"), soft_wrap=True)
+        console.print(Text(f"  {_label(graph)}: {_size(graph)}"), soft_wrap=True)
         operations = list(graph.call_counts.items())
         print_listing(
             console,
@@ -57,12 +66,15 @@ def _print_counts(graphs: list[Graph], console: Console) -> None:
         )
         print_folded(console, len(operations) - _MOST_OPERATIONS, "operation", indent="    ")
     if others:
-        told = "; ".join(f"{graph.stage.value} {_size(graph)}" for graph in others)
+        told = "; ".join(f"{_label(graph)}, {_size(graph)}" for graph in others)
         console.print(Text(f"  then: {told}", style="dim"), soft_wrap=True)
 
 
 def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    console.print(Text(f"  {graph.stage.value}", style="bold").append(f": {_size(graph)}", style="not bold"))
+    console.print(Text(f"  {_label(graph)}", style="bold").append(f": {_size(graph)}", style="not bold"))
+    if not graph.nodes:
+        print_code(console, graph.text)
+        return
     shown = options.first(graph.nodes)
     print_listing(
         console,
@@ -78,6 +90,7 @@ def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options
         ],
         styles=("bold", "green", "", "cyan"),
         indent="    ",
+        keep_ends=(3,),
         whole=options.all,
     )
     print_folded(console, len(graph.nodes) - len(shown), "node", indent="    ")

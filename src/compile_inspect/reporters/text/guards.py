@@ -10,8 +10,13 @@ from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
 from compile_inspect.reporters.text.locations import user_line, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
+from compile_inspect.reporters.text.plain import one_line
 from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.reporters.text.tables import print_listing
+
+# Guards on tensors and their sizes are the ones that fail in practice.
+_FIRST = ("TENSOR_MATCH", "SHAPE_ENV")
+_MOST_OF_A_KIND = 12
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
@@ -22,7 +27,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     known = by_identifier(inspection)
     for identifier, guards in grouped(inspection.guards, lambda guard: guard.compilation).items():
         compilation = known.get(identifier) if identifier is not None else None
-        print_heading(console, *title(identifier, known), *_cost(guards, compilation))
+        print_heading(console, *title(identifier, known, inspection), *_cost(guards, compilation))
         _print_guards(guards, inspection, console, options)
         console.print()
 
@@ -36,8 +41,10 @@ def _cost(guards: list[Guard], compilation: Compilation | None) -> tuple[str, ..
 
 def _print_guards(guards: list[Guard], inspection: Inspection, console: Console, options: ShowOptions) -> None:
     useful = [guard for guard in guards if options.all or not guard.noise]
-    shown = options.first(useful)
-    for kind, members in grouped(shown, lambda guard: guard.kind).items():
+    kinds = grouped(useful, lambda guard: guard.kind)
+    for kind in sorted(kinds, key=lambda kind: kind not in _FIRST):
+        members = kinds[kind]
+        shown = options.first(members, _MOST_OF_A_KIND)
         print_heading(console, kind or "other", f"{len(members):,}", indent="  ")
         print_listing(
             console,
@@ -45,16 +52,26 @@ def _print_guards(guards: list[Guard], inspection: Inspection, console: Console,
             [
                 (
                     guard.variable or guard.source or "-",
-                    guard.condition or "-",
+                    _condition(guard),
                     where(guard.location or user_line(inspection, guard.stack)),
                 )
-                for guard in members
+                for guard in shown
             ],
             styles=("bold", "", "cyan"),
             indent="    ",
+            keep_ends=(0, 2),
             whole=options.all,
         )
-    print_folded(console, len(useful) - len(shown), "guard")
+        print_folded(console, len(members) - len(shown), "of this kind", "of this kind", indent="    ")
     folded = len(guards) - len(useful)
     if folded:
         console.print(Text(f"  + {folded:,} that no one can act on (use --all)", style="dim"), soft_wrap=True)
+
+
+def _condition(guard: Guard) -> str:
+    condition = one_line(guard.condition)
+    variable = one_line(guard.variable)
+    # Most conditions begin with the variable, which has a column of its own.
+    if variable and condition.startswith(f"{variable} "):
+        condition = condition[len(variable) + 1 :]
+    return condition or "-"

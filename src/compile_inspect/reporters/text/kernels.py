@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import Fate, Inspection, Kernel, KernelKind, Lowering, NotFused
+from compile_inspect.records import Fate, Inspection, KernelKind, Lowering, NotFused
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.compilations import by_identifier, title
-from compile_inspect.reporters.text.locations import join_places, kernel_places
+from compile_inspect.reporters.text.locations import kernel_places
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
-from compile_inspect.reporters.text.plain import one_line, plain
+from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
 from compile_inspect.reporters.text.quantities import count, size
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
 
@@ -34,9 +32,10 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         return
     known = by_identifier(inspection)
     for lowering in inspection.lowerings:
-        print_heading(console, *title(lowering.compilation, known), lowering.direction.value, *_facts(lowering))
+        named = title(lowering.compilation, known, inspection)
+        print_heading(console, *named, lowering.direction.value, *_facts(lowering))
         _print_kernels(lowering, inspection, console, options)
-        _print_not_fused(lowering.not_fused, console, options)
+        _print_not_fused(lowering, console, options)
         _print_unplaced(lowering, console, options)
         console.print()
 
@@ -66,42 +65,47 @@ def _print_kernels(lowering: Lowering, inspection: Inspection, console: Console,
             plain(kernel.name, "bold" if kernel.is_fused else ""),
             plain(kernel.kind.value, "yellow" if kernel.kind is KernelKind.EXTERN else "green"),
             f"{len(kernel.nodes):,}",
-            _computes(kernel, options),
-            plain(join_places(kernel_places(inspection, kernel), None if options.all else _MOST_LINES), "cyan"),
+            enumerate_some(kernel.nodes, None if options.all else _MOST_NODES),
+            plain(kernel_places(inspection, kernel, None if options.all else _MOST_LINES), "cyan"),
         )
     print_table(console, table)
     print_folded(console, len(lowering.kernels) - len(shown), "kernel")
 
 
-def _computes(kernel: Kernel, options: ShowOptions) -> str:
-    names = [one_line(name) for name in kernel.nodes]
-    return join_places(names, None if options.all else _MOST_NODES)
-
-
-def _print_not_fused(not_fused: Sequence[NotFused], console: Console, options: ShowOptions) -> None:
-    if not not_fused:
+def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions) -> None:
+    if not lowering.not_fused:
         return
+    numbers = _numbers(lowering)
     reasons: dict[str, list[NotFused]] = {}
-    for item in not_fused:
+    for item in lowering.not_fused:
         reasons.setdefault(item.reason, []).append(item)
     ranked = sorted(reasons.items(), key=lambda entry: -sum(item.times for item in entry[1]))
     shown = options.first(ranked, _MOST_REASONS)
     console.print(Text("  Not fused", style="bold"), soft_wrap=True)
     table = new_table(">Times", "Reason", "Neighbours")
     for reason, items in shown:
-        pairs = list(dict.fromkeys(_pair(item) for item in items))
+        pairs = list(dict.fromkeys(_pair(item, numbers) for item in items))
         add_row(
             table,
             f"{sum(item.times for item in items):,}",
             reason or "no reason was given",
-            plain(join_places(pairs, None if options.all else _MOST_PAIRS), "dim"),
+            plain(enumerate_some(pairs, None if options.all else _MOST_PAIRS), "dim"),
         )
     print_table(console, table, indent=4)
     print_folded(console, len(ranked) - len(shown), "reason", indent="    ")
 
 
-def _pair(item: NotFused) -> str:
-    return f"{one_line(item.first_kernel or item.first)} + {one_line(item.second_kernel or item.second)}"
+def _numbers(lowering: Lowering) -> dict[str, str]:
+    """Kernels by their numbers in the table above; one that is launched many times keeps its name."""
+    launches: dict[str, list[str]] = {}
+    for number, kernel in enumerate(lowering.kernels, 1):
+        launches.setdefault(kernel.name, []).append(f"#{number}")
+    return {name: "/".join(numbers) for name, numbers in launches.items() if len(numbers) <= 4}
+
+
+def _pair(item: NotFused, numbers: dict[str, str]) -> str:
+    first, second = item.first_kernel or item.first, item.second_kernel or item.second
+    return f"{numbers.get(first, first)} + {numbers.get(second, second)}"
 
 
 def _print_unplaced(lowering: Lowering, console: Console, options: ShowOptions) -> None:

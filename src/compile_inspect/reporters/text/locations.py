@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
@@ -26,7 +27,7 @@ def short_path(file: str) -> str:
     'torch/nn/functional.py'
     """
     try:
-        directory = os.getcwd()
+        directory = str(Path.cwd())
     except OSError:  # deleted under our feet
         directory = ""
     return _short_path(file, directory)
@@ -72,17 +73,26 @@ def user_line(inspection: Inspection, index: int | None) -> Location | None:
     return None if stack is None else stack.user_line
 
 
-def kernel_places(inspection: Inspection, kernel: Kernel) -> list[str]:
-    """The distinct user lines a kernel computes."""
-    lines = (user_line(inspection, index) for index in kernel.stacks)
-    return list(dict.fromkeys(where(line) for line in lines if line is not None))
+def kernel_places(inspection: Inspection, kernel: Kernel, most: int | None = None) -> str:
+    """The distinct user lines a kernel computes, each file named once."""
+    lines = [line for index in kernel.stacks if (line := user_line(inspection, index)) is not None]
+    distinct = list(dict.fromkeys((line.file, line.line) for line in lines))
+    shown = distinct if most is None else distinct[:most]
+    told = []
+    for file, run in groupby(shown, key=lambda item: item[0]):
+        told.append(f"{short_path(file)}:{', '.join(str(line) for _, line in run)}")
+    if len(shown) < len(distinct):
+        told.append(f"+ {len(distinct) - len(shown)}")
+    return "; ".join(told) or "-"
 
 
 def print_stack(console: Console, stack: Stack, *, whole: bool, indent: str = "    ") -> None:
     """Print a stack outermost first; runs of library frames become one dim line unless `whole`."""
-    for in_library, run in groupby(stack.locations, key=lambda location: location.in_library):
+    # Where no line is the user's own, those of libraries built on torch are the nearest to it.
+    only_libraries = all(location.in_library for location in stack.locations)
+    for foreign, run in groupby(stack.locations, lambda frame: frame.in_torch if only_libraries else frame.in_library):
         frames = list(run)
-        if in_library and not whole:
+        if foreign and not whole:
             console.print(Text(f"{indent}… {count(len(frames), 'library frame')}", style="dim"), soft_wrap=True)
         else:
             _print_frames(console, frames, indent)
@@ -96,15 +106,3 @@ def _print_frames(console: Console, frames: Sequence[Location], indent: str) -> 
         if frame.code:
             line.append("  ").append(shorten(frame.code, 100), style="dim")
         console.print(line, soft_wrap=True)
-
-
-def join_places(places: Iterable[str], most: int | None = None) -> str:
-    """Several places on one line, all but `most` of them counted only.
-
-    >>> join_places(["a.py:1", "a.py:2", "a.py:3"], most=2)
-    'a.py:1, a.py:2, + 1'
-    """
-    everything = list(places)
-    shown = everything if most is None else everything[:most]
-    more = [f"+ {len(everything) - len(shown)}"] if len(shown) < len(everything) else []
-    return ", ".join([*shown, *more]) or "-"

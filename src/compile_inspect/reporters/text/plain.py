@@ -8,6 +8,7 @@ printed is a `Text`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from rich.text import Text
 
@@ -17,9 +18,7 @@ _ESCAPE_SEQUENCE = re.compile(
 )
 # Control characters but tab and newline; marks that reverse the direction of text or break lines; halves of a
 # surrogate pair, which no terminal encoding can take.
-_FORBIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _BREAKS = re.compile(r"[\n\t]+")
 
 
@@ -47,14 +46,16 @@ def one_line(value: object) -> str:
     return string.strip()
 
 
-def shorten(value: object, width: int) -> str:
+def shorten(value: object, width: int, *, keep_end: bool = False) -> str:
     """The same in at most `width` characters.
 
-    >>> shorten("abcdefgh", 5)
-    'abcd…'
+    >>> shorten("abcdefgh", 5), shorten("package/model.py:17", 12, keep_end=True)
+    ('abcd…', '…model.py:17')
     """
     line = one_line(value)
-    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+    if len(line) <= width:
+        return line
+    return "…" + line[len(line) - width + 1 :] if keep_end else line[: width - 1] + "…"
 
 
 def plain(value: object, style: str = "") -> Text:
@@ -64,3 +65,15 @@ def plain(value: object, style: str = "") -> Text:
     '[red]x[/red]'
     """
     return Text(one_line(value), style=style)
+
+
+def enumerate_some(names: Iterable[object], most: int | None = None) -> str:
+    """Several names on one line, all but `most` of them counted only.
+
+    >>> enumerate_some(["a", "b", "c"], most=2)
+    'a, b, + 1'
+    """
+    everything = [one_line(name) for name in names]
+    shown = everything if most is None else everything[:most]
+    more = [f"+ {len(everything) - len(shown)}"] if len(shown) < len(everything) else []
+    return ", ".join([*shown, *more]) or "-"

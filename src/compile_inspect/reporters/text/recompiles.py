@@ -50,9 +50,7 @@ def _seconds(compilation: Compilation | None) -> float:
     return (compilation.seconds or 0.0) + (compilation.backward_seconds or 0.0)
 
 
-def _print_timeline(
-    recompiles: list[Recompile], known: dict[str, Compilation], console: Console, options: ShowOptions
-) -> None:
+def _print_timeline(recompiles: list[Recompile], known: dict[str, Compilation], console: Console, options: ShowOptions) -> None:
     # The last ones say most about what the program does now.
     shown = options.first(recompiles[::-1], _MOST_ROWS)[::-1]
     if len(shown) < len(recompiles):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
@@ -120,7 +121,9 @@ def _cells(counts: Counts) -> tuple[Text, ...]:
 
 def _print_origin(inspection: Inspection, console: Console) -> None:
     environment = inspection.environment
-    parts = [shorten(" ".join(map(one_line, inspection.process.command)), 60)]
+    program, *arguments = inspection.process.command or ("",)
+    # The whole path of the interpreter would take the room of what tells programs apart.
+    parts = [shorten(" ".join([re.split(r"[/\\]", program)[-1], *arguments]), 60)]
     parts += [f"torch {environment.torch}" if environment.torch else ""]
     parts += [f"Python {environment.python.split()[0]}" if environment.python.strip() else ""]
     parts += [", ".join(dict.fromkeys(environment.devices)) or environment.cpu or environment.platform]

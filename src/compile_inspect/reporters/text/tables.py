@@ -26,9 +26,7 @@ def new_table(*columns: str) -> Table:
         border_style="dim",
     )
     for column in columns:
-        table.add_column(
-            Text(column.removeprefix(">")), justify="right" if column.startswith(">") else "left", overflow="fold"
-        )
+        table.add_column(Text(column.removeprefix(">")), justify="right" if column.startswith(">") else "left", overflow="fold")
     return table
 
 
@@ -49,11 +47,13 @@ def print_listing(
     *,
     styles: Sequence[str] = (),
     indent: str = "  ",
+    keep_ends: Sequence[int] = (),
     whole: bool = False,
 ) -> None:
     """Print columns of plain strings, one line a row, in one go.
 
-    Cells are cut to make a row fit the screen, the widest column first, unless `whole`.
+    Cells are cut to make a row fit the screen, the widest column first, unless `whole`. The columns `keep_ends` are
+    cut at their beginning: a place tells most by its line, and a long variable by its last attribute.
     """
     cells = [[one_line(cell) for cell in row] for row in rows]
     table = [list(headings), *cells] if headings else cells
@@ -62,7 +62,13 @@ def print_listing(
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     if not whole:
         widths = fit(widths, console.width - len(indent) - len(_GAP) * (len(widths) - 1))
-        table = [[shorten(cell, width) for cell, width in zip(row, widths, strict=True)] for row in table]
+        table = [
+            [
+                cell if len(cell) <= width else shorten(cell, width, keep_end=column in keep_ends)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            for row in table
+        ]
     lines = []
     for position, row in enumerate(table):
         padded = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]

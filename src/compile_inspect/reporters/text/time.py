@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
@@ -25,22 +28,22 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if not inspection.phases:
         print_empty(console, inspection, "No times: torch's timers were not recorded.")
         return
-    trees = {
-        identifier: tree(phases)
-        for identifier, phases in grouped(inspection.phases, lambda phase: phase.compilation).items()
-    }
+    # A time that is no number, in a damaged capture, cannot be added up or drawn.
+    timed = [phase for phase in inspection.phases if math.isfinite(phase.start + phase.seconds + phase.own_seconds)]
+    trees = {identifier: tree(phases) for identifier, phases in grouped(timed, lambda phase: phase.compilation).items()}
     slowest = sorted(trees, key=lambda identifier: -trees[identifier].seconds)
     shown = set(options.first(slowest, _MOST_COMPILATIONS))
     known = by_identifier(inspection)
     for identifier, root in trees.items():
         if identifier in shown:
-            print_heading(console, *title(identifier, known), seconds(root.seconds))
+            print_heading(console, *title(identifier, known, inspection), seconds(root.seconds))
             _print_tree(root, console, options)
             console.print()
     if len(shown) < len(trees):
-        print_folded(console, len(trees) - len(shown), "compilation that took less time", "compilations that took less time", indent="")
+        told = ("compilation that took less time", "compilations that took less time")
+        print_folded(console, len(trees) - len(shown), *told, indent="")
         console.print()
-    _print_top(inspection, console, options)
+    _print_top(timed, console, options)
 
 
 def _print_tree(root: Branch, console: Console, options: ShowOptions) -> None:
@@ -69,11 +72,11 @@ def _bar(part: float, whole: float, console: Console) -> str:
     return block * round(_BAR_WIDTH * min(part / whole, 1.0)) if whole > 0 else ""
 
 
-def _print_top(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+def _print_top(phases: Sequence[Phase], console: Console, options: ShowOptions) -> None:
     own: dict[str, list[Phase]] = {}
-    for phase in inspection.phases:
+    for phase in phases:
         own.setdefault(phase.name, []).append(phase)
-    spent = {name: sum(phase.own_seconds for phase in phases) for name, phases in own.items()}
+    spent = {name: sum(phase.own_seconds for phase in members) for name, members in own.items()}
     together = sum(spent.values())
     if together <= 0:
         return
