@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -90,10 +91,7 @@ class Tap:
 
     def guard(self, collector: Collector, action: Callable[..., None], *arguments: Any) -> None:
         """Run part of a collector; if it raises, say what is missing and go on."""
-        try:
-            action(*arguments)
-        except Exception as error:
-            self.report_missing(collector.name, f"{type(error).__name__}: {error}")
+        self._protect(collector.name, action, *arguments)
 
     def report_missing(self, collector: str, reason: str) -> None:
         """Note that evidence could not be collected."""
@@ -103,23 +101,35 @@ class Tap:
 
     def trace_event(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
         """A structured event of torch arrived."""
+        self._protect("recorder", self._prepare)
+        for collector in self._collectors:
+            if name in collector.trace_names:
+                self.guard(collector, collector.on_trace, name, metadata, payload)
+
+    def _protect(self, name: str, action: Callable[..., None], *arguments: Any) -> None:
+        """The wall between the recorder and the program: nothing that goes wrong on our side gets past it."""
+        try:
+            action(*arguments)
+        except Exception as error:
+            # Even the report may fail, when it is the journal that is broken.
+            with contextlib.suppress(Exception):
+                self.report_missing(name, f"{type(error).__name__}: {error}")
+
+    def _prepare(self) -> None:
         if not self._version_checked:
             self._check_version()
         if self._pending:
             self._install_ready()
-        for collector in self._collectors:
-            if name in collector.trace_names:
-                self.guard(collector, collector.on_trace, name, metadata, payload)
 
     def _open(self) -> None:
         self._failures.clear()
         # Numbers given to stacks by an earlier recording are dropped with their definitions.
         self._stacks.clear()
         self._definitions.clear()
-        self._collectors = [collector_type(self) for collector_type in self._collector_types]
-        for collector in self._collectors:
-            self.guard(collector, self._attach, collector)
-        self._install_ready()
+        self._collectors = []
+        for collector_type in self._collector_types:
+            self._protect(collector_type.name, self._attach, collector_type)
+        self._protect("recorder", self._install_ready)
         torch_private.add_trace_handler(self._handler)
         self._version_checked = False
 
@@ -135,15 +145,16 @@ class Tap:
                 "what its hooks still give was recorded",
             )
 
-    def _attach(self, collector: Collector) -> None:
+    def _attach(self, collector_type: type[Collector]) -> None:
+        collector = collector_type(self)
+        self._collectors.append(collector)
         for place, method, before in collector.observations():
             observer = self._observer(collector, method)
             self._pending.append((collector, torch_private.Observation(place, observer, before=before)))
 
     def _observer(self, collector: Collector, method: torch_private.Observer) -> torch_private.Observer:
         def observe(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-            if self._pending:
-                self._install_ready()
+            self._protect("recorder", self._prepare)
             self.guard(collector, method, args, kwargs, result)
 
         return observe

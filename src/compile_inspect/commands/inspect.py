@@ -23,12 +23,12 @@ def inspect(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file [default: ATTRIBUTE.inspection].")
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file. Default: ATTRIBUTE.inspection")
     ] = None,
     backend: Annotated[str, typer.Option("--backend", help="As torch.compile's backend.")] = "inductor",
     mode: Annotated[str | None, typer.Option("--mode", help="As torch.compile's mode.")] = None,
     dynamic: Annotated[
-        bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes [default: torch decides].")
+        bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes. Default: torch decides.")
     ] = None,
     fullgraph: Annotated[bool, typer.Option("--fullgraph", help="Fail at a graph break.")] = False,
     option: Annotated[

@@ -10,10 +10,12 @@ import typer
 
 def run(
     context: typer.Context,
-    program: Annotated[str, typer.Argument(metavar="SCRIPT", help="The script, or with -m the module, to run.")],
+    program: Annotated[
+        str, typer.Argument(metavar="SCRIPT [ARGS]...", help="The script, or with -m the module, to run, and its arguments.")
+    ],
     module: Annotated[bool, typer.Option("-m", help="SCRIPT is the name of a module, as with python -m.")] = False,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file [default: SCRIPT.inspection].")
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file. Default: SCRIPT.inspection")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the capture file if it exists.")] = False,
 ) -> None:

@@ -1,0 +1,74 @@
+"""Captures of real programs, recorded once and shared by all tests.
+
+Each program of tests/programs runs in a process of its own under `compile-inspect run`, with an empty cache directory,
+so that Inductor's scheduler really runs. The plain run that results are compared with comes afterwards and finds the
+caches filled, which is quick and at the same time shows that the recorder changes no cache key.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import compile_inspect
+from compile_inspect.records import Inspection
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAMS = ROOT / "tests" / "programs"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A program that was run under the recorder."""
+
+    process: subprocess.CompletedProcess[str]
+    path: Path
+    inspection: Inspection
+    cache: Path
+
+
+def environment(cache: Path, **more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH", "COMPILE_INSPECT"))}
+    source = str(ROOT / "src")
+    return {**kept, "PYTHONPATH": source, "TORCHINDUCTOR_CACHE_DIR": str(cache), "TERM": "dumb", **more}
+
+
+def run_plain(script: Path, *arguments: str, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, env=environment(cache, **more), capture_output=True, text=True, timeout=500)
+
+
+def run_recorded(script: Path, *arguments: str, output: Path, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "compile_inspect", "run", "-o", str(output), str(script), *arguments]
+    return subprocess.run(command, env=environment(cache, **more), capture_output=True, text=True, timeout=500)
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recorded]:
+    """`recorded("gpt2")`: the capture of that program, made when it is first asked for."""
+    made: dict[str, Recorded] = {}
+
+    def get(name: str) -> Recorded:
+        if name not in made:
+            folder = tmp_path_factory.mktemp(name)
+            path, cache = folder / f"{name}.inspection", folder / "cache"
+            process = run_recorded(PROGRAMS / f"{name}.py", output=path, cache=cache)
+            assert process.returncode == 0, process.stderr
+            made[name] = Recorded(process, path, compile_inspect.load(path), cache)
+        return made[name]
+
+    return get
+
+
+@pytest.fixture
+def quick_cache(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    """A cache directory shared by programs whose own kernels do not matter."""
+    root = tmp_path_factory.getbasetemp() / "quick-cache"
+    root.mkdir(exist_ok=True)
+    return root

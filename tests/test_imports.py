@@ -1,0 +1,109 @@
+"""Who may import whom, read from the source."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parent.parent / "src"
+MODULES = sorted(SOURCE.rglob("*.py"))
+PRIVATE_TORCH = "torch._"
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> Iterator[tuple[str, bool]]:
+    """Every imported module, and whether the import runs when the module is imported."""
+    tree = ast.parse(path.read_text())
+    inside = {id(child) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for child in ast.walk(node)}
+    checking = {
+        id(child)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in checking:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) not in inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module, id(node) not in inside
+
+
+def allowed(name: str, *, internal: tuple[str, ...], external: tuple[str, ...] = ()) -> bool:
+    top = name.partition(".")[0]
+    if top == "compile_inspect":
+        return any(name == item or name.startswith(item + ".") for item in internal)
+    return top in sys.stdlib_module_names or top in external
+
+
+RULES = {
+    "compile_inspect.records": ("compile_inspect.records",),
+    "compile_inspect.errors": (),
+    "compile_inspect.journal": (),
+    "compile_inspect.serialization": ("compile_inspect.errors", "compile_inspect.records"),
+    "compile_inspect.assemble": (
+        "compile_inspect.assemble",
+        "compile_inspect.records",
+        "compile_inspect.journal",
+        "compile_inspect.serialization",
+    ),
+    "compile_inspect.reporters": (
+        "compile_inspect.reporters",
+        "compile_inspect.records",
+        "compile_inspect.serialization",
+        "compile_inspect.errors",
+    ),
+}
+EXTERNAL = {"compile_inspect.reporters": ("rich", "pygments", "jinja2")}
+
+
+@pytest.mark.parametrize("package", RULES)
+def test_layers_import_only_what_they_may(package: str) -> None:
+    checked = 0
+    for path in MODULES:
+        if name_of(path) == package or name_of(path).startswith(package + "."):
+            checked += 1
+            for name, _ in imports(path):
+                assert allowed(name, internal=RULES[package], external=EXTERNAL.get(package, ())), f"{path}: {name}"
+    assert checked
+
+
+def test_only_one_module_reaches_into_torch() -> None:
+    offenders = [
+        f"{name_of(path)}: {name}"
+        for path in MODULES
+        if name_of(path) != "compile_inspect.capture.torch_private"
+        for name, _ in imports(path)
+        if name.startswith(PRIVATE_TORCH)
+    ]
+    assert offenders == []
+
+
+def test_torch_is_never_imported_when_a_module_is_imported() -> None:
+    offenders = [name_of(path) for path in MODULES for name, at_import in imports(path) if at_import and name.split(".")[0] == "torch"]
+    assert offenders == []
+
+
+def test_compile_inspect_does_not_know_the_solver() -> None:
+    offenders = [
+        name_of(path)
+        for path in MODULES
+        if name_of(path).startswith("compile_inspect")
+        for name, _ in imports(path)
+        if name.split(".")[0] == "nonsmooth"
+    ]
+    assert offenders == []
+
+
+def test_modules_stay_readable() -> None:
+    long = {name_of(path): lines for path in MODULES if (lines := len(path.read_text().splitlines())) > 400}
+    assert long == {}
