@@ -7,12 +7,15 @@ caches filled, which is quick and at the same time shows that the recorder chang
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -72,3 +75,16 @@ def quick_cache(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixtur
     root = tmp_path_factory.getbasetemp() / "quick-cache"
     root.mkdir(exist_ok=True)
     return root
+
+
+_numbers = itertools.count()
+
+
+def fresh_function(body: str, **names: object) -> Callable[..., Any]:
+    """A function `program(x)` that torch has never seen: its code and its file name are new every time.
+
+    The name matters, because torch remembers by file and line which sizes varied before.
+    """
+    source = f"def program(x):\n{textwrap.indent(textwrap.dedent(body), '    ')}"
+    exec(compile(source, f"<program {next(_numbers)}>", "exec"), names)
+    return cast(Callable[..., Any], names["program"])

@@ -89,7 +89,9 @@ def test_only_one_module_reaches_into_torch() -> None:
 
 
 def test_torch_is_never_imported_when_a_module_is_imported() -> None:
-    offenders = [name_of(path) for path in MODULES for name, at_import in imports(path) if at_import and name.split(".")[0] == "torch"]
+    offenders = [
+        name_of(path) for path in MODULES for name, at_import in imports(path) if at_import and name.split(".")[0] == "torch"
+    ]
     assert offenders == []
 
 

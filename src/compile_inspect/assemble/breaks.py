@@ -154,4 +154,6 @@ def _own_line(number: int | None, stacks: StackTable) -> Location | None:
 
 def _is_soft_failure(metrics: Mapping[str, object]) -> bool:
     kind = str(metrics.get("fail_type") or "")
-    return any(name in kind for name in _SOFT_FAILURES)
+    # Hitting the recompile limit is no fault of a line; it has a record of its own.
+    limited = str(metrics.get("fail_reason") or "").startswith("Dynamo recompile limit exceeded")
+    return any(name in kind for name in _SOFT_FAILURES) and not limited

@@ -44,8 +44,16 @@ def assemble_compilations(events: Iterable[Event], stacks: StackTable) -> list[C
         if identifier is None or event["kind"] not in _READERS:
             continue
         _READERS[event["kind"]](facts.setdefault(identifier, {"symbols": {}}), event, stacks)
+    for identifier, known in facts.items():
+        # Where torch gave up before it began (the recompile limit), the frame's first compilation knows its place.
+        earlier = facts.get(identifier.rpartition("/")[0] + "/0", {})
+        for key in ("function", "file", "line", "backend"):
+            if known.get(key) is None and key in earlier:
+                known[key] = earlier[key]
     return [
-        _compilation(identifier, known, stacks) for identifier, known in facts.items() if "started" in known or "file" in known
+        _compilation(identifier, known, stacks)
+        for identifier, known in facts.items()
+        if "started" in known or known.get("file")
     ]
 
 

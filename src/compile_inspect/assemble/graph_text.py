@@ -22,7 +22,8 @@ def parse_graph(text: str, stacks: StackTable) -> tuple[Node, ...]:
     'aten.relu.default'
     """
     try:
-        tree = ast.parse(text)
+        # A graph without a name is printed as a class called <lambda>, which is not Python.
+        tree = ast.parse(text.replace("class <lambda>(", "class _lambda_(", 1))
     except SyntaxError:
         return ()
     function = next((item for item in ast.walk(tree) if isinstance(item, ast.FunctionDef) and item.name == "forward"), None)

@@ -35,7 +35,7 @@ def assemble_recompiles(
     for event in events:
         if event["kind"] != "recompile" or event["compilation"] is None:
             continue
-        frame = compilations.get(event["compilation"])
+        frame = _frame(event["compilation"], compilations)
         parsed = (parse_failure(reason, actual.get(event["compilation"], {})) for reason in event["reasons"])
         parsed = (_with_global_state(failure, states) for failure in parsed)
         # Torch's text for a tensor says what differs but not where the tensor is used; its guard knows.
@@ -63,7 +63,7 @@ def assemble_limits(events: Iterable[Event], compilations: Mapping[str, Compilat
         if event["kind"] == "recompile":
             last_reason[event["compilation"]] = event["reasons"][0] if event["reasons"] else ""
         elif event["kind"] == "limit":
-            frame = compilations.get(event["compilation"] or "")
+            frame = _frame(event["compilation"], compilations)
             reason = parse_failure(last_reason.get(event["compilation"], ""), {}).reason
             limits.append(
                 LimitHit(
@@ -77,6 +77,13 @@ def assemble_limits(events: Iterable[Event], compilations: Mapping[str, Compilat
                 )
             )
     return limits
+
+
+def _frame(identifier: str | None, compilations: Mapping[str, Compilation]) -> Compilation | None:
+    """The compilation, or where torch gave up before it began, an earlier one of the same frame."""
+    if identifier is None:
+        return None
+    return compilations.get(identifier) or compilations.get(identifier.rpartition("/")[0] + "/0")
 
 
 def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:

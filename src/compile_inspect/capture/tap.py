@@ -47,6 +47,9 @@ class Tap:
             self._listeners = [*self._listeners, _Listener(journal)]
             if first:
                 self._open()
+            else:
+                for collector in self._collectors:
+                    self.guard(collector, collector.on_listener)
 
     def remove(self, journal: Journal) -> None:
         """Stop sending events to `journal`, after the collectors wrote what they still hold."""

@@ -37,6 +37,9 @@ class Collector:
     def on_import(self) -> None:
         """More of torch may have been imported; called now and then while hooks are pending."""
 
+    def on_listener(self) -> None:
+        """Another recording began while this one runs; it needs what was told once."""
+
     def flush(self) -> None:
         """Write what was held back; the recording is about to end."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,9 @@ class BytecodeCollector(Collector):
     def on_import(self) -> None:
         """Register the hook once Dynamo is there."""
         if self._handle is None and torch_private.bytecode_hooks_ready():
-            self._handle = torch_private.register_bytecode_hook(self._on_rewrite)
+            # The hook returns None, which tells Dynamo to keep its own code.
+            hook = functools.partial(self.tap.guard, self, self._on_rewrite)
+            self._handle = torch_private.register_bytecode_hook(hook)
 
     def detach(self) -> None:
         """Take the hook out again."""
@@ -34,10 +37,6 @@ class BytecodeCollector(Collector):
             self._handle = None
 
     def _on_rewrite(self, original: CodeType, rewritten: CodeType) -> None:
-        # Returning None tells Dynamo to keep its own code.
-        self.tap.guard(self, self._emit, original, rewritten)
-
-    def _emit(self, original: CodeType, rewritten: CodeType) -> None:
         self.tap.emit(
             "bytecode",
             {

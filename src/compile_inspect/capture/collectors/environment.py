@@ -34,6 +34,10 @@ class EnvironmentCollector(Collector):
         """Read the environment as it is at the first compilation, which is when it matters."""
         self.flush()
 
+    def on_listener(self) -> None:
+        """Tell the environment again, for the recording that has just begun."""
+        self._done = False
+
     def flush(self) -> None:
         """Read the environment now if nothing was compiled."""
         if not self._done:

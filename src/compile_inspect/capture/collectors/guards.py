@@ -76,4 +76,5 @@ class RecompileCollector(Collector):
     def _on_limit_check(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         exceeded, limit = result
         if exceeded:
-            self.tap.emit("limit", {"limit": limit, "value": torch_private.recompile_limit(limit)})
+            data = {"limit": limit, "value": torch_private.recompile_limit(limit)}
+            self.tap.emit("limit", data, compilation=str(args[1]) if len(args) > 1 else None)

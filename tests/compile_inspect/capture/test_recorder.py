@@ -1,0 +1,202 @@
+"""`record`: what it leaves in torch, and how recordings live together."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+import torch._dynamo.convert_frame
+import torch._dynamo.output_graph
+import torch._dynamo.symbolic_convert
+import torch._inductor.debug
+import torch._inductor.scheduler
+
+import compile_inspect
+from compile_inspect.errors import CaptureError
+from compile_inspect.records import Stage
+from conftest import fresh_function
+
+
+def fresh(body: str = "return x * 2"):
+    return fresh_function(body, torch=torch)
+
+
+def observed() -> list[object]:
+    return [
+        torch._dynamo.symbolic_convert.InstructionTranslatorBase.log_graph_break,
+        torch._dynamo.output_graph.OutputGraph.call_user_compiler,
+        torch._dynamo.convert_frame.compile_frame,
+        torch._dynamo.convert_frame.exceeds_recompile_limit,
+        torch._inductor.debug.set_kernel_post_grad_provenance_tracing,
+        torch._inductor.scheduler.WhyNoFuse.__call__,
+        len(torch._dynamo.convert_frame._bytecode_hooks),
+    ]
+
+
+def test_nothing_of_ours_is_left_behind() -> None:
+    import logging
+
+    before, handlers = observed(), list(logging.getLogger("torch.__trace").handlers)
+    with compile_inspect.record():
+        torch.compile(fresh(), backend="eager")(torch.ones(2))
+        assert observed() != before
+    assert observed() == before
+    assert [item for item in logging.getLogger("torch.__trace").handlers if item not in handlers] == []
+
+
+def test_recordings_nest_and_each_sees_its_own_time() -> None:
+    with compile_inspect.record() as outer:
+        torch.compile(fresh(), backend="eager")(torch.ones(2))
+        with compile_inspect.record() as inner:
+            torch.compile(fresh("return x + 1"), backend="eager")(torch.ones(2))
+        torch.compile(fresh("return x - 1"), backend="eager")(torch.ones(2))
+    operations = [tuple(graph.call_counts) for graph in outer.inspection.graphs_at(Stage.DYNAMO)]
+    assert operations == [("operator.mul",), ("operator.add",), ("operator.sub",)]
+    (graph,) = inner.inspection.graphs_at(Stage.DYNAMO)
+    assert tuple(graph.call_counts) == ("operator.add",)
+    assert inner.inspection.environment == outer.inspection.environment
+    assert inner.inspection.user_line(graph.nodes[-2].stack) is not None
+
+
+def test_recordings_may_end_in_any_order() -> None:
+    first, second = compile_inspect.record(), compile_inspect.record()
+    first.start()
+    second.start()
+    torch.compile(fresh(), backend="eager")(torch.ones(2))
+    first.stop()
+    torch.compile(fresh("return x + 1"), backend="eager")(torch.ones(2))
+    second.stop()
+    assert len(first.inspection.compilations) == 1
+    assert len(second.inspection.compilations) == 2
+
+
+def test_nothing_compiled_and_nothing_held() -> None:
+    with compile_inspect.record() as recording:
+        pass
+    assert recording.inspection.compilations == ()
+    assert recording.inspection.environment.torch == torch.__version__
+
+
+def test_the_evidence_so_far_can_be_read_while_recording() -> None:
+    with compile_inspect.record() as recording:
+        torch.compile(fresh(), backend="eager")(torch.ones(2))
+        so_far = recording.inspection
+        assert not so_far.complete
+        assert len(so_far.compilations) == 1
+    assert recording.inspection.complete
+
+
+def test_an_exception_passes_through_and_the_file_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.inspection"
+    with pytest.raises(ValueError, match="mine"), compile_inspect.record(path):
+        torch.compile(fresh(), backend="eager")(torch.ones(2))
+        raise ValueError("mine")
+    loaded = compile_inspect.load(path)
+    assert loaded.complete and len(loaded.compilations) == 1
+
+
+def test_file_and_memory_tell_the_same(tmp_path: Path) -> None:
+    with compile_inspect.record(tmp_path / "a.inspection") as on_disk, compile_inspect.record() as in_memory:
+        torch.compile(fresh("return torch.relu(x).sum()"), backend="aot_eager")(torch.ones(2, requires_grad=True))
+    loaded = compile_inspect.load(tmp_path / "a.inspection")
+    assert loaded == on_disk.inspection
+    for name in ("compilations", "graphs", "breaks", "guards", "stacks", "bytecode"):
+        assert getattr(loaded, name) == getattr(in_memory.inspection, name)
+
+
+def test_a_file_is_not_overwritten_unless_asked(tmp_path: Path) -> None:
+    path = tmp_path / "a.inspection"
+    path.write_text("precious")
+    with pytest.raises(CaptureError, match="exists already"):
+        compile_inspect.record(path).start()
+    assert path.read_text() == "precious"
+    with compile_inspect.record(path, force=True):
+        pass
+    assert compile_inspect.load(path).complete
+
+
+def test_a_missing_directory_is_said_at_once(tmp_path: Path) -> None:
+    with pytest.raises(CaptureError, match="does not exist"):
+        compile_inspect.record(tmp_path / "no" / "a.inspection").start()
+
+
+def test_a_recording_starts_once() -> None:
+    recording = compile_inspect.record()
+    with recording:
+        pass
+    with pytest.raises(CaptureError, match="can be started once"):
+        recording.start()
+
+
+def test_compilations_in_threads() -> None:
+    programs = [fresh(f"return x * {number}") for number in range(4)]
+    failures: list[BaseException] = []
+
+    def work(program) -> None:
+        try:
+            torch.compile(program, backend="eager")(torch.ones(3))
+        except BaseException as error:
+            failures.append(error)
+
+    with compile_inspect.record() as recording:
+        threads = [threading.Thread(target=work, args=(program,)) for program in programs]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert failures == []
+    assert len(recording.inspection.compilations) == 4
+    assert len(recording.inspection.graphs_at(Stage.DYNAMO)) == 4
+    assert recording.inspection.missing == ()
+
+
+def test_no_tensor_of_the_program_is_kept_alive() -> None:
+    import gc
+    import weakref
+
+    with compile_inspect.record() as recording:
+        x = torch.ones(64, 64, requires_grad=True)
+        torch.compile(fresh("return (x @ x).sum()"), backend="aot_eager")(x).backward()
+        torch._dynamo.reset()
+        reference = weakref.ref(x)
+        del x
+        gc.collect()
+        assert reference() is None
+    assert recording.inspection.compilations
+
+
+def test_own_sources_are_kept_and_library_sources_are_not() -> None:
+    def here(x):
+        return x.cos()
+
+    with compile_inspect.record() as recording:
+        torch.compile(here, backend="eager")(torch.ones(2))
+    assert "def test_own_sources_are_kept" in recording.inspection.sources[__file__]
+    assert not any("site-packages" in name for name in recording.inspection.sources)
+
+
+def test_limit_of_recompiles() -> None:
+    program = fresh("return x * 2")
+    compiled = torch.compile(program, backend="eager", dynamic=False)
+    with torch._dynamo.config.patch(recompile_limit=3), compile_inspect.record() as recording:
+        for size in range(2, 8):
+            compiled(torch.ones(size))
+    inspection = recording.inspection
+    (limit,) = inspection.limits
+    assert (limit.limit, limit.value, limit.function) == ("recompile_limit", 3, "program")
+    assert limit.last_reason == "tensor 'x' size mismatch at index 0. expected 4, actual 5"
+    assert [item.function for item in inspection.recompiles] == ["program"] * len(inspection.recompiles)
+    assert [item.latest.actual for item in inspection.recompiles if item.latest] == ["3", "4", "5"]
+    assert [item.outcome.name for item in inspection.compilations][:3] == ["COMPILED"] * 3
+
+
+def test_a_frame_that_is_skipped_has_its_cause() -> None:
+    program = fresh("for _ in range(2):\n    with open('/dev/null') as f:\n        x = x + 1\nreturn x")
+    with compile_inspect.record() as recording:
+        torch.compile(program, backend="eager")(torch.ones(2))
+    inspection = recording.inspection
+    skipped = [item for item in inspection.compilations if item.outcome.name == "SKIPPED"]
+    assert skipped or inspection.breaks
+    assert inspection.breaks[0].kind

@@ -1,0 +1,21 @@
+"""Run another program and write what torch counted while it ran: counting.py OUTPUT PROGRAM."""
+
+import json
+import runpy
+import sys
+
+output, program = sys.argv[1:3]
+runpy.run_path(program, run_name="__main__")
+
+import torch._dynamo.utils as utils  # noqa: E402
+
+counted = {
+    "compilations": len(utils.get_compilation_metrics()),
+    "counters": {
+        key: dict(value)
+        for key, value in utils.counters.items()
+        if key in ("stats", "frames", "inductor", "aot_autograd", "graph_break")
+    },
+}
+with open(output, "w") as file:
+    json.dump(counted, file)
