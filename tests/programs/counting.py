@@ -3,6 +3,7 @@
 import json
 import runpy
 import sys
+from pathlib import Path
 
 output, program = sys.argv[1:3]
 runpy.run_path(program, run_name="__main__")
@@ -17,5 +18,4 @@ counted = {
         if key in ("stats", "frames", "inductor", "aot_autograd", "graph_break")
     },
 }
-with open(output, "w") as file:
-    json.dump(counted, file)
+Path(output).write_text(json.dumps(counted))

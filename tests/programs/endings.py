@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import torch
 
@@ -16,7 +17,7 @@ def talkative(x):
     return x * 2
 
 
-print(sys.argv[1:], __name__, os.path.basename(__file__))
+print(sys.argv[1:], __name__, Path(__file__).name)
 print(torch.compile(double, backend="eager")(torch.ones(2)).tolist(), flush=True)
 how = sys.argv[1]
 if how == "raise":

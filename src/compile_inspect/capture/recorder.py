@@ -67,10 +67,11 @@ class Recording:
         if not self._running:
             return
         self._running = False
+        if isinstance(self._journal, FileJournal) and not self._journal.created:
+            tap.forget(self._journal)  # nothing was compiled in this process: it leaves no file
+            return
         tap.remove(self._journal)
         self._journal.append({"kind": "end", "compilation": None, "time": time.time(), "thread": 0})
-        if isinstance(self._journal, FileJournal) and not self._journal.created:
-            return
         inspection = self._assemble(complete=True)
         self._inspection = inspection
         if isinstance(self._journal, FileJournal):

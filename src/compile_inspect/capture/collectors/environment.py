@@ -46,26 +46,29 @@ class EnvironmentCollector(Collector):
 
 
 def describe_environment() -> dict[str, Any]:
-    """The environment as plain data."""
-    import torch
-
-    return {
+    """The environment as plain data; a program that never imported torch does not get it imported by us."""
+    described: dict[str, Any] = {
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "torch": str(torch.__version__),
-        "torch_known": torch_private.is_known_version(),
         "packages": _package_versions(),
-        "devices": _devices(torch),
-        "cpu": torch.backends.cpu.get_cpu_capability(),
-        "threads": torch.get_num_threads(),
         "variables": {
             name: value for name, value in sorted(os.environ.items()) if name.startswith(_PREFIXES) or name in _NAMES
         },
-        "configuration": {
-            name: value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)[:500]
-            for name, value in torch_private.changed_configuration()
-        },
     }
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        described |= {
+            "torch": str(torch.__version__),
+            "torch_known": torch_private.is_known_version(),
+            "devices": _devices(torch),
+            "cpu": torch.backends.cpu.get_cpu_capability(),
+            "threads": torch.get_num_threads(),
+            "configuration": {
+                name: value if isinstance(value, (bool, int, float, str, type(None))) else repr(value)[:500]
+                for name, value in torch_private.changed_configuration()
+            },
+        }
+    return described
 
 
 def _package_versions() -> dict[str, str]:
