@@ -11,19 +11,23 @@ from functools import lru_cache
 # while a line of another library often is the cause that has to be named.
 _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
 _STANDARD_LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d(\.\d+)?[/\\]|[/\\]Lib[/\\](?!site-packages)")
-_TORCH = re.compile(r"[/\\](site-packages|dist-packages)[/\\](torch|functorch|triton)[/\\]")
+_TORCH = re.compile(r"[/\\](site-packages|dist-packages)[/\\](torch|functorch|triton)[/\\]|^<eval_with_key")
+# The recorder's own frames, which stand between a user's call of `inspect` and the compiled function.
+_RECORDER = re.compile(
+    r"[/\\]compile_inspect[/\\](capture[/\\](inspecting|recorder|torch_private|tap)|commands[/\\](inspect|tour|__init__)|__main__)\.py$"
+)
 
 
 @lru_cache(maxsize=4096)
 def is_torch_file(file: str) -> bool:
-    """Whether `file` is part of torch itself, or has no place on disk.
+    """Whether `file` is part of torch itself (or of this recorder), which a user never has to change.
 
     >>> is_torch_file("/usr/lib/python3/site-packages/torch/nn/modules/linear.py")
     True
     >>> is_torch_file("/home/me/model.py")
     False
     """
-    return bool(_TORCH.search(file)) or file.startswith("<")
+    return bool(_TORCH.search(file) or _RECORDER.search(file))
 
 
 @lru_cache(maxsize=4096)
@@ -35,7 +39,7 @@ def is_library_file(file: str) -> bool:
     >>> is_library_file("/home/me/model.py")
     False
     """
-    return bool(_INSTALLED.search(file) or _STANDARD_LIBRARY.search(file)) or file.startswith("<")
+    return bool(_INSTALLED.search(file) or _STANDARD_LIBRARY.search(file)) or file.startswith("<frozen") or is_torch_file(file)
 
 
 @dataclass(frozen=True)
