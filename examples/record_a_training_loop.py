@@ -4,6 +4,10 @@ The loop is an ordinary one. `compile_inspect.record` watches the compilations t
 not compile anything itself and changes no setting of torch.
 
     python examples/record_a_training_loop.py
+
+When torch takes the code from its cache, Inductor does not run and most kernels have no lines. To see them again:
+
+    TORCHINDUCTOR_FX_GRAPH_CACHE=0 python examples/record_a_training_loop.py
 """
 
 import torch
@@ -52,7 +56,7 @@ def main():
     print("\nKernels")
     for lowering, kernel in inspection.kernels():
         lines = ", ".join(str(location.line) for location in inspection.kernel_lines(kernel))
-        print(f"  {lowering.compilation} {lowering.direction.value:8}  {kernel.name:45}  lines {lines or '-'}")
+        print(f"  {lowering.compilation} {lowering.direction.value:8}  lines {lines or '-':8}  {kernel.name:.60}")
 
 
 if __name__ == "__main__":

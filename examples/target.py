@@ -1,5 +1,7 @@
 """A target for the command line: a module, an example input, and a further input of another size.
 
+The command compiles the module, runs it with both inputs, forward and backward, and writes target.inspection.
+
     compile-inspect inspect examples/target.py:target
     compile-inspect show target.inspection kernels
 """
@@ -8,6 +10,15 @@ import torch
 
 from compile_inspect import Target
 
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        return torch.relu(self.layer(x)).sum()
+
+
 torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
-target = Target(model, (torch.randn(4, 8),), further=(((torch.randn(6, 8),), {}),))
+target = Target(Model(), (torch.randn(4, 8),), further=(((torch.randn(6, 8),), {}),))

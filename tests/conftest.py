@@ -81,10 +81,11 @@ _numbers = itertools.count()
 
 
 def fresh_function(body: str, **names: object) -> Callable[..., Any]:
-    """A function `program(x)` that torch has never seen: its code and its file name are new every time.
+    """A function of `x` that torch has never seen: new code, a new file name and a new name every time.
 
-    The name matters, because torch remembers by file and line which sizes varied before.
+    Torch remembers by file and line which sizes varied before, and 2.11 counts equal code as the same frame.
     """
-    source = f"def program(x):\n{textwrap.indent(textwrap.dedent(body), '    ')}"
-    exec(compile(source, f"<program {next(_numbers)}>", "exec"), names)
-    return cast(Callable[..., Any], names["program"])
+    number = next(_numbers)
+    source = f"def program_{number}(x):\n{textwrap.indent(textwrap.dedent(body), '    ')}"
+    exec(compile(source, f"<program {number}>", "exec"), names)
+    return cast(Callable[..., Any], names[f"program_{number}"])

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import fresh_function
 
 import compile_inspect
 from compile_inspect.records import CudaGraphOutcome, Direction, KernelKind, Stage
+from conftest import fresh_function
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")]
 

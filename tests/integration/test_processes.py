@@ -7,11 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import PROGRAMS, environment, run_plain, run_recorded
-
 import compile_inspect
 from compile_inspect.capture_file import load_together
 from compile_inspect.records import Outcome
+from conftest import PROGRAMS, environment, run_plain, run_recorded
 
 
 def test_workers_and_spawned_processes_have_captures_of_their_own(tmp_path: Path, quick_cache: Path) -> None:

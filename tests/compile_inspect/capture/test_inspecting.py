@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import fresh_function
 
 import compile_inspect
 from compile_inspect import Target, TargetError
 from compile_inspect.records import BreakEffect, CudaGraphOutcome, Outcome, Stage
+from conftest import fresh_function
 
 
 def test_forward_and_backward_without_touching_gradients() -> None:

@@ -185,9 +185,9 @@ def test_limit_of_recompiles() -> None:
             compiled(torch.ones(size))
     inspection = recording.inspection
     (limit,) = inspection.limits
-    assert (limit.limit, limit.value, limit.function) == ("recompile_limit", 3, "program")
+    assert (limit.limit, limit.value, limit.function) == ("recompile_limit", 3, program.__name__)
     assert limit.last_reason == "tensor 'x' size mismatch at index 0. expected 4, actual 5"
-    assert [item.function for item in inspection.recompiles] == ["program"] * len(inspection.recompiles)
+    assert [item.function for item in inspection.recompiles] == [program.__name__] * len(inspection.recompiles)
     assert [item.latest.actual for item in inspection.recompiles if item.latest] == ["3", "4", "5"]
     assert [item.outcome.name for item in inspection.compilations][:3] == ["COMPILED"] * 3
 
