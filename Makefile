@@ -17,6 +17,7 @@ help:  ## Show this list.
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip --upgrade >/dev/null  # uv makes them without
 ifdef TORCH
 	@sed '/^torch==/d' constraints.txt > $(VENV)/constraints.txt && echo 'torch==$(TORCH)' >> $(VENV)/constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[dev,report]'

@@ -91,7 +91,8 @@ def main() -> None:
                     recorded.append(measure(case, size, capture))
                 ratios = [seen / bare for seen, bare in zip(recorded, plain, strict=True)]
                 print(
-                    f"{size:5} {case:10}: plain {statistics.median(plain):6.2f} s, recorded {statistics.median(recorded):6.2f} s, "
+                    f"{size:5} {case:10}: plain {statistics.median(plain):6.2f} s, "
+                    f"recorded {statistics.median(recorded):6.2f} s, "
                     f"ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}), "
                     f"capture {capture.stat().st_size / 1e6:.2f} MB, show summary {show_seconds(capture):.2f} s",
                     flush=True,

@@ -169,7 +169,7 @@ def _first_bytes(path: Path) -> bytes:
 
 def _siblings(path: Path) -> Iterable[Path]:
     pattern = f"{_glob_escape(path.stem)}.*{_glob_escape(path.suffix)}"
-    return sorted(candidate for candidate in path.absolute().parent.glob(pattern) if candidate.is_file())
+    return sorted(candidate for candidate in path.parent.glob(pattern) if candidate.is_file())
 
 
 def _glob_escape(text: str) -> str:

@@ -134,6 +134,9 @@ def _instantiate(specification: str, kind: type) -> Any:
 def _import_file(path: Path) -> Any:
     if not path.is_file():
         raise TargetError(f"there is no file {path}")
+    known = sys.modules.get(path.stem)
+    if known is not None and getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path.resolve():
+        return known  # the target and its inputs may come from one file, which runs once
     # As `python file.py` does: its neighbours can be imported.
     sys.path.insert(0, str(path.absolute().parent))
     specification = importlib.util.spec_from_file_location(path.stem, path)

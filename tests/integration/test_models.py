@@ -153,7 +153,7 @@ def test_recompile_names_variable_expected_actual_and_line(recorded: GetRecorded
     assert failure.location is not None and "self.layer(x)" in failure.location.code
     again = inspection.compilation("0/1")
     assert again is not None and again.is_recompile
-    assert list(again.dynamic_symbols.values()) == ["L['x'].size()[0]"]
+    assert list(again.dynamic_symbols.values()) == ["x.size()[0]"]
 
 
 def test_guards_are_readable_and_noise_is_marked(recorded: GetRecorded) -> None:

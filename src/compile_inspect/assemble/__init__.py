@@ -24,7 +24,7 @@ from compile_inspect.serialization import from_data
 
 Part = TypeVar("Part")
 
-_EVENT_FIELDS = frozenset({"kind", "compilation", "time", "thread"})
+_EVENT_FIELDS = frozenset({"kind", "compilation", "attempt", "time", "thread"})
 
 
 class _Parts:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from compile_inspect.assemble.guards import guard_latency
+from compile_inspect.assemble.names import readable_name
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Bytecode, Compilation, Outcome, Phase
@@ -58,7 +59,7 @@ def assemble_compilations(events: Iterable[Event], stacks: StackTable) -> list[C
 
 
 def _read_start(known: dict[str, Any], event: Event, stacks: StackTable) -> None:
-    known["call_stack"] = stacks.number(event["stack"])
+    known["call_stack"] = stacks.define_call(event["stack"])
     known.setdefault("started", event["time"])
 
 
@@ -74,7 +75,7 @@ def _read_guards(known: dict[str, Any], event: Event, stacks: StackTable) -> Non
 def _read_symbol(known: dict[str, Any], event: Event, stacks: StackTable) -> None:
     facts = event["facts"]
     if event["event"].startswith("create") and "symbol" in facts:
-        known["symbols"][facts["symbol"]] = facts.get("source", "")
+        known["symbols"][facts["symbol"]] = readable_name(facts.get("source", ""))
 
 
 def _read_metrics(known: dict[str, Any], event: Event, stacks: StackTable) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from compile_inspect.assemble.stacks import StackTable, tidy_function
 from compile_inspect.records import Location, Node, TensorType
@@ -128,3 +130,17 @@ def _names(value: ast.expr | None, known: set[str]) -> tuple[str, ...]:
         return ()
     names = (item.id for item in ast.walk(value) if isinstance(item, ast.Name) and item.id in known)
     return tuple(dict.fromkeys(names))
+
+
+def widen_stacks(nodes: tuple[Node, ...], stacks: StackTable, known: Mapping[Location, Collection[int]]) -> tuple[Node, ...]:
+    """The same nodes with the whole stack of their line, where only one stack of the compilation ends there.
+
+    A printed graph names the innermost line of each node, which is often torch's; `known` gives the stacks of the
+    captured graph by their innermost line.
+    """
+    widened = []
+    for node in nodes:
+        stack = stacks.stack(node.stack)
+        candidates = known.get(stack.innermost, ()) if stack is not None and stack.innermost is not None else ()
+        widened.append(replace(node, stack=next(iter(candidates))) if len(candidates) == 1 else node)
+    return tuple(widened)

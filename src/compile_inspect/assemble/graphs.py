@@ -24,14 +24,22 @@ def assemble_graphs(events: Iterable[Event], stacks: StackTable, call_stacks: Ma
     """Dynamo's and AOTAutograd's graphs, in the order they were made.
 
     A live description and a printed form of one graph come as two events in either order; whichever comes
-    first waits for the other. A printed form that nothing joins was replayed from a cache.
+    first waits for the other. A printed form that nothing joins was replayed from a cache. Graphs of an attempt that
+    Dynamo threw away are left out.
     """
+    events = [event for event in events if event["kind"] in ("graph", "graph text") and event.get("event") in _STAGES]
+    final = {
+        event["compilation"]: (place, event.get("attempt"))
+        for place, event in enumerate(events)
+        if event["event"] == "dynamo_output_graph"
+    }
     graphs: list[Graph] = []
     waiting_text: dict[tuple[str | None, str], list[int]] = {}
     waiting_nodes: dict[tuple[str | None, str], list[int]] = {}
-    for event in events:
-        name = event.get("event", "")
-        if event["kind"] not in ("graph", "graph text") or name not in _STAGES:
+    for place, event in enumerate(events):
+        name = event["event"]
+        last, attempt = final.get(event["compilation"], (-1, None))
+        if place < last and event.get("attempt") != attempt:
             continue
         key = (event["compilation"], name)
         if event["kind"] == "graph text":

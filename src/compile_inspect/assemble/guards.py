@@ -13,6 +13,7 @@ from compile_inspect.records import Guard
 _LINE = re.compile(r"^(?P<indent>(?:\| ?)*)\+- (?P<rest>.*)$")
 _MANAGER = re.compile(r"^\w+: source=(?P<source>.*?), accessed_by=")
 _LEAF = re.compile(r"^(?P<kind>[A-Z][A-Z0-9_]+): (?P<text>.*)$")
+_SOURCE = re.compile(r"[LG]\['[^']+'\](?:\.\w+(?:\(\))?|\['[^']+'\]|\[\d+\])*")
 _COMMENT = re.compile(r"\s+# .*$")
 
 # Interpreter and torch state that is compared on every call and that nobody sets by accident.
@@ -75,11 +76,12 @@ def parse_tree(tree: str, compilation: str | None, behind: dict[str, int], stack
         leaf = _LEAF.match(rest)
         if leaf is None:
             continue
-        source = sources[-1][1] if sources else ""
+        source = sources[-1][1] if sources else _first_source(leaf["text"])
         text = _COMMENT.sub("", leaf["text"]).strip()
         condition = readable_condition(leaf["kind"], text)
         # A guard made for its parent's sake (the dict that holds an attribute) has the parent's place.
-        number = next((behind[name] for _, name in reversed(sources) if name in behind), None)
+        holders = [name for _, name in reversed(sources)] or [source, source.partition(".size()")[0]]
+        number = next((behind[name] for name in holders if name in behind), None)
         yield Guard(
             compilation=compilation,
             kind=leaf["kind"],
@@ -90,6 +92,12 @@ def parse_tree(tree: str, compilation: str | None, behind: dict[str, int], stack
             stack=number,
             noise=leaf["kind"] in _NOISE_KINDS or any(map(_NOISE_TEXT.search, (source, text, condition))),
         )
+
+
+def _first_source(text: str) -> str:
+    """The first variable in a condition that stands at the root, such as one on the size of a tensor."""
+    match = _SOURCE.search(text)
+    return match[0] if match else ""
 
 
 def guard_latency(text: str) -> float | None:

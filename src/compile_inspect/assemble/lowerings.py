@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from compile_inspect.assemble.fates import explain_unplaced
 from compile_inspect.assemble.generated_code import Call, GeneratedCode, read_code
+from compile_inspect.assemble.graph_text import widen_stacks
 from compile_inspect.assemble.graphs import decode_nodes, from_text, with_call_stack
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
-from compile_inspect.records import Direction, Graph, Kernel, KernelKind, Lowering, MemoryEstimate, Node, NotFused, Stage
+from compile_inspect.records import (
+    Direction,
+    Graph,
+    Kernel,
+    KernelKind,
+    Location,
+    Lowering,
+    MemoryEstimate,
+    Node,
+    NotFused,
+    Stage,
+)
 
 
 @dataclass
@@ -63,11 +75,17 @@ def assemble_lowerings(
             claimed.code, claimed.path = event["text"], event["path"]
         elif kind in ("kernel", "not fused", "memory") and event["lowering"] in numbered:
             _read_detail(numbered[event["lowering"]], event)
-    stacks_by_node = _dynamo_stacks(earlier_graphs)
-    return [
-        _finish(number, work, stacks, call_stacks.get(work.compilation or ""), stacks_by_node)
-        for number, work in enumerate(works)
-    ]
+    captured = _Captured(earlier_graphs, stacks)
+    finished: list[tuple[Lowering, Graph]] = []
+    built: dict[str, Lowering] = {}
+    for number, work in enumerate(works):
+        lowering, graph = _finish(number, work, stacks, call_stacks.get(work.compilation or ""), captured)
+        if lowering.from_cache and lowering.code_path in built:
+            lowering = _with_known_kernels(lowering, graph, built[lowering.code_path])
+        elif lowering.code_path:
+            built.setdefault(lowering.code_path, lowering)
+        finished.append((lowering, graph))
+    return finished
 
 
 def _read_detail(work: _Work, event: Event) -> None:
@@ -80,7 +98,7 @@ def _read_detail(work: _Work, event: Event) -> None:
 
 
 def _finish(
-    number: int, work: _Work, stacks: StackTable, call_stack: int | None, dynamo_stacks: dict[tuple[str | None, str], int]
+    number: int, work: _Work, stacks: StackTable, call_stack: int | None, captured: _Captured
 ) -> tuple[Lowering, Graph]:
     code = read_code(work.code)
     direction = work.direction if work.direction is not Direction.UNKNOWN else code.direction
@@ -88,8 +106,9 @@ def _finish(
     graph = Graph(identifier, work.compilation, Stage.POST_GRAD, direction, work.nodes, work.text)
     if not graph.nodes:
         graph = from_text(graph, stacks)
+        graph = replace(graph, nodes=widen_stacks(graph.nodes, stacks, captured.by_line.get(work.compilation, {})))
     graph = with_call_stack(graph, call_stack)
-    kernels = _kernels_from_code(work, code, dynamo_stacks) if work.from_cache else _kernels(work, code, graph, stacks)
+    kernels = _kernels_from_code(work, code, captured.by_node) if work.from_cache else _kernels(work, code, graph, stacks)
     placed = {name for kernel in kernels for name in kernel.nodes}
     lowering = Lowering(
         id=f"{work.compilation}:lowering:{number}",
@@ -187,14 +206,33 @@ def _kernels_from_code(
     return tuple(kernels)
 
 
-def _dynamo_stacks(graphs: Iterable[Graph]) -> dict[tuple[str | None, str], int]:
-    return {
-        (graph.compilation, node.name): node.stack
-        for graph in graphs
-        if graph.stage is Stage.DYNAMO
-        for node in graph.nodes
-        if node.stack is not None
-    }
+def _with_known_kernels(lowering: Lowering, graph: Graph, earlier: Lowering) -> Lowering:
+    """A lowering from the cache, with what the same capture saw when this very code was generated.
+
+    The code is stored under a hash of the graph, so the nodes are the same; their lines are this graph's own.
+    """
+    stack_of = {node.name: node.stack for node in graph.nodes}
+    kernels = []
+    for kernel in earlier.kernels:
+        found = {stack for name in kernel.nodes if (stack := stack_of.get(name)) is not None}
+        kernels.append(replace(kernel, stacks=tuple(sorted(found))))
+    return replace(
+        lowering, kernels=tuple(kernels), unplaced=earlier.unplaced, not_fused=earlier.not_fused, memory=earlier.memory
+    )
+
+
+class _Captured:
+    """The stacks of Dynamo's graphs: by compilation and node name, and by compilation and innermost line."""
+
+    def __init__(self, graphs: Iterable[Graph], stacks: StackTable) -> None:
+        self.by_node: dict[tuple[str | None, str], int] = {}
+        self.by_line: dict[str | None, dict[Location, set[int]]] = defaultdict(lambda: defaultdict(set))
+        for graph in graphs:
+            for node in graph.nodes:
+                stack = stacks.stack(node.stack)
+                if graph.stage is Stage.DYNAMO and node.stack is not None and stack is not None and stack.innermost is not None:
+                    self.by_node[graph.compilation, node.name] = node.stack
+                    self.by_line[graph.compilation][stack.innermost].add(node.stack)
 
 
 def _not_fused(rows: Iterable[list[Any]], kernels: Iterable[Kernel]) -> tuple[NotFused, ...]:

@@ -49,7 +49,9 @@ def readable_condition(kind: str, text: str) -> str:
     tensor = _CHECK_TENSOR.match(text)
     if tensor is not None:
         name = readable_name(tensor["name"])
-        return f"{name} is a {tensor['class']} of {tensor['dtype'].removeprefix('torch.')}, {tensor['rest']}"
+        # Torch writes no device index for the CPU.
+        rest = tensor["rest"].replace("device=None, ", "")
+        return f"{name} is a {tensor['class']} of {tensor['dtype'].removeprefix('torch.')}, {rest}"
     of_type = _CHECK_TYPE.match(text)
     if of_type is not None:
         return f"{readable_name(of_type['name'])} is of type {of_type['type'] or 'the same as when compiled'}"

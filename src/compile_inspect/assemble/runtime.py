@@ -24,7 +24,6 @@ def assemble_caches(events: Iterable[Event]) -> list[CacheEvent]:
             outcome=_OUTCOMES[event["outcome"]],
             reason="a guard of the stored entry failed" if event["outcome"] == "guard_miss" else _reason(event),
             key=event["key"],
-            # On a miss the same field tells how long the compile took.
             seconds_saved=event["saved"] / 1e9 if event.get("saved") and event["outcome"] == "hit" else None,
         )
         for event in events

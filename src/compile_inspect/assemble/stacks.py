@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from compile_inspect.records import Location, Stack
+from compile_inspect.records.locations import is_command_file, is_recorder_file
 
 _FRAME = re.compile(r'^\s*File "(?P<file>.*)", line (?P<line>\d+), in (?P<function>.*)$')
 _RESUME = re.compile(r"^torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
@@ -24,6 +25,17 @@ class StackTable:
         """Take over a stack from a journal under the journal's number."""
         locations = parse_stack(stack) if isinstance(stack, str) else _from_rows(stack)
         self._of_journal[index] = self.add(locations)
+
+    def define_call(self, index: int) -> int | None:
+        """The number of a call stack without the recorder's own frames, and without the command line that led to them."""
+        number = self.number(index)
+        stack = self.stack(number)
+        if stack is None or not any(is_recorder_file(location.file) for location in stack.locations):
+            return number
+        ours = [place for place, location in enumerate(stack.locations) if is_recorder_file(location.file)]
+        by_command = any(is_command_file(stack.locations[place].file) for place in ours)
+        before = () if by_command else stack.locations[: ours[0]]
+        return self.add((*before, *stack.locations[ours[-1] + 1 :]))
 
     def add(self, locations: tuple[Location, ...]) -> int:
         """The number of a stack, new or known."""

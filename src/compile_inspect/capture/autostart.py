@@ -29,7 +29,7 @@ def start_from_environment() -> None:
 
     first = os.environ.pop(ROLE, None) == "main"
     force = os.environ.pop(FORCE, None) == "1"
-    path, rank = Path(output), _rank()
+    path, rank = Path(output), own_rank()
     if not first:
         path = _free_path(path, rank)
     recording = Recording(path, force=force, session=os.environ.get(SESSION, ""), rank=rank)
@@ -78,7 +78,8 @@ def _stop(recording: object) -> None:
         recording.note(f"The capture could not be finished: {type(error).__name__}: {error}")
 
 
-def _rank() -> int | None:
+def own_rank() -> int | None:
+    """The rank that torchrun gave this process, if it did."""
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdigit() else None
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from compile_inspect.capture.autostart import FORCE, OUTPUT, ROLE, SESSION
-from compile_inspect.capture_file import SUFFIX, load_together, refuse_to_overwrite
+from compile_inspect.capture.autostart import FORCE, OUTPUT, ROLE, SESSION, own_rank
+from compile_inspect.capture_file import SUFFIX, load_together, process_path, refuse_to_overwrite
 from compile_inspect.errors import CaptureError, TargetError
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
@@ -30,6 +30,9 @@ def launch(program: str, arguments: list[str], *, module: bool, output: Path | N
     if not module and not Path(program).exists():
         raise TargetError(f"there is no file {program}; to run a module write: compile-inspect run -m {program}")
     path = (output or Path(_default_name(program, module))).absolute()
+    rank = own_rank()
+    if rank is not None:  # one of several launchers that were given the same name
+        path = process_path(path, rank=rank, pid=os.getpid())
     refuse_to_overwrite(path, force=force)
     command = [sys.executable, *(["-m"] if module else []), program, *arguments]
     status = _run(command, program_environment(path, force=force))

@@ -78,6 +78,10 @@ class Recording:
             self._journal.close()
             save(inspection, self._journal.path, force=True)
 
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the evidence to a capture file, also when the recording was kept in memory."""
+        save(self.inspection, path, force=force)
+
     def note(self, text: str) -> None:
         """Add a sentence for whoever reads the capture."""
         self._journal.append({"kind": "note", "compilation": None, "time": time.time(), "thread": 0, "text": text})

@@ -72,6 +72,7 @@ class Tap:
         event = {
             "kind": kind,
             "compilation": compilation if compilation is not None else torch_private.compile_id(),
+            "attempt": torch_private.attempt(),
             "time": time.time(),
             "thread": threading.get_ident(),
             **data,

@@ -183,6 +183,13 @@ def compile_id() -> str | None:
     return None if current is None else str(current)
 
 
+def attempt() -> int | None:
+    """Which attempt at the compilation is under way in this thread: Dynamo starts again after some breaks."""
+    guards = sys.modules.get("torch._guards")
+    current = guards.CompileContext.current_trace_id() if guards is not None else None
+    return None if current is None else int(current.attempt)
+
+
 def graph_break_identifier(kind: str) -> tuple[str | None, str | None]:
     """The `GB…` id of a kind of graph break and the page that documents it, as far as torch knows them."""
     exceptions = sys.modules.get("torch._dynamo.exc")

@@ -66,7 +66,7 @@ def show(
     else:
         from compile_inspect.reporters.text import render
 
-        render(inspections, section, console, files=files, options=options)
+        render(inspections, section, console, files=files, options=options, named=[str(path) for path in paths])
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], str]:

@@ -13,9 +13,8 @@ _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
 _STANDARD_LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d(\.\d+)?[/\\]|[/\\]Lib[/\\](?!site-packages)")
 _TORCH = re.compile(r"[/\\](site-packages|dist-packages)[/\\](torch|functorch|triton)[/\\]|^<eval_with_key")
 # The recorder's own frames, which stand between a user's call of `inspect` and the compiled function.
-_RECORDER = re.compile(
-    r"[/\\]compile_inspect[/\\](capture[/\\](inspecting|recorder|torch_private|tap)|commands[/\\](inspect|tour|__init__)|__main__)\.py$"
-)
+_RECORDER = re.compile(r"[/\\]compile_inspect[/\\]capture[/\\](inspecting|recorder|torch_private|tap)\.py$")
+_COMMAND = re.compile(r"[/\\]compile_inspect[/\\](commands[/\\](inspect|tour|__init__)|__main__)\.py$")
 
 
 @lru_cache(maxsize=4096)
@@ -27,7 +26,17 @@ def is_torch_file(file: str) -> bool:
     >>> is_torch_file("/home/me/model.py")
     False
     """
-    return bool(_TORCH.search(file) or _RECORDER.search(file))
+    return bool(_TORCH.search(file)) or is_recorder_file(file)
+
+
+def is_recorder_file(file: str) -> bool:
+    """Whether `file` is part of what calls a target on the user's behalf."""
+    return bool(_RECORDER.search(file)) or is_command_file(file)
+
+
+def is_command_file(file: str) -> bool:
+    """Whether `file` is part of this package's command line."""
+    return bool(_COMMAND.search(file))
 
 
 @lru_cache(maxsize=4096)

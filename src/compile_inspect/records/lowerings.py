@@ -89,8 +89,8 @@ class UnplacedNode:
 class Lowering:
     """Everything Inductor made of one graph.
 
-    On a cache hit the scheduler never ran: `from_cache` is set, and kernels then hold what the generated
-    code itself tells.
+    On a cache hit the scheduler never ran: `from_cache` is set. What it did is then known only if the same
+    capture saw the code being generated earlier; otherwise kernels hold what the generated code itself tells.
     """
 
     id: str

@@ -28,7 +28,7 @@ class CacheCollector(Collector):
             "outcome": outcome,
             "key": str(facts.get("key") or ""),
             "reason": str(facts.get("cache_bypass_reason") or facts.get("cache_status_detailed") or ""),
-            "saved": facts.get("time_taken_ns"),
+            "saved": facts.get("time_saved_ns"),
         }
         self.tap.emit("cache", data, compilation=trace_compile_id(metadata))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,13 @@ if TYPE_CHECKING:
     from compile_inspect.capture.tap import Tap
 
 _LITERAL_LENGTH = 120
+# Where torch keeps functions, and where a user finds them.
+_PUBLIC = {
+    "torch._VariableFunctionsClass.": "torch.",
+    "torch._C._nn.": "torch.nn.functional.",
+    "torch._C._TensorBase.": "Tensor.",
+}
+_PUBLIC_NAMES = re.compile("^(" + "|".join(map(re.escape, _PUBLIC)) + ")")
 
 
 class GraphCollector(Collector):
@@ -105,7 +113,8 @@ def describe_target(node: Any) -> str:
         return str(target)
     module = str(getattr(target, "__module__", "") or "").removeprefix("_")
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or str(target)
-    return f"{module}.{name}" if module and module != "builtins" else str(name)
+    full = f"{module}.{name}" if module and module != "builtins" else str(name)
+    return _PUBLIC_NAMES.sub(lambda match: _PUBLIC[match[0]], full)
 
 
 def format_argument(value: Any) -> str:

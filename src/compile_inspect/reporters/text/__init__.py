@@ -55,11 +55,18 @@ _RENDERERS: dict[str, Renderer] = {
 
 
 def render(
-    inspections: Sequence[Inspection], section: str, console: Console, *, files: Sequence[str], options: ShowOptions
+    inspections: Sequence[Inspection],
+    section: str,
+    console: Console,
+    *,
+    files: Sequence[str],
+    options: ShowOptions,
+    named: Sequence[str] = (),
 ) -> None:
     """Print one section of some captures, and the command to type next.
 
-    `files` names the capture file of each inspection, as the user typed it.
+    `files` names the capture file of each inspection; `named` are those the user typed, where the others were found
+    beside them.
     """
     if section not in _RENDERERS:
         raise InspectError(f"there is no section {section!r}; the sections are {', '.join(SECTIONS)}")
@@ -70,4 +77,4 @@ def render(
         print_warning(console, PARTIAL)
         console.print()
     render_processes(chosen, files, _RENDERERS[section], console, options)
-    print_next(console, chosen, section, files, options)
+    print_next(console, chosen, section, named or files, options)

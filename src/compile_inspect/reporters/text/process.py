@@ -25,7 +25,9 @@ def render_processes(
     groups: dict[str, list[int]] = {}
     for index, inspection in enumerate(inspections):
         groups.setdefault(_as_text(inspection, renderer, console, options), []).append(index)
-    for members in groups.values():
+    for text, members in groups.items():
+        if not text.strip() and len(groups) == 1:
+            return  # a section that has nothing to say of any process needs no header
         labels = [_label(inspections[index], files[index] if index < len(files) else "") for index in members]
         console.rule(Text(_join(labels)), align="left", style="dim")
         renderer(inspections[members[0]], console, options)

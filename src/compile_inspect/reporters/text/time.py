@@ -31,7 +31,8 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     # A time that is no number, in a damaged capture, cannot be added up or drawn.
     timed = [phase for phase in inspection.phases if math.isfinite(phase.start + phase.seconds + phase.own_seconds)]
     trees = {identifier: tree(phases) for identifier, phases in grouped(timed, lambda phase: phase.compilation).items()}
-    slowest = sorted(trees, key=lambda identifier: -trees[identifier].seconds)
+    # Helper threads compile kernels while the compilation waits for them: their time is not time of its own.
+    slowest = sorted(trees, key=lambda identifier: (identifier is None, -trees[identifier].seconds))
     shown = set(options.first(slowest, _MOST_COMPILATIONS))
     known = by_identifier(inspection)
     for identifier, root in trees.items():
@@ -43,7 +44,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         told = ("compilation that took less time", "compilations that took less time")
         print_folded(console, len(trees) - len(shown), *told, indent="")
         console.print()
-    _print_top(timed, console, options)
+    _print_top([phase for phase in timed if phase.compilation is not None] or timed, console, options)
 
 
 def _print_tree(root: Branch, console: Console, options: ShowOptions) -> None:
