@@ -129,7 +129,10 @@ def _load_zip(path: Path) -> Inspection:
             return from_data(Inspection, _read_member(archive, "inspection.json"))
     except KeyError as error:
         raise CaptureError(f"{path} is a zip file, but not a capture of compile-inspect ({error.args[0]})") from None
-    except (zipfile.BadZipFile, EOFError, ValueError, RecursionError, NotImplementedError) as error:
+    except CaptureError:
+        raise
+    except Exception as error:
+        # A damaged or hostile zip raises from many places: zipfile, zlib, json, the recursion limit.
         raise CaptureError(f"{path} is damaged ({error}): copy or record it again") from error
 
 
@@ -159,7 +162,10 @@ def _load_journal(path: Path, header: dict[str, Any]) -> Inspection:
     from compile_inspect.assemble import assemble
 
     _check_schema(path, header.get("schema"))
-    return assemble(journal.read_events(path), header, complete=False)
+    try:
+        return assemble(journal.read_events(path), header, complete=False)
+    except Exception as error:
+        raise CaptureError(f"{path} is damaged ({error}): record again") from error
 
 
 def _first_bytes(path: Path) -> bytes:

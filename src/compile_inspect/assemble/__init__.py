@@ -48,10 +48,9 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
     for event in listed:
         of_kind[event["kind"]].append(event)
     parts, stacks = _Parts(), StackTable()
-    for event in of_kind["stack"]:
-        stacks.define(event["index"], event["stack"])
+    parts.build("stacks", _define_stacks, of_kind["stack"], stacks)
     for event in of_kind["missing"]:
-        parts.missing[event["collector"], event["reason"]] += 1
+        parts.missing[str(event.get("collector")), str(event.get("reason"))] += 1
 
     compilations = parts.build("compilations", assemble_compilations, listed, stacks)
     by_id = {item.id: item for item in compilations}
@@ -65,7 +64,7 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         environment=environments[0] if environments else Environment(),
         process=_process(header, of_kind["end"]),
         complete=complete,
-        notes=tuple(dict.fromkeys(str(event["text"]) for event in of_kind["note"])),
+        notes=tuple(dict.fromkeys(str(event.get("text")) for event in of_kind["note"])),
         compilations=compilations,
         graphs=(*graphs, *(graph for _, graph in lowered)),
         breaks=breaks,
@@ -81,6 +80,12 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         # Last, when every part has had its chance to be missing.
         missing=tuple(Missing(collector, reason, times) for (collector, reason), times in parts.missing.items()),
     )
+
+
+def _define_stacks(events: Iterable[Event], stacks: StackTable) -> Iterable[int]:
+    for event in events:
+        stacks.define(event["index"], event["stack"])
+    return ()
 
 
 def _environments(events: Iterable[Event]) -> Iterable[Environment]:

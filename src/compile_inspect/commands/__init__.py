@@ -55,7 +55,7 @@ def _options(
 def main() -> None:
     """Run the command line; errors a user can act on are one sentence and exit status 2."""
     try:
-        app()
+        app(prog_name="compile-inspect")
     except InspectError as error:
         typer.echo(f"compile-inspect: {error}", err=True)
         sys.exit(2)

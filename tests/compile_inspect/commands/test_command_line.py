@@ -1,0 +1,176 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from compile_inspect.capture_file import save
+from compile_inspect.records import Inspection
+from compile_inspect.reporters import SECTIONS
+from conftest import ROOT, environment
+
+READING = [[], ["--help"], ["--version"], ["show", "--help"], ["run", "--help"], ["inspect", "--help"], ["tour", "--help"]]
+
+
+def command(*arguments: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "compile_inspect", *arguments],
+        env=environment(Path("cache"), **more),
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+    )
+
+
+@pytest.fixture
+def capture(tmp_path: Path) -> Path:
+    path = tmp_path / "a.inspection"
+    save(Inspection(notes=("hello",)), path)
+    return path
+
+
+# Importing torch raises in these tests: what only reads must not need it.
+@pytest.fixture
+def without_torch(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "poison" / "torch").mkdir(parents=True)
+    (tmp_path / "poison" / "torch" / "__init__.py").write_text("raise ImportError('torch was imported')")
+    return {"PYTHONPATH": f"{tmp_path / 'poison'}:{ROOT / 'src'}"}
+
+
+@pytest.mark.parametrize("arguments", READING, ids=" ".join)
+def test_help_needs_no_torch(arguments: list[str], without_torch: dict[str, str]) -> None:
+    done = command(*arguments, **without_torch)
+    assert done.returncode == (2 if not arguments else 0), done.stderr
+    assert "compile-inspect" in done.stdout
+    assert "torch was imported" not in done.stderr
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_reading_needs_no_torch(section: str, capture: Path, without_torch: dict[str, str]) -> None:
+    for arguments in ([], ["--json"]):
+        done = command("show", str(capture), section, *arguments, **without_torch)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+        if arguments:
+            assert json.loads(done.stdout)["section"] == section
+        else:
+            assert done.stdout.splitlines()[-1].startswith("Next: compile-inspect ")
+
+
+def test_help_and_show_are_quick(capture: Path) -> None:
+    for arguments in (["--help"], ["show", str(capture)]):
+        best = min(_seconds(arguments) for _ in range(5))
+        assert best < 0.5, f"{arguments} took {best:.2f} s"
+
+
+def _seconds(arguments: list[str]) -> float:
+    begin = time.perf_counter()
+    assert command(*arguments).returncode == 0
+    return time.perf_counter() - begin
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["show", "missing.inspection"], "there is no file missing.inspection"),
+        (["show", "{capture}", "kernel"], "there is no section 'kernel'"),
+        (["show", "breaks"], "name a capture file before the section"),
+        (["show", "{capture}", "breaks", "--trace", "x"], "--trace goes with section time"),
+        (["run", "missing.py"], "there is no file missing.py"),
+        (["run", "-o", "{capture}", "{script}"], "exists already"),
+        (["run", "-o", "no/such/dir/x", "{script}"], "does not exist"),
+        (["inspect", "nothing"], "does not name a target"),
+        (["inspect", "missing.py:x"], "there is no file missing.py"),
+        (["inspect", "{script}:x", "--option", "a"], "is not of the form NAME=VALUE"),
+        (["inspect", "{script}:x", "-o", "{capture}"], "exists already"),
+    ],
+)
+def test_mistakes_get_one_sentence_and_status_2(arguments: list[str], sentence: str, capture: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("x = 1")
+    done = command(*(item.format(capture=capture, script=script) for item in arguments), cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stdout == ""
+
+
+def test_a_damaged_capture_gets_one_sentence_and_status_2(tmp_path: Path) -> None:
+    path = tmp_path / "a.inspection"
+    save(Inspection(), path)
+    path.write_bytes(path.read_bytes()[:-30])
+    done = command("show", str(path))
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_reader_that_leaves_early_is_no_error(capture: Path) -> None:
+    done = subprocess.run(
+        f"{sys.executable} -m compile_inspect show {capture} | true",
+        shell=True,
+        env=environment(Path("cache")),
+        capture_output=True,
+        text=True,
+    )
+    assert done.stderr == ""
+
+
+def test_a_program_without_torch_is_recorded_without_it(tmp_path: Path, without_torch: dict[str, str]) -> None:
+    (tmp_path / "script.py").write_text(
+        "import sys; print('ran', sys.argv[1:], sorted(m for m in sys.modules if m == 'torch'))"
+    )
+    done = command("run", "script.py", "-o", "mine", "--force", "-m", "--help", "--", "x y", cwd=tmp_path, **without_torch)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "ran ['-o', 'mine', '--force', '-m', '--help', '--', 'x y'] []\n"
+    shown = command("show", "script.inspection", cwd=tmp_path)
+    assert "Nothing was compiled" in shown.stdout or "nothing" in shown.stdout.lower()
+
+
+def test_the_users_own_sitecustomize_still_runs(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("import builtins; builtins.customised = 'yes'")
+    (tmp_path / "script.py").write_text("import sitecustomize; print(customised, sitecustomize.__file__)")
+    path = f"{tmp_path / 'site'}:{ROOT / 'src'}"
+    done = command("run", "script.py", cwd=tmp_path, PYTHONPATH=path)
+    assert done.stdout == f"yes {tmp_path / 'site' / 'sitecustomize.py'}\n", done.stderr
+
+
+def test_modules_and_standard_input(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    (tmp_path / "package" / "__main__.py").write_text(
+        "import sys; print(__name__, __package__, sys.argv[1:], sys.stdin.read())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "compile_inspect", "run", "-m", "package", "-v"],
+        env=environment(Path("cache")),
+        input="piped",
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert (done.returncode, done.stdout) == (0, "__main__ package ['-v'] piped\n"), done.stderr
+    assert (tmp_path / "package.inspection").exists()
+
+
+def test_inspect_a_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import torch\n\ndef double(x):\n    print('!')\n    return x * 2\n\ninputs = (torch.ones(3),)\n"
+    )
+    done = command("inspect", "mine.py:double", "--inputs", "mine.py:inputs", "--backend", "eager", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 graph break" in done.stdout
+    assert "GB0059" in done.stdout
+    assert (tmp_path / "double.inspection").exists()
+    refused = command(
+        "inspect", "mine.py:double", "--inputs", "mine.py:inputs", "--backend", "eager", "--fullgraph", "--force", cwd=tmp_path
+    )
+    assert refused.returncode == 1
+    assert "The call raised Unsupported" in refused.stdout
