@@ -56,6 +56,7 @@ class FileJournal:
         self._header = {"format": FORMAT, **header}
         self._descriptor: int | None = None
         self._created = False
+        self._owner = os.getpid()
         self._lock = threading.Lock()
 
     @property
@@ -72,6 +73,8 @@ class FileJournal:
     def append(self, event: Event) -> None:
         """Add one event."""
         line = encode(event)
+        if os.getpid() != self._owner:
+            return  # a forked child has the descriptor too, but the file is its parent's
         with self._lock:
             if self.failure is not None:
                 return

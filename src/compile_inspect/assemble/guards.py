@@ -14,6 +14,7 @@ _LINE = re.compile(r"^(?P<indent>(?:\| ?)*)\+- (?P<rest>.*)$")
 _MANAGER = re.compile(r"^\w+: source=(?P<source>.*?), accessed_by=")
 _LEAF = re.compile(r"^(?P<kind>[A-Z][A-Z0-9_]+): (?P<text>.*)$")
 _SOURCE = re.compile(r"[LG]\['[^']+'\](?:\.\w+(?:\(\))?|\['[^']+'\]|\[\d+\])*")
+_PLACE = re.compile(r"# (?P<file>[^\s#]+\.py):(?P<line>\d+) in ")
 _COMMENT = re.compile(r"\s+# .*$")
 
 # Interpreter and torch state that is compared on every call and that nobody sets by accident.
@@ -88,10 +89,16 @@ def parse_tree(tree: str, compilation: str | None, behind: dict[str, int], stack
             source=source,
             variable=readable_name(source),
             condition=condition,
-            location=stacks.user_line(number),
+            location=stacks.user_line(number) if number is not None else stacks.find(*_commented_place(leaf["text"])),
             stack=number,
             noise=leaf["kind"] in _NOISE_KINDS or any(map(_NOISE_TEXT.search, (source, text, condition))),
         )
+
+
+def _commented_place(text: str) -> tuple[str, int]:
+    """The end of a file's name and the line in it that torch wrote behind a guard."""
+    match = _PLACE.search(text)
+    return (match["file"], int(match["line"])) if match else ("", 0)
 
 
 def _first_source(text: str) -> str:

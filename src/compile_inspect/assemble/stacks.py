@@ -20,6 +20,8 @@ class StackTable:
         self._stacks: list[Stack] = []
         self._numbers: dict[Stack, int] = {}
         self._of_journal: dict[int, int] = {}
+        self._by_line: dict[int, set[Location]] = {}
+        self._indexed = 0
 
     def define(self, index: int, stack: Any) -> None:
         """Take over a stack from a journal under the journal's number."""
@@ -57,6 +59,18 @@ class StackTable:
     def user_line(self, number: int | None) -> Location | None:
         """The innermost line outside torch of a stack."""
         return None if number is None else self._stacks[number].user_line
+
+    def find(self, tail: str, line: int) -> Location | None:
+        """A line that some stack went through, by the end of its file's name."""
+        if not tail:
+            return None
+        if self._indexed < len(self._stacks):
+            for stack in self._stacks[self._indexed :]:
+                for location in stack.locations:
+                    self._by_line.setdefault(location.line, set()).add(location)
+            self._indexed = len(self._stacks)
+        found = [item for item in self._by_line.get(line, ()) if item.file.endswith(("/" + tail, "\\" + tail))]
+        return min(found, key=str) if found else None
 
     def all(self) -> tuple[Stack, ...]:
         """Every stack, in the order of their numbers."""

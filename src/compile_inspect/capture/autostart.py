@@ -7,6 +7,7 @@ anything of the program's own is imported. Nothing here may disturb the program:
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -71,11 +72,9 @@ def _stop(recording: object) -> None:
     from compile_inspect.capture.recorder import Recording
 
     assert isinstance(recording, Recording)
-    try:
+    # If it cannot be finished, the journal stays behind as a partial capture.
+    with contextlib.suppress(Exception):
         recording.stop()
-    except Exception as error:
-        # What was seen is in the journal, which stays behind as a partial capture with this reason in it.
-        recording.note(f"The capture could not be finished: {type(error).__name__}: {error}")
 
 
 def own_rank() -> int | None:

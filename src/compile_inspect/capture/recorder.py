@@ -64,19 +64,24 @@ class Recording:
 
     def stop(self) -> None:
         """End, and write the capture if there is a path for it."""
-        if not self._running:
-            return
+        if not self._running or os.getpid() != self._header["pid"]:
+            return  # a forked child that leaves the block must not finish its parent's capture
         self._running = False
         if isinstance(self._journal, FileJournal) and not self._journal.created:
             tap.forget(self._journal)  # nothing was compiled in this process: it leaves no file
             return
         tap.remove(self._journal)
         self._journal.append({"kind": "end", "compilation": None, "time": time.time(), "thread": 0})
-        inspection = self._assemble(complete=True)
-        self._inspection = inspection
+        try:
+            self._inspection = self._assemble(complete=True)
+        except Exception as error:
+            where = f"; what was seen is in {self.path}" if self.path is not None else ""
+            raise CaptureError(f"the capture could not be finished ({type(error).__name__}: {error}){where}") from error
+        finally:
+            if isinstance(self._journal, FileJournal):
+                self._journal.close()
         if isinstance(self._journal, FileJournal):
-            self._journal.close()
-            save(inspection, self._journal.path, force=True)
+            save(self._inspection, self._journal.path, force=True)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the evidence to a capture file, also when the recording was kept in memory."""
@@ -118,7 +123,11 @@ class Recording:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.stop()
+        try:
+            self.stop()
+        except CaptureError:
+            if error is None:  # the program's own exception comes first
+                raise
 
 
 def record(path: str | Path | None = None, *, force: bool = False) -> Recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import torch._inductor.debug
 import torch._inductor.scheduler
 
 import compile_inspect
+from compile_inspect.capture import recorder
 from compile_inspect.errors import CaptureError
 from compile_inspect.records import Stage
 from conftest import fresh_function
@@ -200,3 +202,42 @@ def test_a_frame_that_is_skipped_has_its_cause() -> None:
     skipped = [item for item in inspection.compilations if item.outcome.name == "SKIPPED"]
     assert skipped or inspection.breaks
     assert inspection.breaks[0].kind
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_leaves_its_parents_capture_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.inspection"
+    with compile_inspect.record(path) as recording:
+        torch.compile(fresh(), backend="eager")(torch.ones(2))
+        child = os.fork()
+        if child == 0:
+            torch.compile(fresh("return x + 1"), backend="eager")(torch.ones(2))
+            recording.stop()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    loaded = compile_inspect.load(path)
+    assert loaded.complete and len(loaded.compilations) == 1
+
+
+def test_a_recording_in_memory_can_be_saved_later(tmp_path: Path) -> None:
+    with compile_inspect.record() as recording:
+        torch.compile(fresh(), backend="eager")(torch.ones(2))
+    recording.save(tmp_path / "a.inspection")
+    assert compile_inspect.load(tmp_path / "a.inspection") == recording.inspection
+
+
+def test_the_programs_exception_is_not_hidden_by_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("assembly is broken")
+
+    monkeypatch.setattr(recorder, "assemble", fail)
+    with pytest.raises(ValueError, match="mine"), compile_inspect.record(tmp_path / "a.inspection"):
+        raise ValueError("mine")
+    with (
+        pytest.raises(CaptureError, match="what was seen is in"),
+        compile_inspect.record(tmp_path / "b.inspection"),
+    ):
+        torch.compile(fresh(), backend="eager")(torch.ones(2))
+    monkeypatch.undo()
+    partial = compile_inspect.load(tmp_path / "b.inspection")
+    assert not partial.complete and len(partial.compilations) == 1
