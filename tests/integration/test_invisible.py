@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import compile_inspect
-from conftest import PROGRAMS, run_plain, run_recorded
+from conftest import PROGRAMS, environment, run_plain, run_recorded
 
 
 def generated_files(cache: Path) -> set[str]:
@@ -113,3 +115,15 @@ def test_torch_trace_still_works(tmp_path: Path, quick_cache: Path) -> None:
     (log,) = trace.glob("*.log")
     assert '"dynamo_start"' in log.read_text()
     assert compile_inspect.load(tmp_path / "a.inspection").compilations
+
+
+def test_fresh_watches_the_scheduler_although_the_cache_is_warm(both, tmp_path: Path) -> None:
+    folder, _, _ = both
+    command = [sys.executable, "-m", "compile_inspect", "run", "--fresh", "-o", str(tmp_path / "a.inspection")]
+    process = subprocess.run(
+        [*command, str(PROGRAMS / "breaking.py")], env=environment(folder / "plain"), capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stderr
+    inspection = compile_inspect.load(tmp_path / "a.inspection")
+    assert not any(lowering.from_cache for lowering in inspection.lowerings)
+    assert all(kernel.nodes and inspection.kernel_lines(kernel) for _, kernel in inspection.kernels())

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect as python_inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from compile_inspect.capture import torch_private
 from compile_inspect.capture.recorder import Recording
 from compile_inspect.errors import TargetError
 from compile_inspect.records import Inspection
 from compile_inspect.target import Target
 
-_COMPILE_OPTIONS = ("backend", "mode", "dynamic", "fullgraph", "options", "path", "force")
+_COMPILE_OPTIONS = ("backend", "mode", "dynamic", "fullgraph", "options", "path", "force", "fresh")
 
 
 def inspect(
@@ -26,6 +28,7 @@ def inspect(
     options: Mapping[str, Any] | None = None,
     path: str | Path | None = None,
     force: bool = False,
+    fresh: bool = False,
     **kwargs: Any,
 ) -> Inspection:
     """Compile `function`, call it with `args` and `kwargs`, and return everything about its compilation.
@@ -33,7 +36,8 @@ def inspect(
     The backward runs where an output has a gradient; gradients are computed and dropped, no `.grad` is touched.
     Nothing is reset: if this process compiled the function before with the same options, torch reuses that and
     the inspection says so. With a `Target`, its inputs are used, the further ones too. With `path`, the capture
-    is also written there.
+    is also written there. What torch's caches on disk hold is loaded as always, and then says little about kernels;
+    `fresh=True` compiles graphs anew.
 
     If torch fails to compile (with `fullgraph=True`, say), the evidence is returned with a note; if the function
     itself fails, `TargetError` is raised from its exception.
@@ -45,7 +49,7 @@ def inspect(
     target = _as_target(function, args, kwargs)
     compiled = _compile(target.function, backend, mode, dynamic, fullgraph, options)
     recording = Recording(None if path is None else Path(path), force=force)
-    with recording:
+    with recording, torch_private.without_graph_caches() if fresh else nullcontext():
         for call_args, call_kwargs in target.all_inputs():
             if not _call(recording, compiled, call_args, call_kwargs, target.gradients):
                 break

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from compile_inspect.capture import torch_private
 from compile_inspect.capture.autostart import FORCE, OUTPUT, ROLE, SESSION, own_rank
 from compile_inspect.capture_file import SUFFIX, load_together, process_path, refuse_to_overwrite
 from compile_inspect.errors import CaptureError, TargetError
@@ -25,7 +26,7 @@ from compile_inspect.errors import CaptureError, TargetError
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
 
 
-def launch(program: str, arguments: list[str], *, module: bool, output: Path | None, force: bool) -> int:
+def launch(program: str, arguments: list[str], *, module: bool, output: Path | None, force: bool, fresh: bool = False) -> int:
     """Run the program, wait for it, and return its exit status."""
     if not module and not Path(program).exists():
         raise TargetError(f"there is no file {program}; to run a module write: compile-inspect run -m {program}")
@@ -35,7 +36,10 @@ def launch(program: str, arguments: list[str], *, module: bool, output: Path | N
         path = process_path(path, rank=rank, pid=os.getpid())
     refuse_to_overwrite(path, force=force)
     command = [sys.executable, *(["-m"] if module else []), program, *arguments]
-    status = _run(command, program_environment(path, force=force))
+    environment = program_environment(path, force=force)
+    if fresh:
+        environment.update(torch_private.WITHOUT_GRAPH_CACHES)
+    status = _run(command, environment)
     _tell(path)
     if status < 0:
         _die_of_the_same_signal(-status)

@@ -7,6 +7,7 @@ imported that the program has not imported itself: an observed function is wrapp
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import logging
 import sys
@@ -228,6 +229,23 @@ def cuda_graphs_requested() -> bool:
     """Whether Inductor's configuration asks for CUDA graphs right now."""
     inductor_config = sys.modules.get("torch._inductor.config")
     return bool(inductor_config is not None and inductor_config.triton.cudagraphs)
+
+
+@contextlib.contextmanager
+def without_graph_caches() -> Iterator[None]:
+    """Compile graphs anew instead of loading them, so that Inductor's scheduler can be watched; kernels stay cached."""
+    import torch._functorch.config
+    import torch._inductor.config
+
+    with (
+        torch._inductor.config.patch(fx_graph_cache=False),
+        torch._functorch.config.patch(enable_autograd_cache=False),
+    ):
+        yield
+
+
+# The same for a program of its own.
+WITHOUT_GRAPH_CACHES = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
 
 
 def register_bytecode_hook(hook: Callable[[CodeType, CodeType], None]) -> Any:

@@ -35,6 +35,9 @@ def inspect(
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend; may be repeated.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the capture file if it exists.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compile graphs anew instead of loading them from torch's caches on disk.")
+    ] = False,
 ) -> None:
     """Compile a target, run it forward and backward, and record everything about it.
 
@@ -63,6 +66,7 @@ def inspect(
             options=options or None,
             path=path,
             force=force,
+            fresh=fresh,
         )
     from compile_inspect.commands.show import show
 

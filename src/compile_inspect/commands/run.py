@@ -18,6 +18,9 @@ def run(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file. Default: SCRIPT.inspection")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the capture file if it exists.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compile graphs anew instead of loading them from torch's caches on disk.")
+    ] = False,
 ) -> None:
     """Run a program and record what torch.compile does in it.
 
@@ -29,4 +32,4 @@ def run(
     """
     from compile_inspect.capture.program import launch
 
-    raise typer.Exit(launch(program, list(context.args), module=module, output=output, force=force))
+    raise typer.Exit(launch(program, list(context.args), module=module, output=output, force=force, fresh=fresh))

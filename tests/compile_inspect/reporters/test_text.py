@@ -281,7 +281,7 @@ def test_kernels_with_what_they_compute_and_what_was_kept_apart() -> None:
     assert "3 no shared data #1 + #2, buf0 + buf2" in text
     assert "2 an input of the graph" in text
     backward = next(line for line in text if "· backward ·" in line)
-    assert "from a cache" in backward
+    assert "from torch's cache" in backward
     assert "2 an input of the graph: arg0_1, arg1_1" in lines(shown(samples.everything(), section="kernels", all=True))
 
 

@@ -48,7 +48,8 @@ def _facts(lowering: Lowering) -> list[str]:
     if lowering.memory is not None:
         facts.append(f"peak memory {size(lowering.memory.peak_bytes)} by Inductor's estimate")
     if lowering.from_cache:
-        facts.append("from a cache: the scheduler did not run, so what it kept apart is not known")
+        known = any(kernel.nodes for kernel in lowering.kernels)
+        facts.append("from torch's cache" + ("" if known else ": record with --fresh to see nodes, lines and fusion"))
     return facts
 
 
