@@ -11,6 +11,7 @@ import itertools
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -78,14 +79,17 @@ def quick_cache(tmp_path_factory: pytest.TempPathFactory, request: pytest.Fixtur
 
 
 _numbers = itertools.count()
+_folder = tempfile.TemporaryDirectory(prefix="compile-inspect-tests-")
 
 
 def fresh_function(body: str, **names: object) -> Callable[..., Any]:
-    """A function of `x` that torch has never seen: new code, a new file name and a new name every time.
+    """A function of `x` that torch has never seen: new code in a new file every time.
 
-    Torch remembers by file and line which sizes varied before, and 2.11 counts equal code as the same frame.
+    Torch remembers by file and line which sizes varied before, and 2.11 counts all functions without a file as one.
     """
-    number = next(_numbers)
-    source = f"def program_{number}(x):\n{textwrap.indent(textwrap.dedent(body), '    ')}"
-    exec(compile(source, f"<program {number}>", "exec"), names)
-    return cast(Callable[..., Any], names[f"program_{number}"])
+    name = f"program_{next(_numbers)}"
+    source = f"def {name}(x):\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
+    file = Path(_folder.name) / f"{name}.py"
+    file.write_text(source)
+    exec(compile(source, str(file), "exec"), names)
+    return cast(Callable[..., Any], names[name])
