@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from compile_inspect.assemble.compilations import is_soft_failure
 from compile_inspect.assemble.stacks import StackTable, parse_stack
 from compile_inspect.journal import Event
 from compile_inspect.records import BreakEffect, GraphBreak, Location
@@ -13,7 +14,6 @@ from compile_inspect.records import BreakEffect, GraphBreak, Location
 _LINK = re.compile(r"https?://\S*/gb/(gb\d+)\.html")
 _INSTRUCTION = re.compile(r"^Encountered graph break when attempting to trace (?P<instruction>.*?):?\s*$")
 _FIELD = re.compile(r"^  (?P<field>Explanation|Hint|Developer debug context): ?(?P<text>.*)$")
-_SOFT_FAILURES = ("Unsupported", "UserError", "FailOnRecompileLimitHit", "SkipFrame")
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def assemble_breaks(events: Iterable[Event], stacks: StackTable, call_stacks: Ma
             whole_graph[event["compilation"]] = bool(event.get("fullgraph"))
         elif event["kind"] == "graph break":
             _merge(causes, _from_log(event, stacks, call_stacks))
-        elif event["kind"] == "metrics" and _is_soft_failure(event["metrics"]):
+        elif event["kind"] == "metrics" and _broke_the_graph(event["metrics"]):
             _merge(causes, _from_metrics(event, stacks, call_stacks, whole_graph.get(event["compilation"], False)))
     return list(causes.values())
 
@@ -152,8 +152,7 @@ def _own_line(number: int | None, stacks: StackTable) -> Location | None:
     return None if stack is None else stack.own_line
 
 
-def _is_soft_failure(metrics: Mapping[str, object]) -> bool:
-    kind = str(metrics.get("fail_type") or "")
+def _broke_the_graph(metrics: Mapping[str, object]) -> bool:
     # Hitting the recompile limit is no fault of a line; it has a record of its own.
     limited = str(metrics.get("fail_reason") or "").startswith("Dynamo recompile limit exceeded")
-    return any(name in kind for name in _SOFT_FAILURES) and not limited
+    return is_soft_failure(str(metrics.get("fail_type") or "")) and not limited

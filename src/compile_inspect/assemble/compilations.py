@@ -11,7 +11,8 @@ from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Bytecode, Compilation, Outcome, Phase
 
-_SOFT_FAILURES = ("Unsupported", "UserError", "SkipFrame")
+# What makes Dynamo give up on a frame; anything else is an error.
+_SOFT_FAILURES = ("Unsupported", "UserError", "SkipFrame", "FailOnRecompileLimitHit")
 _KEPT_METRICS = (
     "entire_frame_compile_time_s",
     "backend_compile_time_s",
@@ -126,13 +127,18 @@ def _compilation(identifier: str, known: dict[str, Any], stacks: StackTable) -> 
     )
 
 
+def is_soft_failure(kind: str) -> bool:
+    """Whether an exception of this type sends the frame back to eager mode instead of reaching the program."""
+    return any(name in kind for name in _SOFT_FAILURES)
+
+
 def _outcome(known: dict[str, Any]) -> Outcome:
     metrics = known.get("metrics")
     if metrics is None:
         return Outcome.UNFINISHED
     kind = str(metrics.get("fail_type") or "")
     if kind:
-        soft = any(name in kind for name in _SOFT_FAILURES) or metrics.get("config_suppress_errors")
+        soft = is_soft_failure(kind) or metrics.get("config_suppress_errors")
         return Outcome.SKIPPED if soft and not known.get("fullgraph") else Outcome.FAILED
     if metrics.get("has_guarded_code") is False:
         return Outcome.NOTHING_TO_COMPILE

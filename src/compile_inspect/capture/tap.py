@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import threading
 import time
 from collections import Counter
@@ -39,6 +40,7 @@ class Tap:
         self._definitions: list[Any] = []
         self._lock = threading.RLock()
         self._version_checked = False
+        self._modules_seen = 0
 
     def add(self, journal: Journal) -> None:
         """Start sending events to `journal`."""
@@ -122,7 +124,8 @@ class Tap:
     def _prepare(self) -> None:
         if not self._version_checked:
             self._check_version()
-        if self._pending:
+        # Something new can only be there if something was imported since.
+        if self._pending and len(sys.modules) != self._modules_seen:
             self._install_ready()
 
     def _open(self) -> None:
@@ -178,6 +181,9 @@ class Tap:
                     version = ".".join(map(str, torch_private.torch_version()))
                     self.report_missing(collector.name, f"torch {version} has no {observation.place}")
             self._pending = waiting
+            # A module that is half imported will be ready without another import.
+            importing = any(observation.place.module in sys.modules for _, observation in waiting)
+            self._modules_seen = 0 if importing else len(sys.modules)
             for collector in self._collectors:
                 self.guard(collector, collector.on_import)
 
