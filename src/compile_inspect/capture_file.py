@@ -27,6 +27,8 @@ _MOST_BYTES = 2 * 1024**3
 
 def refuse_to_overwrite(path: Path, *, force: bool) -> None:
     """Raise unless `path` is free, or may be replaced."""
+    if path.exists() and not path.is_dir() and not path.is_file():
+        raise CaptureError(f"{path} is a device or a pipe; name a regular file")
     if path.is_dir():
         raise CaptureError(f"{path} is a directory; name a file in it, for example {path / ('capture' + SUFFIX)}")
     if path.exists() and not force:
@@ -46,6 +48,7 @@ def save(inspection: Inspection, path: str | Path, *, force: bool = False) -> No
     """
     path = Path(path)
     refuse_to_overwrite(path, force=force)
+    path = path.resolve()  # a link stays a link: what it points to is written
     manifest = {
         "format": FORMAT,
         "schema": SCHEMA_VERSION,
@@ -74,6 +77,8 @@ def load(path: str | Path) -> Inspection:
     """
     path = Path(path)
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise CaptureError(f"{path} is a device or a pipe, not a capture file")
         if zipfile.is_zipfile(path):
             return _load_zip(path)
         header = journal.read_header(path)
@@ -96,13 +101,16 @@ def load(path: str | Path) -> Inspection:
 def load_together(paths: Sequence[str | Path]) -> list[tuple[Path, Inspection]]:
     """Read captures and, with each, those of the other processes of the same program."""
     loaded: dict[Path, Inspection] = {}
+    seen: set[str] = set()
     for path in map(Path, paths):
-        if path.resolve() in {known.resolve() for known in loaded}:
-            continue
         inspection = load(path)
+        if os.path.realpath(path) in seen:
+            continue
+        seen.add(os.path.realpath(path))
         loaded[path] = inspection
         for sibling in _siblings(path):
-            if sibling.resolve() not in {known.resolve() for known in loaded}:
+            if os.path.realpath(sibling) not in seen:
+                seen.add(os.path.realpath(sibling))
                 other = _load_if_same_session(sibling, inspection.process.session)
                 if other is not None:
                     loaded[sibling] = other
@@ -163,7 +171,9 @@ def _load_journal(path: Path, header: dict[str, Any]) -> Inspection:
 
     _check_schema(path, header.get("schema"))
     try:
-        return assemble(journal.read_events(path), header, complete=False)
+        inspection = assemble(journal.read_events(path), header, complete=False)
+        # Through the same checks as a finished capture: what a journal says is no more to be trusted.
+        return from_data(Inspection, to_data(inspection))
     except Exception as error:
         raise CaptureError(f"{path} is damaged ({error}): record again") from error
 

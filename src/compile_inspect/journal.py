@@ -16,6 +16,8 @@ from typing import Any, Protocol
 FORMAT = "compile-inspect journal"
 
 Event = dict[str, Any]
+CLOSED = "the journal is closed"
+_CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 class Journal(Protocol):
@@ -51,12 +53,13 @@ class FileJournal:
     """
 
     def __init__(self, path: Path, header: Event) -> None:
-        self.path = path
+        self.path = path.absolute()  # the program may change its directory
         self.failure: str | None = None
         self._header = {"format": FORMAT, **header}
         self._descriptor: int | None = None
         self._created = False
         self._owner = os.getpid()
+        self._identity = (0, 0)
         self._lock = threading.Lock()
 
     @property
@@ -81,6 +84,8 @@ class FileJournal:
             try:
                 if self._descriptor is None:
                     self._descriptor = self._create()
+                elif not self._is_ours(self._descriptor):
+                    self._descriptor = self._reopen()
                 _write(self._descriptor, line)
             except OSError as error:
                 self.failure = f"{self.path} could not be written: {error.strerror or error}"
@@ -94,26 +99,60 @@ class FileJournal:
     def close(self) -> None:
         """Close the file; later events are dropped."""
         with self._lock:
-            if self._descriptor is not None:
-                os.close(self._descriptor)
-                self._descriptor = None
-            self.failure = self.failure or "the journal is closed"
+            self._close_descriptor()
+            self.failure = self.failure or CLOSED
 
     def abandon(self) -> None:
         """Forget the file without writing to it: for a forked child, to whom it does not belong."""
         self._lock = threading.Lock()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._close_descriptor()
         self.failure = "the journal belongs to the parent process"
 
+    def _close_descriptor(self) -> None:
+        if self._descriptor is not None and self._is_ours(self._descriptor):
+            os.close(self._descriptor)
+        self._descriptor = None
+
     def _create(self) -> int:
-        # One write call per line, and the descriptor is not inherited by programs that are started.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(self.path, flags, 0o666)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOSE_ON_EXEC | getattr(os, "O_BINARY", 0)
+        descriptor = _moved_up(os.open(self.path, flags, 0o666))
+        status = os.fstat(descriptor)
+        self._identity = (status.st_dev, status.st_ino)
         _write(descriptor, encode(self._header))
         self._created = True
         return descriptor
+
+    def _is_ours(self, descriptor: int) -> bool:
+        """Whether the descriptor still is the file: a program may close numbers it never opened, and reuse them."""
+        try:
+            status = os.fstat(descriptor)
+        except OSError:
+            return False
+        return (status.st_dev, status.st_ino) == self._identity
+
+    def _reopen(self) -> int:
+        descriptor = _moved_up(os.open(self.path, os.O_WRONLY | os.O_APPEND | _CLOSE_ON_EXEC))
+        if not self._is_ours(descriptor):
+            os.close(descriptor)
+            raise OSError(0, "the file was replaced")
+        return descriptor
+
+
+def _moved_up(descriptor: int) -> int:
+    """The same file under a high number: the low ones are those a program expects for its own files."""
+    try:
+        import fcntl
+        import resource
+    except ImportError:  # Windows
+        return descriptor
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    lowest = 500 if limit == resource.RLIM_INFINITY or limit > 520 else max(3, limit - 16)
+    try:
+        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+    except OSError:
+        return descriptor
+    os.close(descriptor)
+    return moved
 
 
 def encode(event: Event) -> bytes:
@@ -148,6 +187,6 @@ def read_events(path: Path) -> Iterator[Event]:
 def _parse(line: bytes) -> Event | None:
     try:
         event = json.loads(line)
-    except ValueError:  # cut off by a kill, or not ours
+    except (ValueError, RecursionError):  # cut off by a kill, or not ours
         return None
     return event if isinstance(event, dict) else None

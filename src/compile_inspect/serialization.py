@@ -52,7 +52,7 @@ def from_data(kind: type[Record], data: Any) -> Record:
     """
     try:
         return cast(Record, _decoder(cast(Hashable, kind))(data))
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise CaptureError(
             f"the capture holds a {kind.__name__} that cannot be read ({error}); it may be damaged: record again"
         ) from error
@@ -88,9 +88,16 @@ def _decoder(hint: Any) -> Decoder:
         return _checked(hint)
     if hint is float:
         return _decode_number
-    if origin in (dict, Mapping) or hint in (dict, Mapping):
-        return _checked(dict)
+    if origin is Mapping:
+        return _mapping_decoder(typing.get_args(hint)[1])
     return _identity
+
+
+def _mapping_decoder(member: Any) -> Decoder:
+    inner, is_dict = _decoder(member), _checked(dict)
+    if inner is _identity:
+        return is_dict
+    return lambda data: {key: inner(item) for key, item in is_dict(data).items()}
 
 
 def _decode_number(data: Any) -> float:

@@ -84,6 +84,8 @@ def find_object(specification: str) -> Any:
         except AttributeError:
             public = ", ".join(sorted(item for item in vars(module) if not item.startswith("_"))[:12]) or "nothing"
             raise TargetError(f"{place} has no attribute {name!r}; it defines {public}") from None
+        except Exception as error:
+            raise TargetError(f"reading {name!r} of {place} raised {type(error).__name__}: {error}") from error
     return found
 
 
@@ -96,7 +98,10 @@ def as_inputs(found: Any) -> Inputs:
     ((1, 2), {})
     """
     if callable(found) and not hasattr(found, "shape"):
-        found = found()
+        try:
+            found = found()
+        except Exception as error:
+            raise TargetError(f"making the inputs raised {type(error).__name__}: {error}") from error
     if isinstance(found, Mapping):
         return (), dict(found)
     if isinstance(found, Sequence) and not isinstance(found, str):
@@ -125,7 +130,7 @@ def raise_if_inputs_needed(specification: str, function: Callable[..., Any]) -> 
 def _instantiate(specification: str, kind: type) -> Any:
     try:
         return kind()
-    except TypeError as error:
+    except Exception as error:
         raise TargetError(
             f"{specification} is a class that cannot be built without arguments ({error}); name an instance"
         ) from error
@@ -146,7 +151,7 @@ def _import_file(path: Path) -> Any:
     sys.modules.setdefault(path.stem, module)
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise TargetError(f"importing {path} raised {type(error).__name__}: {error}") from error
     return module
 

@@ -70,7 +70,7 @@ def assemble_breaks(events: Iterable[Event], stacks: StackTable, call_stacks: Ma
         elif event["kind"] == "graph break":
             _merge(causes, _from_log(event, stacks, call_stacks))
         elif event["kind"] == "metrics" and _broke_the_graph(event["metrics"]):
-            _merge(causes, _from_metrics(event, stacks, call_stacks, whole_graph.get(event["compilation"], False)))
+            _merge_failure(causes, _from_metrics(event, stacks, call_stacks, whole_graph.get(event["compilation"], False)))
     return list(causes.values())
 
 
@@ -133,6 +133,15 @@ def _whole_stack(
     outer = call.locations[:-1] if call is not None and inner else call.locations if call is not None else ()
     outer = tuple(location for location in outer if "_dynamo" not in location.file)
     return stacks.add((*outer, *inner)) if outer or inner else None
+
+
+def _merge_failure(causes: dict[tuple[str, str, int], GraphBreak], new: GraphBreak) -> None:
+    """A frame was given up. If the cause was logged before, in whichever line, only its effect is news."""
+    for key, known in causes.items():
+        if known.kind == new.kind and set(new.compilations) <= set(known.compilations):
+            causes[key] = replace(known, effect=new.effect)
+            return
+    _merge(causes, new)
 
 
 def _merge(causes: dict[tuple[str, str, int], GraphBreak], new: GraphBreak) -> None:

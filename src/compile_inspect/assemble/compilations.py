@@ -10,6 +10,7 @@ from compile_inspect.assemble.names import readable_name
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Bytecode, Compilation, Outcome, Phase
+from compile_inspect.records.compilations import first_of_frame
 
 # What makes Dynamo give up on a frame; anything else is an error.
 _SOFT_FAILURES = ("Unsupported", "UserError", "SkipFrame", "FailOnRecompileLimitHit")
@@ -48,7 +49,7 @@ def assemble_compilations(events: Iterable[Event], stacks: StackTable) -> list[C
         _READERS[event["kind"]](facts.setdefault(identifier, {"symbols": {}}), event, stacks)
     for identifier, known in facts.items():
         # Where torch gave up before it began (the recompile limit), the frame's first compilation knows its place.
-        earlier = facts.get(identifier.rpartition("/")[0] + "/0", {})
+        earlier = facts.get(first_of_frame(identifier), {})
         for key in ("function", "file", "line", "backend"):
             if known.get(key) is None and key in earlier:
                 known[key] = earlier[key]
@@ -89,7 +90,12 @@ def _read_metrics(known: dict[str, Any], event: Event, stacks: StackTable) -> No
         known.setdefault(name, metrics.get(key))
 
 
+def _read_interrupt(known: dict[str, Any], event: Event, stacks: StackTable) -> None:
+    known["interrupted"] = event["reason"]
+
+
 _READERS = {
+    "interrupted": _read_interrupt,
     "start": _read_start,
     "frame": _read_frame,
     "guard tree": _read_guards,
@@ -103,7 +109,7 @@ def _compilation(identifier: str, known: dict[str, Any], stacks: StackTable) -> 
     stack = stacks.stack(known.get("call_stack"))
     innermost = stack.innermost if stack is not None else None
     restarts = metrics.get("restart_reasons") or ()
-    failure = metrics.get("fail_reason")
+    failure = metrics.get("fail_reason") or known.get("interrupted")
     return Compilation(
         id=identifier,
         function=known.get("function") or (innermost.function if innermost else ""),
@@ -134,6 +140,8 @@ def is_soft_failure(kind: str) -> bool:
 
 def _outcome(known: dict[str, Any]) -> Outcome:
     metrics = known.get("metrics")
+    if known.get("interrupted"):
+        return Outcome.FAILED
     if metrics is None:
         return Outcome.UNFINISHED
     kind = str(metrics.get("fail_type") or "")

@@ -80,7 +80,10 @@ def _fate(node: Node, nodes: dict[str, Node], users: dict[str, list[str]], reach
     if name in _VIEWS:
         return Fate.VIEW
     if not node.value:
-        return Fate.SYMBOL if not name.startswith("_assert") else Fate.WRAPPER
+        sizes = name.startswith("sym_") or not node.target.startswith(("aten.", "prims.", "torch.ops", "higher_order"))
+        return Fate.SYMBOL if sizes and not name.startswith("_") else Fate.WRAPPER
+    if name.startswith("copy") and len(node.inputs) == 1:  # onto itself: nothing is left to do
+        return Fate.UNUSED
     if not users[node.name] and name not in _COPIES:
         return Fate.UNUSED
     return Fate.FOLDED if node.name in reaches else Fate.WRAPPER

@@ -19,6 +19,8 @@ _DEFINERS = {
     "cutlass": KernelKind.TEMPLATE,
     "cuda": KernelKind.TEMPLATE,
 }
+# Functions of a generated module that only serve to benchmark it.
+_NOT_RUN = ("get_args", "benchmark_compiled_module", "recursively_apply_fns", "__init__")
 _HOUSEKEEPING = (
     "assert_size_stride",
     "assert_alignment",
@@ -69,7 +71,7 @@ def read_code(text: str) -> GeneratedCode:
     lines = text.splitlines()
     calls: list[Call] = []
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and (function.name == "call" or function.name.startswith("partition_")):
+        if isinstance(function, ast.FunctionDef) and function.name not in _NOT_RUN:
             calls += _calls(function, definitions, lines)
     return GeneratedCode(direction, definitions, tuple(sorted(calls, key=lambda call: call.line)))
 

@@ -57,18 +57,23 @@ def assemble_graphs(events: Iterable[Event], stacks: StackTable, call_stacks: Ma
             graph = Graph(f"{key[0]}:{stage.name.lower()}:{len(graphs)}", key[0], stage, direction, ())
             graphs.append(replace(graph, **change))
     finished = (graph if graph.nodes else from_text(graph, stacks) for graph in graphs)
-    return [with_call_stack(graph, call_stacks.get(graph.compilation or "")) for graph in finished]
+    return [with_call_stack(graph, call_stacks.get(graph.compilation or ""), stacks) for graph in finished]
 
 
-def with_call_stack(graph: Graph, call_stack: int | None) -> Graph:
-    """The same graph, its calls placed where the frame was called if no call has a place of its own.
+def with_call_stack(graph: Graph, call_stack: int | None, stacks: StackTable) -> Graph:
+    """The same graph, with how its frame was called where a call has no line, or only lines of torch's.
 
-    Dynamo records no line for a module whose `forward` is torch's own, `nn.Sequential` for one; the line that
-    calls it is then the user's.
+    Dynamo records no line for a module whose `forward` is torch's own, `nn.Sequential` for one, and a compiled
+    optimizer is all torch; the line that calls it is then the user's.
     """
-    if call_stack is None or any(node.stack is not None for node in graph.nodes if node.is_call):
+    if call_stack is None:
         return graph
-    return replace(graph, nodes=tuple(replace(node, stack=call_stack) if node.is_call else node for node in graph.nodes))
+    nowhere = not any(node.stack is not None for node in graph.nodes if node.is_call)
+    nodes = []
+    for node in graph.nodes:
+        stack = call_stack if nowhere and node.is_call else stacks.placed(node.stack, call_stack)
+        nodes.append(node if stack == node.stack else replace(node, stack=stack))
+    return replace(graph, nodes=tuple(nodes))
 
 
 def from_text(graph: Graph, stacks: StackTable) -> Graph:

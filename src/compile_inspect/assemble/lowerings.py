@@ -107,8 +107,10 @@ def _finish(
     if not graph.nodes:
         graph = from_text(graph, stacks)
         graph = replace(graph, nodes=widen_stacks(graph.nodes, stacks, captured.by_line.get(work.compilation, {})))
-    graph = with_call_stack(graph, call_stack)
-    kernels = _kernels_from_code(work, code, captured.by_node) if work.from_cache else _kernels(work, code, graph, stacks)
+    graph = with_call_stack(graph, call_stack, stacks)
+    kernels = (
+        _kernels_from_code(work, code, captured.by_node) if work.from_cache else _kernels(work, code, graph, stacks, call_stack)
+    )
     placed = {name for kernel in kernels for name in kernel.nodes}
     lowering = Lowering(
         id=f"{work.compilation}:lowering:{number}",
@@ -132,7 +134,7 @@ def _direction(event: Event) -> Direction:
     return Direction.INFERENCE if event["inference"] else Direction.FORWARD
 
 
-def _kernels(work: _Work, code: GeneratedCode, graph: Graph, stacks: StackTable) -> tuple[Kernel, ...]:
+def _kernels(work: _Work, code: GeneratedCode, graph: Graph, stacks: StackTable, call_stack: int | None) -> tuple[Kernel, ...]:
     calls: dict[str, list[Call]] = defaultdict(list)
     for call in code.calls:
         calls[call.name].append(call)
@@ -140,8 +142,10 @@ def _kernels(work: _Work, code: GeneratedCode, graph: Graph, stacks: StackTable)
     kernels = []
     for event in work.kernels:
         prefix = f"{event['path']}/" if event["path"] else ""
-        names = tuple(prefix + name for name in event["nodes"])
-        found = {number for index in event["stacks"] if (number := stacks.number(index)) is not None}
+        # A branch's kernel may also compute nodes of the graph around it.
+        names = tuple(prefix + name if prefix + name in nodes else name for name in event["nodes"])
+        placed = (stacks.placed(stacks.number(index), call_stack) for index in event["stacks"])
+        found = {number for number in placed if number is not None}
         own_calls = calls.get(event["name"], [])
         definition = code.definitions.get(event["name"])
         kernels.append(

@@ -7,10 +7,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from compile_inspect.assemble.names import readable_condition
+from compile_inspect.assemble.names import readable_condition, readable_name
 from compile_inspect.assemble.stacks import parse_stack
 from compile_inspect.journal import Event
 from compile_inspect.records import Compilation, Guard, GuardFailure, LimitHit, Location, Recompile, Stack
+from compile_inspect.records.compilations import first_of_frame
 
 _AGAINST = re.compile(r"^(?P<against>!?\d+/\d+(?:/\d+)?): (?P<rest>.*)$", re.DOTALL)
 _EXPECTED_ACTUAL = re.compile(r"expected (?P<expected>.+?), actual (?P<actual>.+?)\.?$")
@@ -36,7 +37,8 @@ def assemble_recompiles(
         if event["kind"] != "recompile" or event["compilation"] is None:
             continue
         frame = _frame(event["compilation"], compilations)
-        parsed = (parse_failure(reason, actual.get(event["compilation"], {})) for reason in event["reasons"])
+        values = {readable_name(name): value for name, value in actual.get(event["compilation"], {}).items()}
+        parsed = (_in_this_run(parse_failure(reason, values), event["compilation"]) for reason in event["reasons"])
         parsed = (_with_global_state(failure, states) for failure in parsed)
         # Torch's text for a tensor says what differs but not where the tensor is used; its guard knows.
         failures = tuple(
@@ -79,11 +81,17 @@ def assemble_limits(events: Iterable[Event], compilations: Mapping[str, Compilat
     return limits
 
 
+def _in_this_run(failure: GuardFailure, compilation: str) -> GuardFailure:
+    """Torch names the earlier version by its bare id; after a reset ours are marked."""
+    mark = compilation.partition("@")[2]
+    return failure if failure.against is None or not mark else replace(failure, against=f"{failure.against}@{mark}")
+
+
 def _frame(identifier: str | None, compilations: Mapping[str, Compilation]) -> Compilation | None:
     """The compilation, or where torch gave up before it began, an earlier one of the same frame."""
     if identifier is None:
         return None
-    return compilations.get(identifier) or compilations.get(identifier.rpartition("/")[0] + "/0")
+    return compilations.get(identifier) or compilations.get(first_of_frame(identifier))
 
 
 def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:

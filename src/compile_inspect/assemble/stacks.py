@@ -60,6 +60,13 @@ class StackTable:
         """The innermost line outside torch of a stack."""
         return None if number is None else self._stacks[number].user_line
 
+    def placed(self, number: int | None, call_stack: int | None) -> int | None:
+        """The same stack, with how its frame was called in front if all of it is torch's own."""
+        stack, call = self.stack(number), self.stack(call_stack)
+        if stack is None or call is None or number == call_stack or not all(item.in_torch for item in stack.locations):
+            return number
+        return self.add((*call.locations[:-1], *stack.locations))
+
     def find(self, tail: str, line: int) -> Location | None:
         """A line that some stack went through, by the end of its file's name."""
         if not tail:

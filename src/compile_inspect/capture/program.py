@@ -12,16 +12,22 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from compile_inspect import __version__
 from compile_inspect.capture import torch_private
-from compile_inspect.capture.autostart import FORCE, OUTPUT, ROLE, SESSION, own_rank
-from compile_inspect.capture_file import SUFFIX, load_together, process_path, refuse_to_overwrite
+from compile_inspect.capture.autostart import OUTPUT, ROLE, SESSION, own_rank
+from compile_inspect.capture_file import SUFFIX, load_together, process_path, refuse_to_overwrite, save
 from compile_inspect.errors import CaptureError, TargetError
+from compile_inspect.journal import FileJournal, read_header
+from compile_inspect.records import SCHEMA_VERSION, Inspection, Process
+from compile_inspect.serialization import to_data
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
 
@@ -30,23 +36,30 @@ def launch(program: str, arguments: list[str], *, module: bool, output: Path | N
     """Run the program, wait for it, and return its exit status."""
     if not module and not Path(program).exists():
         raise TargetError(f"there is no file {program}; to run a module write: compile-inspect run -m {program}")
-    path = (output or Path(_default_name(program, module))).absolute()
+    try:
+        path = (output or Path(_default_name(program, module))).absolute()
+    except FileNotFoundError:
+        raise CaptureError("the working directory is gone; name the capture file with -o and its whole path") from None
     rank = own_rank()
     if rank is not None:  # one of several launchers that were given the same name
         path = process_path(path, rank=rank, pid=os.getpid())
     refuse_to_overwrite(path, force=force)
     command = [sys.executable, *(["-m"] if module else []), program, *arguments]
-    environment = program_environment(path, force=force)
+    environment = program_environment(path)
     if fresh:
         environment.update(torch_private.WITHOUT_GRAPH_CACHES)
+    process = Process(os.getpid(), rank, environment[SESSION], tuple(command), time.time(), recorder=__version__)
+    _create(path, process)
     status = _run(command, environment)
-    _tell(path)
+    with contextlib.suppress(Exception):  # what follows must not change how the program ended
+        _complete(path, process, status)
+        _tell(path)
     if status < 0:
         _die_of_the_same_signal(-status)
     return status
 
 
-def program_environment(path: Path, *, force: bool) -> dict[str, str]:
+def program_environment(path: Path) -> dict[str, str]:
     """The environment in which a program records itself to `path`."""
     environment = dict(os.environ)
     inherited = environment.get("PYTHONPATH")
@@ -54,9 +67,25 @@ def program_environment(path: Path, *, force: bool) -> dict[str, str]:
     environment[OUTPUT] = str(path)
     environment[SESSION] = uuid.uuid4().hex
     environment[ROLE] = "main"
-    if force:
-        environment[FORCE] = "1"
     return environment
+
+
+def _create(path: Path, process: Process) -> None:
+    """Make sure before the program runs that its capture can be written."""
+    header = {"schema": SCHEMA_VERSION, "launched": True, **to_data(process)}
+    journal = FileJournal(path, header)
+    try:
+        journal.create()
+    except OSError as error:
+        raise CaptureError(f"{path} cannot be written: {error.strerror or error}") from error
+    journal.close()
+
+
+def _complete(path: Path, process: Process, status: int) -> None:
+    """A program that ended by itself without importing torch left our empty journal: that is all there is."""
+    header = read_header(path) if status >= 0 else None
+    if header is not None and header.get("launched"):
+        save(Inspection(process=replace(process, ended=time.time())), path, force=True)
 
 
 def _default_name(program: str, module: bool) -> str:
@@ -64,22 +93,30 @@ def _default_name(program: str, module: bool) -> str:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
-    process = subprocess.Popen(command, env=environment)
+    # Descriptors that the shell opened for the program, as for <(…), are its own.
+    process = subprocess.Popen(command, env=environment, close_fds=False)
     with _signals_left_to(process):
         return process.wait()
 
 
 @contextlib.contextmanager
 def _signals_left_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Ctrl-C reaches the program by itself; a request to terminate is passed on; neither ends us first."""
+    """Signals are the program's: passed on to it, unless the terminal sends them to both of us anyway."""
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    wanted: dict[signal.Signals, Any] = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: pass_on}
-    if hasattr(signal, "SIGHUP"):
-        wanted[signal.SIGHUP] = pass_on
-    previous = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    def pass_on_unless_typed(number: int, frame: FrameType | None) -> None:
+        if not _in_foreground():
+            process.send_signal(number)
+
+    typed = ("SIGINT", "SIGQUIT", "SIGWINCH")
+    sent = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+    previous: dict[int, Any] = {}
+    for name in (*typed, *sent):
+        number = getattr(signal, name, None)
+        if number is not None:
+            previous[number] = signal.signal(number, pass_on_unless_typed if name in typed else pass_on)
     try:
         yield
     finally:
@@ -87,9 +124,17 @@ def _signals_left_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def _in_foreground() -> bool:
+    """Whether a key pressed on the terminal reaches this process and the program alike."""
+    for stream in (0, 1, 2):
+        with contextlib.suppress(OSError, AttributeError):
+            return os.tcgetpgrp(stream) == os.getpgrp()
+    return False
+
+
 def _tell(path: Path) -> None:
     """Say where the capture is, on a terminal only: redirected output belongs to the program."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return
     shown = os.path.relpath(path)
     try:

@@ -17,7 +17,7 @@ from compile_inspect.capture.collectors import COLLECTORS
 from compile_inspect.capture.tap import Tap
 from compile_inspect.capture_file import refuse_to_overwrite, save
 from compile_inspect.errors import CaptureError
-from compile_inspect.journal import Event, FileJournal, MemoryJournal
+from compile_inspect.journal import CLOSED, Event, FileJournal, MemoryJournal
 from compile_inspect.records import SCHEMA_VERSION, Inspection
 from compile_inspect.records.locations import is_library_file
 
@@ -54,11 +54,16 @@ class Recording:
         if self.path is not None:
             refuse_to_overwrite(self.path, force=self._force)
             assert isinstance(self._journal, FileJournal)
-            self._journal.create()
+            try:
+                self._journal.create()
+            except OSError as error:
+                raise CaptureError(f"{self.path} cannot be written: {error.strerror or error}") from error
         self.start_quietly()
 
     def start_quietly(self) -> None:
         """Begin without touching the disk: the file is created when the first event comes."""
+        import torch  # noqa: F401 (what is tapped must be there, and whoever records is about to use it)
+
         self._running = True
         tap.add(self._journal)
 
@@ -114,7 +119,7 @@ class Recording:
     def _assemble(self, *, complete: bool) -> Inspection:
         inspection = assemble(self._journal.events(), self._header, complete=complete)
         failure = getattr(self._journal, "failure", None)
-        if failure is not None and failure != "the journal is closed":
+        if failure is not None and failure != CLOSED:
             inspection = replace(inspection, notes=(*inspection.notes, failure))
         return replace(inspection, sources=_own_sources(inspection))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import sys
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from time import time
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.capture import torch_private
@@ -34,6 +35,7 @@ class Tap:
         self._listeners: list[_Listener] = []
         self._pending: list[tuple[Collector, torch_private.Observation]] = []
         self._installed: list[torch_private.Observation] = []
+        self._trace: list[torch_private.Observation] = []
         self._handler = _TraceHandler(self)
         self._failures: Counter[str] = Counter()
         self._stacks: dict[Any, int] = {}
@@ -41,6 +43,8 @@ class Tap:
         self._lock = threading.RLock()
         self._version_checked = False
         self._modules_seen = 0
+        self._begun: set[str | None] = set()
+        self._resets = 0
 
     def add(self, journal: Journal) -> None:
         """Start sending events to `journal`."""
@@ -73,9 +77,9 @@ class Tap:
         """Write one event to every journal, preceded by the stacks it refers to."""
         event = {
             "kind": kind,
-            "compilation": compilation if compilation is not None else torch_private.compile_id(),
+            "compilation": self._qualified(compilation if compilation is not None else torch_private.compile_id()),
             "attempt": torch_private.attempt(),
-            "time": time.time(),
+            "time": time(),
             "thread": threading.get_ident(),
             **data,
         }
@@ -85,6 +89,17 @@ class Tap:
                     listener.stacks.add(index)
                     listener.journal.append({"kind": "stack", "index": index, "stack": self._definitions[index]})
             listener.journal.append(event)
+
+    def begin_compilation(self, identifier: str | None) -> None:
+        """A compilation starts; if its id was used before, `torch._dynamo.reset` has made torch count anew."""
+        if identifier in self._begun:
+            self._begun.clear()
+            self._resets += 1
+        self._begun.add(identifier)
+
+    def _qualified(self, identifier: str | None) -> str | None:
+        """A compile id that is unique in the recording: `0/1`, and after a reset `0/1@1`."""
+        return identifier if identifier is None or not self._resets else f"{identifier}@{self._resets}"
 
     def intern(self, stack: str | tuple[tuple[str, int, str, str], ...]) -> int:
         """A number for a stack, either as Python prints it or as (file, line, function, code) rows."""
@@ -105,17 +120,38 @@ class Tap:
         if self._failures[collector] <= REPORTED_FAILURES:
             self.emit("missing", {"collector": collector, "reason": reason[:1000]})
 
-    def trace_event(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def trace_event(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """A structured event of torch arrived."""
         self._protect("recorder", self._prepare)
         for collector in self._collectors:
             if name in collector.trace_names:
                 self.guard(collector, collector.on_trace, name, metadata, payload)
 
+    def _on_trace_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """Torch called its tracing function: make the event ourselves, if anybody wants it.
+
+        Adding a handler to torch's trace logger would be simpler, but then torch makes every event, without any
+        protection, for the program to trip over; and `logging.config` can silence the logger.
+        """
+        call = {**dict(zip(("name", "metadata_fn"), args, strict=False)), **kwargs}
+        name, content = call["name"], None
+        if name == "artifact":
+            content = call["metadata_fn"]()
+            name = str(content.get("name"))
+        self._protect("recorder", self._prepare)
+        if not any(name in collector.trace_names for collector in self._collectors):
+            return
+        if content is None:
+            content = call["metadata_fn"]() if "metadata_fn" in call else {}
+        identifier = torch_private.compile_id() or (str(call["compile_id"]) if call.get("compile_id") else None)
+        payload = call["payload_fn"]() if "payload_fn" in call else None
+        self.trace_event(name, {call["name"]: content, "compile_id": identifier}, payload)
+
     def _protect(self, name: str, action: Callable[..., None], *arguments: Any) -> None:
         """The wall between the recorder and the program: nothing that goes wrong on our side gets past it."""
         try:
-            action(*arguments)
+            with torch_private.dynamo_looks_away():
+                action(*arguments)
         except Exception as error:
             # Even the report may fail, when it is the journal that is broken.
             with contextlib.suppress(Exception):
@@ -137,8 +173,22 @@ class Tap:
         for collector_type in self._collector_types:
             self._protect(collector_type.name, self._attach, collector_type)
         self._protect("recorder", self._install_ready)
-        torch_private.add_trace_handler(self._handler)
+        if torch_private.torch_writes_a_trace():
+            torch_private.add_trace_handler(self._handler)  # torch makes the events anyway: share them
+        else:
+            trace = torch_private.Observation(
+                torch_private.TRACE, functools.partial(self._protect, "trace", self._on_trace_call)
+            )
+            self._trace = [trace]
+            self._protect("recorder", self._install_trace)
         self._version_checked = False
+        self._begun.clear()
+        self._resets = 0
+
+    def _install_trace(self) -> None:
+        for observation in self._trace:
+            if observation.ready and not observation.installed:
+                observation.install()
 
     def _check_version(self) -> None:
         # Torch may not have been imported when the recording began; its first event says that it is here.
@@ -157,7 +207,8 @@ class Tap:
         self._collectors.append(collector)
         for place, method, before in collector.observations():
             observer = self._observer(collector, method)
-            self._pending.append((collector, torch_private.Observation(place, observer, before=before)))
+            failed = self._observer(collector, collector.on_failure) if place in collector.failures else None
+            self._pending.append((collector, torch_private.Observation(place, observer, before=before, failed=failed)))
 
     def _observer(self, collector: Collector, method: torch_private.Observer) -> torch_private.Observer:
         def observe(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -184,16 +235,12 @@ class Tap:
             # A module that is half imported will be ready without another import.
             importing = any(observation.place.module in sys.modules for _, observation in waiting)
             self._modules_seen = 0 if importing else len(sys.modules)
-            for collector in self._collectors:
-                self.guard(collector, collector.on_import)
 
     def _close(self) -> None:
         torch_private.remove_trace_handler(self._handler)
-        for observation in reversed(self._installed):
+        for observation in reversed([*self._trace, *self._installed]):
             observation.remove()
-        for collector in self._collectors:
-            self.guard(collector, collector.detach)
-        self._installed, self._pending, self._collectors = [], [], []
+        self._installed, self._pending, self._collectors, self._trace = [], [], [], []
 
 
 class _Listener:

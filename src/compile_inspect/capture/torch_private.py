@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 TRACE_LOGGER = "torch.__trace"
@@ -54,6 +55,7 @@ class Place:
 
 
 LOG_GRAPH_BREAK = Place("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break")
+TRACE = Place("torch._logging._internal", "trace_structured")
 COMPILE_FRAME = Place("torch._dynamo.convert_frame", "compile_frame")
 EXCEEDS_LIMIT = Place("torch._dynamo.cache_size", "exceeds_recompile_limit")
 RECOMPILE_REASONS = Place("torch._dynamo.guards", "get_and_maybe_log_recompilation_reasons")
@@ -78,9 +80,10 @@ class Observation:
     raised. Functions that other modules imported by name are replaced there too, and put back on removal.
     """
 
-    def __init__(self, place: Place, observer: Observer, *, before: bool = False) -> None:
+    def __init__(self, place: Place, observer: Observer, *, before: bool = False, failed: Observer | None = None) -> None:
         self.place = place
         self._observer = observer
+        self._failed = failed
         self._before = before
         self._original: Any = None
         self._wrapper: Any = None
@@ -126,23 +129,51 @@ class Observation:
         return owner, name
 
     def _wrap(self, original: Any) -> Any:
-        observer = self._observer
+        observer, failed = self._observer, self._failed
+
         if self._before:
 
             @functools.wraps(original)
-            def observed_before(*args: Any, **kwargs: Any) -> Any:
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
                 observer(args, kwargs, None)
-                return original(*args, **kwargs)
+                try:
+                    return original(*args, **kwargs)
+                except BaseException as error:
+                    # Tracebacks read as they do without us: a bare raise does not add this frame again.
+                    error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
+                    if failed is not None:
+                        failed(args, kwargs, error)
+                    raise
 
-            return observed_before
+        else:
 
-        @functools.wraps(original)
-        def observed(*args: Any, **kwargs: Any) -> Any:
-            result = original(*args, **kwargs)
-            observer(args, kwargs, result)
-            return result
+            @functools.wraps(original)
+            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                try:
+                    result = original(*args, **kwargs)
+                except BaseException as error:
+                    error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
+                    if failed is not None:
+                        failed(args, kwargs, error)
+                    raise
+                observer(args, kwargs, result)
+                return result
 
-        return observed
+        _disguise(wrapper, original)
+        return wrapper
+
+
+def _disguise(wrapper: Any, original: Any) -> None:
+    """Let the wrapper's code pass for the original's.
+
+    Dynamo skips frames by their file: ours it would try to trace when a backward runs inside compiled code. Stacks
+    that torch logs name torch's own file, as they do without us.
+    """
+    code = getattr(original, "__code__", None)
+    if code is not None:
+        wrapper.__code__ = wrapper.__code__.replace(
+            co_filename=code.co_filename, co_name=code.co_name, co_firstlineno=code.co_firstlineno
+        )
 
 
 def _replace_imported(name: str, old: Any, new: Any) -> None:
@@ -152,11 +183,18 @@ def _replace_imported(name: str, old: Any, new: Any) -> None:
             setattr(module, name, new)
 
 
+def torch_writes_a_trace() -> bool:
+    """Whether torch itself writes its structured events to a file."""
+    return bool(
+        os.environ.get("TORCH_TRACE") or os.environ.get("TORCH_DTRACE") or os.environ.get("TORCH_COMPILE_DEBUG", "0") == "1"
+    )
+
+
 def add_trace_handler(handler: logging.Handler) -> None:
     """Let `handler` see every structured event of torch.
 
-    It goes first: torch's own handler removes itself from the list during the first event when TORCH_TRACE is
-    not set, and a handler behind it would miss that event.
+    It goes first: torch's own handler may remove itself from the list during an event, and a handler behind it
+    would miss that event.
     """
     logger = logging.getLogger(TRACE_LOGGER)
     if handler not in logger.handlers:
@@ -166,6 +204,20 @@ def add_trace_handler(handler: logging.Handler) -> None:
 def remove_trace_handler(handler: logging.Handler) -> None:
     """Undo `add_trace_handler`."""
     logging.getLogger(TRACE_LOGGER).removeHandler(handler)
+
+
+@contextlib.contextmanager
+def dynamo_looks_away() -> Iterator[None]:
+    """Keep Dynamo from visiting what we call, in the rare case that it watches: a backward inside compiled code."""
+    module = sys.modules.get("torch._C._dynamo.eval_frame")
+    if module is None:
+        yield
+        return
+    previous = module.set_eval_frame(None)
+    try:
+        yield
+    finally:
+        module.set_eval_frame(previous)
 
 
 def interned_strings() -> dict[int, str]:
@@ -246,16 +298,6 @@ def without_graph_caches() -> Iterator[None]:
 
 # The same for a program of its own.
 WITHOUT_GRAPH_CACHES = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
-
-
-def register_bytecode_hook(hook: Callable[[CodeType, CodeType], None]) -> Any:
-    """Call `hook(original, rewritten)` for each rewritten frame; the handle returned has `remove()`."""
-    return sys.modules["torch._dynamo.convert_frame"].register_bytecode_hook(hook)  # type: ignore[attr-defined]
-
-
-def bytecode_hooks_ready() -> bool:
-    """Whether `register_bytecode_hook` can be called yet."""
-    return hasattr(sys.modules.get("torch._dynamo.convert_frame"), "register_bytecode_hook")
 
 
 def changed_configuration() -> Iterator[tuple[str, Any]]:

@@ -51,6 +51,8 @@ def look_up(expression: str, local: Mapping[str, Any], global_: Mapping[str, Any
 
 def _follow(node: ast.expr, local: Mapping[str, Any], global_: Mapping[str, Any]) -> tuple[bool, Any]:
     if isinstance(node, ast.Name):
+        if node.id in ("L", "G") and node.id not in local:  # Dynamo's names for the locals and the globals
+            return True, dict(local) if node.id == "L" else dict(global_)
         space = local if node.id in local else global_
         return node.id in space, space.get(node.id)
     if isinstance(node, ast.Attribute):

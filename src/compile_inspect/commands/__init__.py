@@ -59,7 +59,11 @@ def main() -> None:
     except InspectError as error:
         typer.echo(f"compile-inspect: {error}", err=True)
         sys.exit(2)
-    except BrokenPipeError:
-        # The reader (head, less) has seen enough. Python would complain once more while closing stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+    except OSError as error:
+        # Python would complain once more while closing a stdout that cannot be written.
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # the reader (head, less) has seen enough
+            sys.exit(141)
+        typer.echo(f"compile-inspect: {error.strerror or error}", err=True)
+        sys.exit(2)

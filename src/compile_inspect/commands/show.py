@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compile_inspect.errors import InspectError
+from compile_inspect.errors import CaptureError, InspectError
 from compile_inspect.reporters import SECTIONS
 from compile_inspect.reporters.options import ShowOptions
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from compile_inspect.records import Inspection
+
 
 _WIDTH_WITHOUT_TERMINAL = 120
 _LEAST_WIDTH = 40
@@ -49,9 +50,38 @@ def show(
     from compile_inspect.capture_file import load_together
 
     loaded = load_together(paths)
+    try:
+        _show(
+            loaded,
+            paths,
+            section,
+            ShowOptions(all=everything, compilation=compilation, limit=limit),
+            as_json,
+            trace,
+            force,
+            no_color,
+        )
+    except (InspectError, OSError, typer.Exit):
+        raise
+    except Exception as error:
+        names = ", ".join(map(str, paths))
+        raise CaptureError(
+            f"{names} holds something that cannot be shown ({type(error).__name__}: {error}): it may be damaged"
+        ) from error
+
+
+def _show(
+    loaded: Sequence[tuple[Path, Inspection]],
+    paths: Sequence[Path],
+    section: str,
+    options: ShowOptions,
+    as_json: bool,
+    trace: Path | None,
+    force: bool,
+    no_color: bool,
+) -> None:
     inspections = [inspection for _, inspection in loaded]
     files = [str(path) for path, _ in loaded]
-    options = ShowOptions(all=everything, compilation=compilation, limit=limit)
     if trace is not None:
         _write_trace(trace, inspections, options, force)
         told = f"Wrote {trace}. To look at it, open https://ui.perfetto.dev and drop the file there.\n"

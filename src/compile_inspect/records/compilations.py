@@ -8,6 +8,16 @@ from enum import Enum
 from typing import Any
 
 
+def first_of_frame(identifier: str) -> str:
+    """The id of the first compilation of the same frame.
+
+    >>> first_of_frame("2/1"), first_of_frame("2/1@1")
+    ('2/0', '2/0@1')
+    """
+    base, mark, reset = identifier.partition("@")
+    return f"{base.rpartition('/')[0]}/0{mark}{reset}"
+
+
 class Outcome(Enum):
     """How a compilation ended."""
 
@@ -20,7 +30,10 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Compilation:
-    """One frame compiled once: torch writes its id as `frame/attempt at this frame`, for example `2/1`."""
+    """One frame compiled once: torch writes its id as `frame/attempt at this frame`, for example `2/1`.
+
+    `torch._dynamo.reset` makes torch count anew; what was compiled after the first reset is marked `2/1@1`.
+    """
 
     id: str
     function: str
@@ -45,7 +58,7 @@ class Compilation:
     @property
     def is_recompile(self) -> bool:
         """Whether this frame had been compiled before."""
-        return "/" in self.id and not self.id.endswith("/0")
+        return "/" in self.id and self.id != first_of_frame(self.id)
 
     @property
     def is_resume(self) -> bool:

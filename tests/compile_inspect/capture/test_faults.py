@@ -83,7 +83,7 @@ def test_a_collector_that_raises(broken, monkeypatch: pytest.MonkeyPatch, capsys
     assert present.get(broken.name, False) is False
 
 
-@pytest.mark.parametrize("method", ["__init__", "observations", "flush", "detach", "on_import"])
+@pytest.mark.parametrize("method", ["__init__", "observations", "flush", "on_listener"])
 def test_any_part_of_a_collector_may_raise(method, monkeypatch, capsys) -> None:
     def fail(*args: object) -> None:
         raise ZeroDivisionError("injected")

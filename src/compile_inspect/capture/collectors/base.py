@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +24,7 @@ class Collector:
 
     name: ClassVar[str]
     trace_names: ClassVar[frozenset[str]] = frozenset()
+    failures: ClassVar[frozenset[torch_private.Place]] = frozenset()
 
     def __init__(self, tap: Tap) -> None:
         self.tap = tap
@@ -31,11 +33,11 @@ class Collector:
         """The functions to observe: (place, observer, before the call instead of after)."""
         return ()
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
-        """One of `trace_names` arrived."""
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
+        """One of `trace_names` arrived; its payload is text, or what torch would write as JSON."""
 
-    def on_import(self) -> None:
-        """More of torch may have been imported; called now and then while hooks are pending."""
+    def on_failure(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException) -> None:
+        """One of the places in `failures` raised; the exception goes on to where it would go without us."""
 
     def on_listener(self) -> None:
         """Another recording began while this one runs; it needs what was told once."""
@@ -43,18 +45,23 @@ class Collector:
     def flush(self) -> None:
         """Write what was held back; the recording is about to end."""
 
-    def detach(self) -> None:
-        """Undo what `on_import` set up."""
-
 
 def trace_compile_id(metadata: dict[str, Any]) -> str | None:
     """The compile id of a structured event, written as torch writes it."""
+    if "compile_id" in metadata:
+        given = metadata["compile_id"]
+        return None if given is None else str(given)
     frame, attempt = metadata.get("frame_id"), metadata.get("frame_compile_id")
     autograd = metadata.get("compiled_autograd_id")
     place = None if frame is None else f"{frame}/{attempt}"
     if autograd is None:
         return place
     return f"!{autograd}" if place is None else f"!{autograd}/{place}"
+
+
+def decoded(payload: Any) -> Any:
+    """A payload as data: torch may hand over the data itself, or its JSON."""
+    return json.loads(payload) if isinstance(payload, str) else payload
 
 
 def rows_of_summary(summary: Iterable[Any]) -> Rows:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import dis
-import functools
-from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compile_inspect.capture import torch_private
-from compile_inspect.capture.collectors.base import Collector
-
-if TYPE_CHECKING:
-    from compile_inspect.capture.tap import Tap
+from compile_inspect.capture.collectors.base import Collector, Observations
 
 
 class BytecodeCollector(Collector):
-    """The bytecode of each compiled frame, through Dynamo's own hook."""
+    """The bytecode of each compiled frame.
+
+    Dynamo has a hook for this, but times what is registered there and so would show us in its own records.
+    """
 
     name = "bytecode"
 
-    def __init__(self, tap: Tap) -> None:
-        super().__init__(tap)
-        self._handle: Any = None
+    def observations(self) -> Observations:
+        """Observe the compile of a frame for what comes out of it."""
+        return ((torch_private.COMPILE_FRAME, self._on_compiled, False),)
 
-    def on_import(self) -> None:
-        """Register the hook once Dynamo is there."""
-        if self._handle is None and torch_private.bytecode_hooks_ready():
-            # The hook returns None, which tells Dynamo to keep its own code.
-            hook = functools.partial(self.tap.guard, self, self._on_rewrite)
-            self._handle = torch_private.register_bytecode_hook(hook)
-
-    def detach(self) -> None:
-        """Take the hook out again."""
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
-
-    def _on_rewrite(self, original: CodeType, rewritten: CodeType) -> None:
+    def _on_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        original, rewritten = args[0], result.bytecode
         self.tap.emit(
             "bytecode",
             {

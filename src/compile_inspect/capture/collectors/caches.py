@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar
 
 from compile_inspect.capture import torch_private
-from compile_inspect.capture.collectors.base import Collector, Observations, trace_compile_id
+from compile_inspect.capture.collectors.base import Collector, Observations, decoded, trace_compile_id
 
 
 class CacheCollector(Collector):
@@ -19,9 +18,9 @@ class CacheCollector(Collector):
         for outcome in ("hit", "miss", "bypass", "guard_miss")
     )
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Keep outcome, key and reason; the components of the key repeat the whole graph and are left out."""
-        facts = json.loads(payload) if payload and payload.startswith("{") else {}
+        facts = decoded(payload) if payload else {}
         cache, _, outcome = name.partition("_cache_")
         data = {
             "cache": cache,

@@ -30,7 +30,7 @@ class EnvironmentCollector(Collector):
         super().__init__(tap)
         self._done = False
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Read the environment as it is at the first compilation, which is when it matters."""
         self.flush()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from types import CodeType
+from types import CodeType, FunctionType, MethodType
 from typing import Any, ClassVar
 
 from compile_inspect.capture import torch_private
-from compile_inspect.capture.collectors.base import Collector, Observations, rows_of_trace, trace_compile_id
+from compile_inspect.capture.collectors.base import Collector, Observations, decoded, rows_of_trace, trace_compile_id
 
 # Settings dumped into every metrics record; `environment` has what differs from the defaults.
 _BULKY_METRICS = frozenset(
@@ -20,15 +19,22 @@ class FrameCollector(Collector):
 
     name = "frames"
     trace_names: ClassVar[frozenset[str]] = frozenset({"dynamo_start", "compilation_metrics", "bwd_compilation_metrics"})
+    failures: ClassVar[frozenset[torch_private.Place]] = frozenset({torch_private.COMPILE_FRAME})
 
     def observations(self) -> Observations:
         """Observe the compile of a frame for its backend and `fullgraph`."""
         return ((torch_private.COMPILE_FRAME, self._on_compile_frame, True),)
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_failure(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException) -> None:
+        """Note an interrupt, which torch's metrics do not know as a failure."""
+        if not isinstance(error, Exception):
+            self.tap.emit("interrupted", {"reason": type(error).__name__})
+
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Note the start or the metrics of a compilation."""
         compilation = trace_compile_id(metadata)
         if name == "dynamo_start":
+            self.tap.begin_compilation(compilation)
             stack = self.tap.intern(rows_of_trace(metadata[name].get("stack", ()), torch_private.interned_strings()))
             self.tap.emit("start", {"stack": stack}, compilation=compilation, stacks=(stack,))
             return
@@ -58,7 +64,7 @@ class SymbolCollector(Collector):
         {"create_symbol", "create_unbacked_symbol", "symbolic_shape_specialization", "guard_added", "guard_added_fast"}
     )
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Note one symbol or one condition on symbols."""
         data = metadata[name]
         rows = rows_of_trace(data.get("user_stack") or (), torch_private.interned_strings())
@@ -82,11 +88,11 @@ class PhaseCollector(Collector):
     name = "phases"
     trace_names: ClassVar[frozenset[str]] = frozenset({"chromium_event"})
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Note the begin, the end or the mark of a phase; bulky arguments (cache keys) are left out."""
         if payload is None:
             return
-        event = json.loads(payload)
+        event = decoded(payload)
         if event.get("ph") not in ("B", "E"):
             return
         arguments = {
@@ -114,9 +120,13 @@ def _describe_frame(code: CodeType, closure: tuple[Any, ...] | None) -> tuple[st
     """
     if code.co_filename.endswith("external_utils.py") and "fn" in code.co_freevars and closure:
         wrapped = closure[code.co_freevars.index("fn")].cell_contents
-        module = getattr(wrapped, "__self__", wrapped)
-        inner = getattr(getattr(type(module), "forward", wrapped), "__code__", None)
-        if inner is not None:
+        # Only the type is asked for attributes: an object of the user's may do anything when asked.
+        module = wrapped.__self__ if isinstance(wrapped, MethodType) else wrapped
+        forward = module if isinstance(module, FunctionType) else getattr(type(module), "forward", None)
+        if isinstance(forward, FunctionType):
+            inner = forward.__code__
+            if forward is module:
+                return inner.co_name, inner.co_filename, inner.co_firstlineno
             return f"{type(module).__name__}.{inner.co_name}", inner.co_filename, inner.co_firstlineno
     return code.co_name, code.co_filename, code.co_firstlineno
 
@@ -124,12 +134,20 @@ def _describe_frame(code: CodeType, closure: tuple[Any, ...] | None) -> tuple[st
 def _backend_name(backend: Any) -> str:
     """The name a user would have given the backend."""
     for _ in range(8):
-        inner = getattr(backend, "_torchdynamo_orig_backend", None) or getattr(backend, "_torchdynamo_orig_callable", None)
+        inner = _attribute(backend, "_torchdynamo_orig_backend") or _attribute(backend, "_torchdynamo_orig_callable")
         if inner is None:
             break
         backend = inner
-    name = getattr(backend, "compiler_name", None) or getattr(backend, "__name__", None) or type(backend).__name__
-    mode = getattr(backend, "config", {})
+    name = _attribute(backend, "compiler_name") or _attribute(backend, "__name__") or type(backend).__name__
+    mode = _attribute(backend, "config")
     if name == "inductor" and isinstance(mode, dict) and mode.get("triton.cudagraphs"):
         return "inductor (CUDA graphs asked for)"
     return str(name)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """An attribute without calling a `__getattr__` of the user's."""
+    try:
+        return object.__getattribute__(value, name)
+    except AttributeError:
+        return None

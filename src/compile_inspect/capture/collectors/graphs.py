@@ -50,7 +50,7 @@ class GraphCollector(Collector):
             (torch_private.TRACE_INFERENCE, self._on_inference, False),
         )
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Keep the printed form of a graph."""
         if payload:
             self.tap.emit("graph text", {"event": name, "text": payload}, compilation=trace_compile_id(metadata))

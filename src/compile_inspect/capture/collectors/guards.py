@@ -23,7 +23,7 @@ class GuardCollector(Collector):
         """Observe the building of a frame's guards."""
         return ((torch_private.BUILD_GUARDS, self._on_build, False),)
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Keep the guard tree as torch prints it."""
         if payload:
             self.tap.emit("guard tree", {"text": payload}, compilation=trace_compile_id(metadata))
@@ -56,10 +56,12 @@ class RecompileCollector(Collector):
             (torch_private.RECOMPILE_REASONS, self._on_reasons, False),
         )
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Keep the failed guards; torch writes a single reason as bare text and several as a JSON list."""
         reasons = [payload or ""]
-        if payload and payload.startswith("["):
+        if isinstance(payload, list):
+            reasons = [str(item) for item in payload]
+        elif payload and payload.startswith("["):
             try:
                 reasons = [str(item) for item in json.loads(payload)]
             except ValueError:

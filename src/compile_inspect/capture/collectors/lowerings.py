@@ -113,7 +113,7 @@ class FusionCollector(Collector):
         """Observe each answer of the scheduler."""
         return ((torch_private.WHY_NOT_FUSED, self._on_answer, False),)
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """The code of a graph is written: its answers are all in."""
         current = _current()
         if current is not None:
@@ -161,7 +161,7 @@ class MemoryCollector(Collector):
         """Observe each estimate."""
         return ((torch_private.ESTIMATE_MEMORY, self._on_estimate, False),)
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """The code of a graph is written: its last estimate stands."""
         current = _current()
         estimate = self._estimates.pop(current[0], None) if current is not None else None
@@ -187,7 +187,7 @@ class CodeCollector(Collector):
     name = "generated code"
     trace_names: ClassVar[frozenset[str]] = frozenset({"inductor_output_code"})
 
-    def on_trace(self, name: str, metadata: dict[str, Any], payload: str | None) -> None:
+    def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Keep the generated module."""
         current = _current()
         facts = metadata[name]

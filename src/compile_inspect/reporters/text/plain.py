@@ -14,7 +14,8 @@ from rich.text import Text
 
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and others: titles, links
+    # OSC and others: titles, links. Bounded, so that a flood of openings without an end is not searched to its end each time.
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]{0,4096}(?:\x07|\x1b\\|\x9c)"
 )
 # Control characters but tab and newline; marks that reverse the direction of text or break lines; halves of a
 # surrogate pair, which no terminal encoding can take.

@@ -42,7 +42,7 @@ def _as_text(inspection: Inspection, renderer: Renderer, console: Console, optio
 
 def _label(inspection: Inspection, file: str) -> str:
     process = inspection.process
-    parts = [process.label]
+    parts = [one_line(process.label)]
     if process.rank is not None and process.pid:
         parts.append(f"pid {process.pid}")
     if file:
