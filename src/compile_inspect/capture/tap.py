@@ -150,8 +150,7 @@ class Tap:
     def _protect(self, name: str, action: Callable[..., None], *arguments: Any) -> None:
         """The wall between the recorder and the program: nothing that goes wrong on our side gets past it."""
         try:
-            with torch_private.dynamo_looks_away():
-                action(*arguments)
+            action(*arguments)
         except Exception as error:
             # Even the report may fail, when it is the journal that is broken.
             with contextlib.suppress(Exception):

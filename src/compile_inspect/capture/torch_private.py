@@ -129,35 +129,34 @@ class Observation:
         return owner, name
 
     def _wrap(self, original: Any) -> Any:
-        observer, failed = self._observer, self._failed
+        observer, failed, before = self._observer, self._failed, self._before
+        # Dynamo must not visit what the observer calls: it watches when a backward runs inside compiled code. The switch
+        # is thrown here because any function of ours that did it would be visited first.
+        switch = _eval_frame_switch()
 
-        if self._before:
-
-            @functools.wraps(original)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
-                observer(args, kwargs, None)
+        @functools.wraps(original)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if before:
+                visited = switch(None)
                 try:
-                    return original(*args, **kwargs)
-                except BaseException as error:
-                    # Tracebacks read as they do without us: a bare raise does not add this frame again.
-                    error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
-                    if failed is not None:
-                        failed(args, kwargs, error)
-                    raise
-
-        else:
-
-            @functools.wraps(original)
-            def wrapper(*args: Any, **kwargs: Any) -> Any:
+                    observer(args, kwargs, None)
+                finally:
+                    switch(visited)
+            try:
+                result = original(*args, **kwargs)
+            except BaseException as error:
+                # Tracebacks read as they do without us: a bare raise does not add this frame again.
+                error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
+                if failed is not None:
+                    failed(args, kwargs, error)
+                raise
+            if not before:
+                visited = switch(None)
                 try:
-                    result = original(*args, **kwargs)
-                except BaseException as error:
-                    error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
-                    if failed is not None:
-                        failed(args, kwargs, error)
-                    raise
-                observer(args, kwargs, result)
-                return result
+                    observer(args, kwargs, result)
+                finally:
+                    switch(visited)
+            return result
 
         _disguise(wrapper, original)
         return wrapper
@@ -206,18 +205,14 @@ def remove_trace_handler(handler: logging.Handler) -> None:
     logging.getLogger(TRACE_LOGGER).removeHandler(handler)
 
 
-@contextlib.contextmanager
-def dynamo_looks_away() -> Iterator[None]:
-    """Keep Dynamo from visiting what we call, in the rare case that it watches: a backward inside compiled code."""
+def _eval_frame_switch() -> Callable[[Any], Any]:
+    """The function that tells Dynamo which frames to visit, and returns what it was told before."""
     module = sys.modules.get("torch._C._dynamo.eval_frame")
-    if module is None:
-        yield
-        return
-    previous = module.set_eval_frame(None)
-    try:
-        yield
-    finally:
-        module.set_eval_frame(previous)
+    return module.set_eval_frame if module is not None else _no_switch  # type: ignore[no-any-return]
+
+
+def _no_switch(callback: Any) -> None:
+    return None
 
 
 def interned_strings() -> dict[int, str]:

@@ -1,0 +1,162 @@
+"""Programs that get in the way of recorders, each found by an attack on this one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import compile_inspect
+from compile_inspect.errors import CaptureError
+from compile_inspect.records import Outcome, Stage
+from conftest import PROGRAMS, environment, fresh_function, run_plain, run_recorded
+
+ODD = PROGRAMS / "odd"
+
+
+@pytest.mark.parametrize("name", ["own_log_records", "failing_operator", "backward_inside", "shadows", "resets"])
+def test_the_program_notices_nothing(name: str, tmp_path: Path, quick_cache: Path) -> None:
+    plain = run_plain(ODD / f"{name}.py", cache=quick_cache)
+    seen = run_recorded(ODD / f"{name}.py", output=tmp_path / "a.inspection", cache=quick_cache)
+    assert (seen.returncode, seen.stdout, seen.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    inspection = compile_inspect.load(tmp_path / "a.inspection")
+    assert inspection.complete
+    assert bool(inspection.compilations) is (name != "shadows")
+
+
+def test_descriptors_are_the_programs(tmp_path: Path, quick_cache: Path) -> None:
+    script, own = ODD / "closes_descriptors.py", tmp_path / "own.txt"
+    plain = run_plain(script, str(own), cache=quick_cache)
+    seen = run_recorded(script, str(own), output=tmp_path / "a.inspection", cache=quick_cache)
+    assert seen.stdout == plain.stdout == "3 5\n"
+    assert own.read_text() == "mine\n"
+    assert len(compile_inspect.load(tmp_path / "a.inspection").compilations) == 2
+
+
+def test_ids_stay_apart_when_torch_counts_anew(tmp_path: Path, quick_cache: Path) -> None:
+    run_recorded(ODD / "resets.py", output=tmp_path / "a.inspection", cache=quick_cache)
+    inspection = compile_inspect.load(tmp_path / "a.inspection")
+    assert [(item.id, item.function) for item in inspection.compilations] == [
+        ("0/0", "first"),
+        ("0/0@1", "second"),
+        ("1/0@1", "torch_dynamo_resume_in_second_at_11"),
+        ("1/1@1", "torch_dynamo_resume_in_second_at_11"),
+    ] or [item.id for item in inspection.compilations][:2] == ["0/0", "0/0@1"]
+    assert [item.is_recompile for item in inspection.compilations][:2] == [False, False]
+    sine = inspection.graphs_at(Stage.DYNAMO)[0]
+    assert (sine.compilation, tuple(sine.call_counts)) == ("0/0", ("Tensor.sin",))
+    assert all(failure.against.endswith("@1") for item in inspection.recompiles for failure in item.failures if failure.against)
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
+def test_descriptors_from_the_shell_reach_the_program(tmp_path: Path) -> None:
+    script = tmp_path / "read.py"
+    script.write_text("import sys; print(open(sys.argv[1]).read())")
+    command = f"{sys.executable} -m compile_inspect run -o {tmp_path / 'a'} {script} <(echo hello)"
+    done = subprocess.run(["bash", "-c", command], env=environment(tmp_path), capture_output=True, text=True)
+    assert done.stdout == "hello\n\n", done.stderr
+
+
+def test_a_closed_stderr_changes_nothing(tmp_path: Path) -> None:
+    script = tmp_path / "hello.py"
+    script.write_text("print('hello')")
+    command = f"{sys.executable} -m compile_inspect run -o {tmp_path / 'a'} {script} 2>&-"
+    done = subprocess.run(["bash", "-c", command], env=environment(tmp_path), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "hello\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1, signal.SIGTERM])
+def test_signals_reach_the_program(number: signal.Signals, tmp_path: Path) -> None:
+    script = tmp_path / "waits.py"
+    script.write_text(
+        "import signal, sys, time\n"
+        f"signal.signal({int(number)}, lambda *_: sys.exit(7))\n"
+        "print('ready', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    command = [sys.executable, "-m", "compile_inspect", "run", "-o", str(tmp_path / "a"), str(script)]
+    process = subprocess.Popen(command, env=environment(tmp_path), stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(0.1)
+    process.send_signal(number)
+    assert process.wait(timeout=30) == 7
+
+
+def test_an_interrupted_compilation_is_no_success() -> None:
+    def backend(graph: object, inputs: object) -> None:
+        raise KeyboardInterrupt
+
+    with compile_inspect.record() as recording, pytest.raises(KeyboardInterrupt):
+        torch.compile(fresh_function("return x + 1"), backend=backend)(torch.ones(2))
+    (compilation,) = recording.inspection.compilations
+    assert (compilation.outcome, compilation.failure) == (Outcome.FAILED, "KeyboardInterrupt")
+
+
+def test_a_global_that_changed_has_its_values() -> None:
+    names: dict[str, object] = {"THRESHOLD": 1}
+    program = fresh_function("return x * THRESHOLD", **names)
+    program.__globals__["THRESHOLD"] = 1
+    compiled = torch.compile(program, backend="eager")
+    with compile_inspect.record() as recording:
+        compiled(torch.ones(2))
+        program.__globals__["THRESHOLD"] = 2
+        compiled(torch.ones(2))
+    (recompile,) = recording.inspection.recompiles
+    assert recompile.latest is not None
+    assert (recompile.latest.expected, recompile.latest.actual) == ("1", "2")
+
+
+def test_a_compiled_optimizer_is_placed_where_it_is_called() -> None:
+    parameter = torch.nn.Parameter(torch.ones(3))
+    parameter.grad = torch.ones(3)
+    optimizer = torch.optim.SGD([parameter], lr=0.1)
+    with compile_inspect.record() as recording:
+        torch.compile(optimizer.step, backend="eager")()
+    inspection = recording.inspection
+    nodes = [node for graph in inspection.graphs_at(Stage.DYNAMO) for node in graph.nodes if node.is_call]
+    lines = {inspection.user_line(node.stack) for node in nodes}
+    assert {line.file for line in lines if line} == {__file__}
+
+
+def test_one_break_seen_twice_is_one_break() -> None:
+    from torch._subclasses.fake_tensor import UnsupportedOperatorException
+
+    def backend(graph: object, inputs: object) -> None:
+        raise UnsupportedOperatorException("odd")
+
+    with compile_inspect.record() as recording:
+        torch.compile(fresh_function("y = x + 1\nreturn y * 2"), backend=backend)(torch.ones(2))
+    assert len(recording.inspection.breaks) == 1
+
+
+def test_the_program_may_change_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    with compile_inspect.record("a.inspection"):
+        os.chdir("elsewhere")
+        torch.compile(fresh_function("return x + 1"), backend="eager")(torch.ones(2))
+    assert len(compile_inspect.load(tmp_path / "a.inspection").compilations) == 1
+
+
+def test_devices_and_links_survive_force(tmp_path: Path) -> None:
+    if Path("/dev/null").exists():
+        with pytest.raises(CaptureError, match="is a device or a pipe"):
+            compile_inspect.record("/dev/null", force=True).start()
+    (tmp_path / "link").symlink_to(tmp_path / "real.inspection")
+    with compile_inspect.record(tmp_path / "link", force=True):
+        pass
+    assert (tmp_path / "link").is_symlink()
+    assert compile_inspect.load(tmp_path / "real.inspection").complete
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(CaptureError, match="is a device or a pipe"):
+        compile_inspect.load(tmp_path / "pipe")

@@ -1,0 +1,5 @@
+"""Imports its own `calendar`, which lies beside it."""
+
+import calendar
+
+print(calendar.OWN)
