@@ -103,7 +103,7 @@ def test_summary_claims_nothing_that_missing_evidence_could_contradict() -> None
 def test_summary_of_a_partial_capture_warns() -> None:
     text = lines(shown(samples.partial()))
     assert text[0] == "Not captured whole: 1 graph break, 1 compilation unfinished."
-    assert "Warning: This capture is partial: the program ended before the recording did." in text
+    assert "Warning: This capture is partial: the program was cut short, or the file could not be written to the end." in text
     assert "- torch 2.99.0 is newer or older than what this was made for." in text
     assert "- guards: unreadable (4 times)" in text
 

@@ -14,7 +14,7 @@ from compile_inspect.records import Inspection, Missing
 from compile_inspect.reporters.text.plain import clean, one_line
 from compile_inspect.reporters.text.quantities import count
 
-PARTIAL = "This capture is partial: the program ended before the recording did."
+PARTIAL = "This capture is partial: the program was cut short, or the file could not be written to the end."
 _READABLE_WIDTH = 100
 
 
