@@ -204,16 +204,20 @@ def test_a_frame_that_is_skipped_has_its_cause() -> None:
     assert inspection.breaks[0].kind
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork") or torch.cuda.is_available(), reason="needs fork, which CUDA does not survive")
 def test_a_forked_child_leaves_its_parents_capture_alone(tmp_path: Path) -> None:
     path = tmp_path / "a.inspection"
     with compile_inspect.record(path) as recording:
         torch.compile(fresh(), backend="eager")(torch.ones(2))
         child = os.fork()
         if child == 0:
-            torch.compile(fresh("return x + 1"), backend="eager")(torch.ones(2))
-            recording.stop()
-            os._exit(0)
+            status = 1
+            try:
+                torch.compile(fresh("return x + 1"), backend="eager")(torch.ones(2))
+                recording.stop()
+                status = 0
+            finally:
+                os._exit(status)  # whatever happens, the child must not go on with the tests
         assert os.waitpid(child, 0)[1] == 0
     loaded = compile_inspect.load(path)
     assert loaded.complete and len(loaded.compilations) == 1
