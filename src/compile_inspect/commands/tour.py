@@ -21,7 +21,7 @@ def tour(
     typer.echo("A small model with a print, an .item() and an `if` on a tensor, called with batches of 4 and 5.")
     typer.echo("Compiling it (some 30 s the first time) …\n")
     # The tour's own file may be replaced by the next tour; another name is the user's.
-    inspect(branching_target(), path=output, force=output == Path("tour.inspection"))
+    inspect(branching_target(), path=output, force=output == Path("tour.inspection"), fresh=True)
     for section in SECTIONS:
         show([str(output), section])
         typer.echo()
