@@ -40,8 +40,9 @@ check: $(READY)  ## Lint and type-check.
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
 
-bench: $(READY)  ## Measure what collecting costs (about an hour).
+bench: $(READY)  ## Measure what recording costs (about 20 minutes).
 	$(BIN)/python benchmarks/recorder_overhead.py
+	$(BIN)/python benchmarks/recorder_scale.py --rounds 1
 
 clean:  ## Remove the environments.
 	rm -rf .venv .venv-torch-*

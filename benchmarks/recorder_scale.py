@@ -75,6 +75,7 @@ def measure(case: str, size: int, capture: Path | None) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -82,8 +83,8 @@ def main() -> None:
         child(case, int(size), Path(capture) if capture else None)
         return
     with tempfile.TemporaryDirectory() as folder:
-        for case, sizes in CASES.items():
-            for size in sizes:
+        for case in options.cases:
+            for size in CASES[case]:
                 plain, recorded = [], []
                 for number in range(options.rounds):
                     capture = Path(folder) / f"{case}-{size}-{number}.inspection"
