@@ -6,9 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import environment
-
 from compile_inspect.capture_file import load
+from conftest import environment
 
 
 def test_ranks_given_the_same_name_do_not_overwrite_each_other(tmp_path: Path) -> None:
