@@ -13,6 +13,8 @@ from compile_inspect.records import BreakEffect, GraphBreak, Location
 
 _LINK = re.compile(r"https?://\S*/gb/(gb\d+)\.html")
 _INSTRUCTION = re.compile(r"^Encountered graph break when attempting to trace (?P<instruction>.*?):?\s*$")
+_CHAINED = "While handling this graph break, another graph break occurred"
+_SKIPPING = "Failed to handle graph break gracefully. Skipping the function"
 _FIELD = re.compile(r"^  (?P<field>Explanation|Hint|Developer debug context): ?(?P<text>.*)$")
 
 
@@ -80,13 +82,15 @@ def _from_log(event: Event, stacks: StackTable, call_stacks: Mapping[str, int]) 
     number = _whole_stack(event["compilation"], inner.locations if inner else (), stacks, call_stacks)
     first = event["reason"].splitlines()[0] if event["reason"] else ""
     instruction = _INSTRUCTION.match(first)
+    # A break that cannot be handled (inside a loop, say) is told together with the one that came first, which is the cause.
+    chained = _CHAINED in event["message"]
     return GraphBreak(
-        kind=event["type"],
+        kind=message.kind if chained else event["type"],
         location=stacks.user_line(number),
         own_location=_own_line(number, stacks),
-        effect=BreakEffect.SPLIT,
-        identifier=event.get("identifier") or message.identifier,
-        link=event.get("link") or message.link,
+        effect=BreakEffect.SKIPPED if first.startswith(_SKIPPING) else BreakEffect.SPLIT,
+        identifier=message.identifier if chained else event.get("identifier") or message.identifier,
+        link=message.link if chained else event.get("link") or message.link,
         explanation=message.explanation or (message.kind if message.kind != event["type"] else ""),
         hints=message.hints,
         context=message.context,

@@ -72,12 +72,12 @@ def test_target_with_further_inputs() -> None:
 
 def test_names_shared_with_the_function_are_refused() -> None:
     def program(x, mode="a"):
-        return x
+        return x + len(mode)
 
     with pytest.raises(TargetError, match="mode is both a parameter"):
         compile_inspect.inspect(program, torch.ones(2), mode="default")
     inspection = compile_inspect.inspect(Target(program, (torch.ones(2),), {"mode": "b"}), backend="eager")
-    assert inspection.notes == () or "Nothing was compiled" in inspection.notes[0]
+    assert len(inspection.compilations) == 1
 
 
 @pytest.mark.parametrize("wrong", [3, "text", None])

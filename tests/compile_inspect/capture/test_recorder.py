@@ -17,7 +17,7 @@ import torch._inductor.scheduler
 import compile_inspect
 from compile_inspect.capture import recorder
 from compile_inspect.errors import CaptureError
-from compile_inspect.records import Stage
+from compile_inspect.records import BreakEffect, Stage
 from conftest import fresh_function
 
 
@@ -199,9 +199,12 @@ def test_a_frame_that_is_skipped_has_its_cause() -> None:
     with compile_inspect.record() as recording:
         torch.compile(program, backend="eager")(torch.ones(2))
     inspection = recording.inspection
-    skipped = [item for item in inspection.compilations if item.outcome.name == "SKIPPED"]
-    assert skipped or inspection.breaks
-    assert inspection.breaks[0].kind
+    assert [item.outcome.name for item in inspection.compilations] == ["SKIPPED"]
+    # Torch tells two breaks in one message: the call, and that it stands in a loop. The call is the cause.
+    (cause,) = inspection.breaks
+    assert (cause.kind, cause.identifier) == ("Failed to trace builtin operator", "GB0059")
+    assert cause.effect is BreakEffect.SKIPPED
+    assert cause.location is not None and cause.location.line == 3
 
 
 @pytest.mark.skipif(not hasattr(os, "fork") or torch.cuda.is_available(), reason="needs fork, which CUDA does not survive")
