@@ -1,8 +1,34 @@
 """Minimise nonsmooth, nonconvex functions under nonsmooth constraints, in PyTorch.
 
-The solver itself is not here yet; this package holds its name and its version.
+    from nonsmooth import minimize
+
+    result = minimize(lambda x: (abs(x).sum(), 1 - x[0], None), torch.zeros(3))
+
+`minimize` returns a `Result`; its `status` is a member of `Status`, and `result.check()` proves the answer again from x
+alone. `Options` lists what can be chosen. `nonsmooth.pygranso` takes PyGRANSO's calls unchanged.
 """
+
+from nonsmooth.errors import NonsmoothError, OptionError, ProblemError, QPError, StateError
+from nonsmooth.minimize import minimize
+from nonsmooth.options import Options
+from nonsmooth.problem import Problem
+from nonsmooth.result import Certificate, Result, Status
+from nonsmooth.state import State
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__"]
+__all__ = [
+    "Certificate",
+    "NonsmoothError",
+    "OptionError",
+    "Options",
+    "Problem",
+    "ProblemError",
+    "QPError",
+    "Result",
+    "State",
+    "StateError",
+    "Status",
+    "__version__",
+    "minimize",
+]

@@ -1,0 +1,145 @@
+"""Gradients kept from earlier points: cuts that show the solver kinks it cannot see from where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.evaluate import Trial
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+LOCALITY = 1e-3
+"""A cut from a point at distance r counts as lying at least LOCALITY·r² too low, whatever its linearisation says."""
+
+
+def default_capacity(size: int) -> int:
+    """How many gradients to keep for n variables: as many as a kink can need, as few as memory allows.
+
+    >>> default_capacity(2), default_capacity(1000), default_capacity(1_000_000)
+    (14, 200, 10)
+    """
+    return max(10, min(200, 2 * size + 10, 2_000_000 // size))
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Linear functions below f near x: value −error at x, slopes one row each. The first is that of x itself."""
+
+    slopes: Matrix
+    errors: Vector
+
+
+class Bundle:
+    """A ring of (x, f, gradient of f); the oldest goes when it is full."""
+
+    def __init__(self, size: int, capacity: int) -> None:
+        self.capacity = capacity
+        self._points = np.zeros((0, size))
+        self._values = np.zeros(0)
+        self._slopes = np.zeros((0, size))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def add(self, trial: Trial) -> None:
+        """Keep the gradient of f at one more point."""
+        keep = slice(1 if len(self) == self.capacity else 0, None)
+        self._points = np.concatenate([self._points[keep], trial.x[None]])
+        self._values = np.append(self._values[keep], trial.f)
+        self._slopes = np.concatenate([self._slopes[keep], trial.gradient[None]])
+
+    def clear(self) -> None:
+        """Forget all points."""
+        keep = slice(0, 0)
+        self._points, self._values, self._slopes = self._points[keep], self._values[keep], self._slopes[keep]
+
+    def cuts(self, at: Trial) -> Cuts:
+        """All cuts as seen from a point, that of the point itself first."""
+        offsets = at.x - self._points
+        errors = at.f - self._values - np.einsum("ij,ij->i", self._slopes, offsets)
+        locality = LOCALITY * np.einsum("ij,ij->i", offsets, offsets)
+        return Cuts(
+            np.concatenate([at.gradient[None], self._slopes]),
+            np.concatenate([[0.0], np.maximum(np.abs(errors), locality)]),
+        )
+
+    def nearby(self, x: Vector, radius: float) -> Matrix:
+        """Gradients of f at the kept points within a distance of x."""
+        offsets = x - self._points
+        near: Matrix = self._slopes[np.einsum("ij,ij->i", offsets, offsets) <= radius * radius]
+        return near
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything needed to restore it."""
+        return {"points": self._points, "values": self._values, "slopes": self._slopes}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take over what `arrays` gave."""
+        self._points, self._values, self._slopes = (np.array(arrays[name]) for name in ("points", "values", "slopes"))
+
+
+def own_cut(at: Trial) -> Cuts:
+    """The cut of a point alone."""
+    return Cuts(at.gradient[None], np.zeros(1))
+
+
+@dataclass(frozen=True)
+class ConstraintRows:
+    """Further linearisations of inequalities: which one, its value at x, its gradient."""
+
+    index: NDArray[np.intp]
+    values: Vector
+    rows: Matrix
+
+
+class ConstraintCuts:
+    """Gradients of single inequalities at points where they turned out to have a kink."""
+
+    def __init__(self, size: int, capacity: int) -> None:
+        self.capacity = capacity
+        self._index = np.zeros(0, dtype=np.intp)
+        self._points = np.zeros((0, size))
+        self._values = np.zeros(0)
+        self._rows = np.zeros((0, size))
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def add(self, trial: Trial, index: int) -> None:
+        """Keep the gradient of one inequality at one point."""
+        keep = slice(1 if len(self) == self.capacity else 0, None)
+        self._index = np.append(self._index[keep], index)
+        self._points = np.concatenate([self._points[keep], trial.x[None]])
+        self._values = np.append(self._values[keep], trial.c[index])
+        self._rows = np.concatenate([self._rows[keep], trial.jacobian[index][None]])
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        keep = slice(0, 0)
+        self._index, self._points, self._values, self._rows = (
+            self._index[keep],
+            self._points[keep],
+            self._values[keep],
+            self._rows[keep],
+        )
+
+    def at(self, trial: Trial) -> ConstraintRows:
+        """The kept linearisations as seen from a point, never above the constraint itself there."""
+        offsets = trial.x - self._points
+        error = trial.c[self._index] - self._values - np.einsum("ij,ij->i", self._rows, offsets)
+        locality = LOCALITY * np.einsum("ij,ij->i", offsets, offsets)
+        return ConstraintRows(self._index, trial.c[self._index] - np.maximum(np.abs(error), locality), self._rows)
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything needed to restore it."""
+        return {"index": self._index, "points": self._points, "values": self._values, "rows": self._rows}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take over what `arrays` gave."""
+        self._index = np.array(arrays["index"], dtype=np.intp)
+        self._points, self._values, self._rows = (np.array(arrays[name]) for name in ("points", "values", "rows"))

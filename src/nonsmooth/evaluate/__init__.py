@@ -1,0 +1,6 @@
+"""Evaluating the user's functions: values first, gradients only where they are needed."""
+
+from nonsmooth.evaluate.evaluator import Evaluator
+from nonsmooth.evaluate.trial import FunctionFailed, Trial
+
+__all__ = ["Evaluator", "FunctionFailed", "Trial"]

@@ -1,0 +1,65 @@
+"""Bounds on single variables, as constraints whose gradients need no differentiation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.errors import ProblemError
+from nonsmooth.variables import Variables
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """lower ≤ x ≤ upper: variables with equal bounds become equalities, the others up to two inequalities."""
+
+    size: int
+    fixed: NDArray[np.intp]
+    values: Vector
+    above: NDArray[np.intp]
+    upper: Vector
+    below: NDArray[np.intp]
+    lower: Vector
+
+    @classmethod
+    def of(cls, bounds: tuple[Any, Any] | None, variables: Variables) -> Bounds:
+        """Read a pair of bounds given in the form of x0."""
+        lower, upper = bounds if bounds is not None else (None, None)
+        low = np.full(variables.size, -np.inf) if lower is None else variables.flatten(lower, what="the lower bound")
+        high = np.full(variables.size, np.inf) if upper is None else variables.flatten(upper, what="the upper bound")
+        if np.isnan(low).any() or np.isnan(high).any():
+            raise ProblemError("a bound is NaN; use -inf, inf or None for a side without bound")
+        if (low > high).any():
+            index = int(np.argmax(low > high))
+            raise ProblemError(f"lower bound {low[index]} is above upper bound {high[index]} at position {index}")
+        fixed = np.nonzero(low == high)[0]
+        above = np.nonzero((high < np.inf) & (low != high))[0]
+        below = np.nonzero((low > -np.inf) & (low != high))[0]
+        return cls(variables.size, fixed, low[fixed], above, high[above], below, low[below])
+
+    def equalities(self, x: Vector) -> Vector:
+        """x − value of the fixed variables."""
+        return x[self.fixed] - self.values
+
+    def inequalities(self, x: Vector) -> Vector:
+        """x − upper and lower − x, where there are such bounds."""
+        return np.concatenate([x[self.above] - self.upper, self.lower - x[self.below]])
+
+    def equality_rows(self) -> NDArray[np.float64]:
+        """Gradients of `equalities`."""
+        return _unit_rows(self.fixed, 1.0, self.size)
+
+    def inequality_rows(self) -> NDArray[np.float64]:
+        """Gradients of `inequalities`."""
+        return np.concatenate([_unit_rows(self.above, 1.0, self.size), _unit_rows(self.below, -1.0, self.size)])
+
+
+def _unit_rows(indices: NDArray[np.intp], sign: float, size: int) -> NDArray[np.float64]:
+    rows = np.zeros((len(indices), size))
+    rows[np.arange(len(indices)), indices] = sign
+    return rows

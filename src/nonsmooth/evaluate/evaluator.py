@@ -1,0 +1,182 @@
+"""Evaluate a problem at flat points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nonsmooth.errors import ProblemError
+from nonsmooth.evaluate.bounds import Bounds
+from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
+from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
+from nonsmooth.problem import Form, Problem, flatten, scalar
+from nonsmooth.variables import Variables
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Factors by which the objective and the constraints are multiplied for the solver."""
+
+    objective: float
+    constraints: Vector
+
+
+class Evaluator:
+    """The problem as a function of flat points. Calling it evaluates values; the trial point gives gradients.
+
+    Constraints are ordered: equalities returned by the user, fixed variables, inequalities returned by the user, upper
+    bounds, lower bounds.
+    """
+
+    def __init__(self, problem: Problem, variables: Variables) -> None:
+        self.problem, self.variables = problem, variables
+        self.costs = Costs()
+        self.bounds = Bounds.of(problem.bounds, variables)
+        self.scales: Scales | None = None
+        self.forms: tuple[Form, Form] | None = None
+        """Forms of the user's inequalities and equalities, known after the first evaluation."""
+
+    def __call__(self, x: Vector) -> Trial:
+        """Evaluate at x (rounded to what the variables can hold)."""
+        started = perf_counter()
+        x = self.variables.rounded(x)
+        argument, leaves = self.variables.place(x)
+        try:
+            trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
+        except Exception as error:
+            raise FunctionFailed(error) from error
+        self.costs.values += 1
+        self.costs.values_seconds += perf_counter() - started
+        return trial
+
+    def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
+        with torch.enable_grad():
+            f, inequalities, equalities = self.problem.values(argument)
+            flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
+            flat_equalities, equality_form = flatten(equalities, "the equalities")
+        self._remember(inequality_form, equality_form)
+        blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
+        c = None if not blocks else blocks[0] if len(blocks) == 1 else torch.cat(blocks)
+        values = np.zeros(0) if c is None else c.detach().to("cpu", torch.float64).numpy()
+        derivatives = Autograd(f, c, leaves, self.variables, self.costs)
+        return self._trial(x, float(f.detach()), values, equality_form.size, derivatives)
+
+    def _given(self, x: Vector, argument: Any) -> Trial:
+        with torch.no_grad():
+            f, gradient, inequalities, inequality_rows, equalities, equality_rows = self.problem.values_and_gradients(argument)
+            flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
+            flat_equalities, equality_form = flatten(equalities, "the equalities")
+        self._remember(inequality_form, equality_form)
+        blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
+        values = np.concatenate([block.to("cpu", torch.float64).numpy() for block in blocks]) if blocks else np.zeros(0)
+        rows = np.concatenate(
+            [
+                self._rows(equality_rows, equality_form.size, "the Jacobian of the equalities"),
+                self._rows(inequality_rows, inequality_form.size, "the Jacobian of the inequalities"),
+            ]
+        )
+        derivatives = Given(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
+        return self._trial(x, float(scalar(f)), values, equality_form.size, derivatives)
+
+    def _rows(self, rows: Any, count: int, what: str) -> Matrix:
+        if count == 0:
+            return np.zeros((0, self.variables.size))
+        if isinstance(rows, dict):
+            rows = torch.cat([torch.as_tensor(rows[name]).reshape(count, -1) for name in self.variables.names], dim=1)
+        tensor = torch.as_tensor(rows).detach().to("cpu", torch.float64)
+        if tensor.numel() != count * self.variables.size:
+            raise ProblemError(
+                f"{what} has shape {tuple(tensor.shape)}; it needs one row of {self.variables.size} for each of {count}"
+            )
+        return tensor.reshape(count, self.variables.size).numpy()
+
+    def _remember(self, inequalities: Form, equalities: Form) -> None:
+        if self.forms is None:
+            self.forms = (inequalities, equalities)
+        for name, before, now in zip(("inequalities", "equalities"), self.forms, (inequalities, equalities), strict=True):
+            if before.size != now.size:
+                raise ProblemError(
+                    f"the function returned {now.size} {name} here and {before.size} at the start; their number must not change"
+                )
+
+    def _trial(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives) -> Trial:
+        bounds = self.bounds
+        c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
+        if len(bounds.fixed) or len(bounds.above) or len(bounds.below):
+            derivatives = _WithBounds(derivatives, bounds, equalities, len(values))
+        if self.scales is not None:
+            f, c = f * self.scales.objective, c * self.scales.constraints
+            derivatives = _Scaled(derivatives, self.scales)
+        units = None if self.scales is None else self.scales.constraints
+        return Trial(x, f, c, equalities + len(bounds.fixed), derivatives, units=units)
+
+    def unscaled(self, f: float, c: Vector) -> tuple[float, Vector]:
+        """f and c in the user's units."""
+        return (f, c) if self.scales is None else (f / self.scales.objective, c / self.scales.constraints)
+
+    def scale(self, trial: Trial, threshold: float) -> None:
+        """From now on multiply every function whose gradient at the trial point is longer than the threshold."""
+
+        def factors(lengths: Vector) -> Vector:
+            return np.where(lengths > threshold, threshold / np.maximum(lengths, threshold), 1.0)
+
+        objective = float(factors(np.array([np.linalg.norm(trial.gradient)]))[0])
+        constraints = factors(np.linalg.norm(trial.jacobian, axis=1))
+        if objective != 1.0 or (constraints != 1.0).any():
+            self.scales = Scales(objective, constraints)
+
+
+class _WithBounds:
+    """Gradients of the user's constraints and of the bounds, in the evaluator's order."""
+
+    def __init__(self, inner: Derivatives, bounds: Bounds, equalities: int, count: int) -> None:
+        self._inner, self._bounds = inner, bounds
+        first, second = equalities, equalities + len(bounds.fixed)
+        self._parts = (
+            slice(0, first),
+            slice(first, second),
+            slice(second, second + count - equalities),
+            slice(second + count - equalities, None),
+        )
+
+    def combination(self, objective: float, constraints: Vector) -> Vector:
+        """Gradient of objective·f + constraints·c."""
+        equalities, fixed, inequalities, sides = (constraints[part] for part in self._parts)
+        gradient = self._inner.combination(objective, np.concatenate([equalities, inequalities])).copy()
+        bounds = self._bounds
+        np.add.at(gradient, bounds.fixed, fixed)
+        np.add.at(gradient, bounds.above, sides[: len(bounds.above)])
+        np.add.at(gradient, bounds.below, -sides[len(bounds.above) :])
+        return gradient
+
+    def full(self) -> tuple[Vector, Matrix]:
+        """Gradient of f and Jacobian of all constraints."""
+        gradient, jacobian = self._inner.full()
+        first = self._parts[0].stop
+        rows = [jacobian[:first], self._bounds.equality_rows(), jacobian[first:], self._bounds.inequality_rows()]
+        return gradient, np.concatenate(rows)
+
+
+class _Scaled:
+    """Gradients of scaled functions."""
+
+    def __init__(self, inner: Derivatives, scales: Scales) -> None:
+        self._inner, self._scales = inner, scales
+
+    def combination(self, objective: float, constraints: Vector) -> Vector:
+        """Gradient of objective·f + constraints·c, f and c scaled."""
+        return self._inner.combination(objective * self._scales.objective, constraints * self._scales.constraints)
+
+    def full(self) -> tuple[Vector, Matrix]:
+        """Gradient of the scaled f and Jacobian of the scaled c."""
+        gradient, jacobian = self._inner.full()
+        return gradient * self._scales.objective, jacobian * self._scales.constraints[:, None]

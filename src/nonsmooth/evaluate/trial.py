@@ -1,0 +1,125 @@
+"""One point at which the user's functions were evaluated."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+class FunctionFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
+    """The user's function, or the differentiation of it, raised the exception in `original`."""
+
+    def __init__(self, original: Exception) -> None:
+        super().__init__(str(original))
+        self.original = original
+
+
+class Derivatives(Protocol):
+    """Where the gradients at one point come from."""
+
+    def combination(self, objective: float, constraints: Vector) -> Vector:
+        """Gradient of objective·f + constraints·c, from one backward pass."""
+
+    def full(self) -> tuple[Vector, Matrix]:
+        """Gradient of f and Jacobian of c."""
+
+
+class Trial:
+    """Values at one point, and its gradients when asked for.
+
+    `c` holds all constraints, equalities first; `equalities` is how many those are. Gradients are computed on the
+    first demand and kept; `release` drops what is needed to compute more (the autograd graph). The violations that
+    decide about feasibility are in the user's units, the sum that enters the penalty function is scaled like `c`.
+    """
+
+    __slots__ = (
+        "_derivatives",
+        "_gradient",
+        "_jacobian",
+        "c",
+        "equalities",
+        "equality_violation",
+        "f",
+        "finite",
+        "inequality_violation",
+        "total_violation",
+        "x",
+    )
+
+    def __init__(
+        self, x: Vector, f: float, c: Vector, equalities: int, derivatives: Derivatives | None, *, units: Vector | None = None
+    ) -> None:
+        self.x, self.f, self.c, self.equalities = x, f, c, equalities
+        self._derivatives = derivatives
+        self._gradient: Vector | None = None
+        self._jacobian: Matrix | None = None
+        self.finite = bool(np.isfinite(f)) and bool(np.isfinite(c).all())
+        above = np.maximum(c[equalities:], 0.0)
+        apart = np.abs(c[:equalities])
+        self.total_violation = float(above.sum() + apart.sum())
+        if units is not None:
+            above, apart = above / units[equalities:], apart / units[:equalities]
+        self.inequality_violation = float(above.max(initial=0.0))
+        self.equality_violation = float(apart.max(initial=0.0))
+
+    @classmethod
+    def stored(cls, x: Vector, f: float, c: Vector, equalities: int, gradient: Vector, jacobian: Matrix) -> Trial:
+        """A point whose gradients are known already."""
+        trial = cls(x, f, c, equalities, None)
+        trial._gradient, trial._jacobian = gradient, jacobian
+        return trial
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of a constraint."""
+        return max(self.inequality_violation, self.equality_violation)
+
+    def penalty(self, weight: float) -> float:
+        """f + weight · (sum of violations); infinite where a value is not finite."""
+        return self.f + weight * self.total_violation if self.finite else np.inf
+
+    def signs(self) -> Vector:
+        """The derivative of the sum of violations with respect to c; a constraint at 0 counts as violated."""
+        equalities = np.where(self.c[: self.equalities] >= 0, 1.0, -1.0)
+        return np.concatenate([equalities, (self.c[self.equalities :] >= 0).astype(np.float64)])
+
+    def penalty_gradient(self, weight: float) -> Vector:
+        """Gradient of the penalty function: one backward pass, or none where the gradients are known."""
+        weights = weight * self.signs()
+        if self._gradient is not None and self._jacobian is not None:
+            return self._gradient + weights @ self._jacobian
+        assert self._derivatives is not None
+        return self._derivatives.combination(1.0, weights)
+
+    def _differentiate(self) -> None:
+        if self._gradient is None:
+            assert self._derivatives is not None
+            self._gradient, self._jacobian = self._derivatives.full()
+
+    @property
+    def gradient(self) -> Vector:
+        """Gradient of f."""
+        self._differentiate()
+        assert self._gradient is not None
+        return self._gradient
+
+    @property
+    def jacobian(self) -> Matrix:
+        """Gradients of the constraints, one row each."""
+        self._differentiate()
+        assert self._jacobian is not None
+        return self._jacobian
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether all gradients here are finite."""
+        return bool(np.isfinite(self.gradient).all()) and bool(np.isfinite(self.jacobian).all())
+
+    def release(self) -> None:
+        """Drop the autograd graph; gradients computed so far stay."""
+        self._derivatives = None

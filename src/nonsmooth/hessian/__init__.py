@@ -1,0 +1,7 @@
+"""Quasi-Newton approximations of the inverse Hessian of the Lagrangian."""
+
+from nonsmooth.hessian.bfgs import FullMemory
+from nonsmooth.hessian.lbfgs import LimitedMemory
+from nonsmooth.hessian.update import Curvature, InverseHessian, Outcome, curvature_pair
+
+__all__ = ["Curvature", "FullMemory", "InverseHessian", "LimitedMemory", "Outcome", "curvature_pair"]

@@ -1,0 +1,70 @@
+"""The pair (s, y) that an accepted step teaches, damped where its curvature is not positive enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+class Outcome(Enum):
+    """What an update did."""
+
+    UPDATED = "the matrix was updated"
+    SCALED = "the matrix was scaled and updated"
+    NOT_POSITIVE = "skipped: the curvature along the step is not positive"
+    NOT_FINITE = "skipped: the update would not be finite"
+
+
+class InverseHessian(Protocol):
+    """An approximation of the inverse Hessian that can be applied and updated."""
+
+    def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """H times a vector or a matrix of columns."""
+
+    def update(self, pair: Curvature) -> Outcome:
+        """Learn from one step."""
+
+    def reset(self) -> None:
+        """Forget everything learnt."""
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything needed to restore it, as arrays and numbers."""
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take over what `arrays` gave."""
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """A step s, the change y of the gradient along it, their product, and whether y was damped."""
+
+    s: Vector
+    y: Vector
+    product: float
+    damped: bool = False
+
+
+def curvature_pair(s: Vector, y: Vector, hessian_step: Vector | None, damping: float) -> Curvature:
+    """The pair to learn from; y is moved towards B·s (B = H⁻¹) so that s·y ≥ damping · s·B·s.
+
+    `hessian_step` is B·s. It costs nothing where s = −t·H·r, for then B·s = −t·r. None: no damping.
+
+    >>> curvature_pair(np.array([1.0, 0.0]), np.array([-1.0, 0.0]), np.array([2.0, 0.0]), 0.2).product
+    0.4
+    """
+    product = float(s @ y)
+    if hessian_step is None or damping == 0.0:
+        return Curvature(s, y, product)
+    expected = float(s @ hessian_step)
+    if not product < damping * expected:
+        return Curvature(s, y, product)
+    theta = (1.0 - damping) * expected / (expected - product)
+    damped = theta * y + (1.0 - theta) * hessian_step
+    return Curvature(s, damped, theta * product + (1.0 - theta) * expected, damped=True)

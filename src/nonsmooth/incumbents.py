@@ -1,0 +1,72 @@
+"""The best points met so far, whatever became of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.evaluate import Trial
+from nonsmooth.options import Tolerances
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point without gradients: x, f, all constraints, and how many of them are equalities."""
+
+    x: Vector
+    f: float
+    c: Vector
+    equalities: int
+
+    @classmethod
+    def of(cls, trial: Trial) -> Candidate:
+        """The values of a trial point."""
+        return cls(trial.x, trial.f, trial.c, trial.equalities)
+
+    @property
+    def inequality_violation(self) -> float:
+        """The largest value of an inequality, at least 0."""
+        return float(np.maximum(self.c[self.equalities :], 0.0).max(initial=0.0))
+
+    @property
+    def equality_violation(self) -> float:
+        """The largest absolute value of an equality."""
+        return float(np.abs(self.c[: self.equalities]).max(initial=0.0))
+
+
+class Incumbents:
+    """The lowest feasible point and the most feasible one, over every point that was evaluated."""
+
+    def __init__(self, tolerances: Tolerances) -> None:
+        self._tolerances = tolerances
+        self.best: Candidate | None = None
+        self.most_feasible: Candidate | None = None
+        self._key = (np.inf, np.inf)
+
+    def feasible(self, trial: Trial) -> bool:
+        """Whether a point satisfies all constraints to tolerance."""
+        return (
+            trial.finite
+            and trial.inequality_violation <= self._tolerances.inequality
+            and trial.equality_violation <= self._tolerances.equality
+        )
+
+    def see(self, trial: Trial) -> None:
+        """Remember a point if it is better than those before."""
+        if not trial.finite:
+            return
+        if self.feasible(trial) and (self.best is None or trial.f < self.best.f):
+            self.best = Candidate.of(trial)
+        if (trial.violation, trial.f) < self._key:
+            self._key = (trial.violation, trial.f)
+            self.most_feasible = Candidate.of(trial)
+
+    def restore(self, name: str, candidate: Candidate) -> None:
+        """Take over a point from a saved state."""
+        setattr(self, name, candidate)
+        if name == "most_feasible":
+            self._key = (max(candidate.inequality_violation, candidate.equality_violation), candidate.f)

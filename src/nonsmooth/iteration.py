@@ -1,0 +1,238 @@
+"""One iteration: from a prepared step to the next iterate, gathering gradients on the way where there are kinks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.bundle import own_cut
+from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair
+from nonsmooth.linesearch import Ending, search
+from nonsmooth.model import Model, Step, steer
+from nonsmooth.options import Options, Tolerances
+from nonsmooth.qp import QPSolver
+from nonsmooth.state import State
+
+Vector = NDArray[np.float64]
+
+SERIOUS = 0.1
+"""Fraction of the predicted decrease that a full step must reach to be taken while gradients can still be gathered."""
+CALM = 3
+"""After so many iterations without a new gradient gathered, only the gradient at x itself is used again."""
+LARGEST_WEIGHT = 1e12
+
+
+class Stuck(Enum):
+    """Why an iteration did not move."""
+
+    NO_DECREASE = "the model predicts no decrease"
+    SEARCH_FAILED = "the line search failed"
+    UNBOUNDED = "the objective falls without end along a feasible ray"
+
+
+@dataclass(frozen=True)
+class Move:
+    """An accepted step."""
+
+    trial: Trial
+    step: Step
+    length: float
+    """t: the step was t times the direction."""
+    hessian_step: Vector | None
+    """B·s where it is known."""
+    level: int
+    evaluations: int
+    null_steps: int
+
+
+class Iteration:
+    """Carries out iterations on a state."""
+
+    def __init__(self, evaluate: Callable[[Vector], Trial], options: Options, tolerances: Tolerances, solver: QPSolver) -> None:
+        self._evaluate, self._options, self._tolerances, self._solver = evaluate, options, tolerances, solver
+
+    def model(self, state: State, *, everything: bool | None = None) -> Model:
+        """The model at the current point; all cuts are used near kinks only."""
+        at = state.current
+        full = state.kinked if everything is None else everything
+        cuts = state.bundle.cuts(at) if full and len(state.bundle) else own_cut(at)
+        extra = state.constraint_cuts.at(at) if len(state.constraint_cuts) else None
+        return Model(at, cuts, extra, self._metric(state), self._solver)
+
+    def _metric(self, state: State) -> InverseHessian:
+        threshold = self._options.regularization_threshold
+        if np.isfinite(threshold) and isinstance(state.hessian, FullMemory):
+            return state.hessian.regularized(threshold, lower_large=self._options.regularize_large_eigenvalues)
+        return state.hessian
+
+    def propose(self, state: State) -> tuple[Model, Step]:
+        """The step at the current point."""
+        model = self.model(state)
+        return model, steer(model, state.current, state.weight, self._options)
+
+    def advance(self, state: State, model: Model, step: Step) -> Move | Stuck:
+        """Follow the model's step to a new iterate, or say why that is not possible."""
+        options, at = self._options, state.current
+        null_steps = retries = evaluations = 0
+        limit = options.first_penalty_retries if state.iteration == 0 else options.penalty_retries
+        while True:
+            value = at.penalty(step.weight)
+            if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
+                return Stuck.NO_DECREASE
+            direction = step.direction * (1.0 / np.linalg.norm(step.direction) if options.normalize_direction else 1.0)
+            gather = null_steps < options.max_null_steps
+            first = self._evaluate(at.x + options.initial_step * direction)
+            evaluations += 1
+            needed = SERIOUS if gather else options.sufficient_decrease
+            if not first.penalty(step.weight) < value + needed * options.initial_step * step.decrease and first.finite:
+                corrected = self._correct(state, model, step, first, value)
+                if corrected is not None:
+                    return self._moved(corrected[0], corrected[1], 1.0, evaluations + 1, null_steps)
+                if gather and self._gather(state, model, step, first):
+                    null_steps += 1
+                    model = self.model(state, everything=True)
+                    step = steer(model, at, step.weight, options)
+                    continue
+            found = search(
+                self._evaluate, at, direction, step.decrease, step.weight, options,
+                step_tolerance=self._tolerances.step, first=first,
+            )  # fmt: skip
+            evaluations += found.evaluations - 1
+            if found.ending is Ending.ACCEPTED:
+                assert found.trial is not None
+                if found.trial.differentiable:
+                    return self._moved(found.trial, step, found.step, evaluations, null_steps)
+                return Stuck.SEARCH_FAILED
+            if found.ending is Ending.NEVER_BRACKETED:
+                assert found.trial is not None
+                if len(at.c) == 0 or found.trial.violation <= max(at.violation, self._tolerances.inequality):
+                    return Stuck.UNBOUNDED
+                if retries >= limit or step.weight >= LARGEST_WEIGHT:
+                    return Stuck.SEARCH_FAILED
+                retries += 1
+                step = steer(model, at, step.weight / options.penalty_retry_factor, options)
+                continue
+            if not gather or found.trial is None or not found.trial.finite or not found.trial.differentiable:
+                return Stuck.SEARCH_FAILED
+            # Every point ahead is worse, however near: the gradient there belongs to the other side of a kink.
+            state.bundle.add(found.trial)
+            self._add_constraint_cuts(state, found.trial, range(at.equalities, len(at.c)), apart=0.1)
+            null_steps += 1
+            model = self.model(state, everything=True)
+            step = steer(model, at, step.weight, options)
+
+    def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
+        scale = 1.0 / float(np.linalg.norm(step.direction)) if self._options.normalize_direction else 1.0
+        return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps)
+
+    def _correct(self, state: State, model: Model, step: Step, first: Trial, value: float) -> tuple[Trial, Step] | None:
+        """A second-order correction, where the full step failed because the constraints are curved."""
+        at = state.current
+        excess = first.f - at.f - step.objective_change
+        bending = step.weight * (first.total_violation - step.predicted_violation)
+        if len(at.c) == 0 or not bending > 0.5 * (excess + bending) or self._options.initial_step != 1.0:
+            return None
+        corrected = model.corrected(first, step)
+        trial = self._evaluate(at.x + corrected.direction)
+        if trial.penalty(step.weight) < value + self._options.sufficient_decrease * step.decrease and trial.differentiable:
+            return trial, corrected
+        return None
+
+    def _gather(self, state: State, model: Model, step: Step, trial: Trial) -> bool:
+        """Keep the gradients at a full step that failed, if they tell the model something new."""
+        at = state.current
+        excess = trial.f - at.f - step.objective_change
+        bending = step.weight * (trial.total_violation - step.predicted_violation)
+        if state.hessian_updates == 0 or trial.f - at.f > -100.0 * step.decrease:
+            return False  # the step was too long by far; a gradient from there says nothing about here
+        if excess > 0.5 * (excess + bending) and trial.differentiable:
+            slope = float(trial.gradient @ step.direction)
+            error = max(abs(at.f - trial.f + slope), 1e-3 * float(step.direction @ step.direction))
+            if slope - error >= 0.25 * step.objective_change:
+                state.bundle.add(trial)
+                return True
+        if bending > 0.5 * (excess + bending) and len(at.c) > at.equalities and trial.differentiable:
+            predicted = np.maximum(model.predicted_constraints(step.direction), 0.0)
+            above = np.maximum(trial.c, 0.0) - predicted
+            above[: at.equalities] = 0.0
+            total = float(above.sum())
+            return self._add_constraint_cuts(state, trial, np.nonzero((above > 0.05 * total) & (above > 1e-14))[0], apart=0.3)
+        return False
+
+    def _add_constraint_cuts(self, state: State, trial: Trial, indices: object, *, apart: float) -> bool:
+        """Keep gradients of inequalities that differ by more than a fraction from those at the current point."""
+        at, added = state.current, False
+        for index in np.asarray(indices, dtype=np.intp):
+            here, there = at.jacobian[index], trial.jacobian[index]
+            if trial.c[index] > -1e-3 and np.linalg.norm(there - here) > apart * np.linalg.norm(here):
+                state.constraint_cuts.add(trial, int(index))
+                added = True
+        return added
+
+    def fall_back(self, state: State, level: int, generator: np.random.Generator) -> Move | None:
+        """Try a simpler direction: 1 model with the identity, 2 quasi-Newton, 3 steepest descent, 4 random ones."""
+        options, at, weight = self._options, state.current, state.weight
+        identity = FullMemory(len(at.x)) if level == 1 and len(at.x) <= 5000 else None
+        attempts = options.random_attempts if level == 4 else 1
+        for _ in range(attempts):
+            gradient = at.penalty_gradient(weight)
+            if identity is not None:
+                step = steer(Model(at, own_cut(at), None, identity, self._solver), at, weight, options)
+                direction, slope, weight = step.direction, step.decrease, step.weight
+            else:
+                if level == 4:
+                    direction = generator.standard_normal(len(at.x))
+                    direction *= -np.sign(gradient @ direction) * max(1e-8, float(np.linalg.norm(at.x))) / len(at.x)
+                else:
+                    direction = -state.hessian.apply(gradient) if level == 2 else -gradient
+                slope = float(gradient @ direction)
+                step = self._plain_step(at, direction, gradient, slope, weight)
+            if not np.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
+                continue
+            most = options.max_nondescent_evaluations if slope >= 0 else None
+            found = search(
+                self._evaluate, at, direction, min(slope, -1e-300), weight, options,
+                step_tolerance=self._tolerances.step, limit=most,
+            )  # fmt: skip
+            if found.ending is Ending.ACCEPTED and found.trial is not None and found.trial.differentiable:
+                known = -found.step * gradient if level == 2 else None
+                return Move(found.trial, step, found.step, known, level, found.evaluations, 0)
+        return None
+
+    @staticmethod
+    def _plain_step(at: Trial, direction: Vector, gradient: Vector, slope: float, weight: float) -> Step:
+        return Step(
+            direction=direction, gradient=gradient, objective_gradient=at.gradient, weights=np.ones(1),
+            multipliers=weight * at.signs(), weight=weight, objective_change=float(at.gradient @ direction),
+            predicted_violation=at.total_violation, decrease=slope, error=0.0, trusted=True,
+        )  # fmt: skip
+
+    def accept(self, state: State, move: Move) -> Outcome:
+        """Make the new point the current one and let the matrix learn from the step."""
+        before, after, step = state.current, move.trial, move.step
+        if move.null_steps:
+            state.kinked, state.calm = True, 0
+        elif state.kinked:
+            state.calm += 1
+            state.kinked = state.calm < CALM
+        state.bundle.add(before)
+        multipliers = step.multipliers
+        old = step.objective_gradient + multipliers @ before.jacobian
+        new = after.gradient
+        if move.level == 0 and step.several:
+            # Near a kink the gradients themselves jump. The shortest combinations on either side do not.
+            cuts = state.bundle.cuts(after)
+            new = Model(after, cuts, None, self._metric(state), self._solver).step(step.weight).objective_gradient
+        change = new + multipliers @ after.jacobian - old
+        pair = curvature_pair(after.x - before.x, change, move.hessian_step, self._options.damping)
+        outcome = state.hessian.update(pair)
+        state.count_update(outcome, damped=pair.damped)
+        state.current, state.weight = after, step.weight
+        before.release()
+        after.release()
+        return outcome

@@ -1,0 +1,88 @@
+"""A weak-Wolfe line search by bisection and doubling, which needs no smoothness."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.evaluate import Trial
+from nonsmooth.options import Options
+
+Vector = NDArray[np.float64]
+
+
+class Ending(Enum):
+    """How a line search ended."""
+
+    ACCEPTED = "a point with enough decrease and enough change of slope was found"
+    BRACKETED = "the interval became too small, or the evaluations ran out, before such a point was found"
+    NEVER_BRACKETED = "the penalty function fell at every trial point, however far"
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a line search found."""
+
+    ending: Ending
+    trial: Trial | None
+    """The accepted point; otherwise the last trial point."""
+    step: float
+    evaluations: int
+
+
+def search(
+    evaluate: Callable[[Vector], Trial],
+    start: Trial,
+    direction: Vector,
+    slope: float,
+    weight: float,
+    options: Options,
+    *,
+    step_tolerance: float,
+    first: Trial | None = None,
+    limit: int | None = None,
+) -> Search:
+    """Search along a direction whose slope is negative; `first` is the trial point at the initial step, if known.
+
+    A point is too far if the penalty did not fall by sufficient_decrease · t · slope (or is not finite), not far enough
+    if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from below.
+    """
+    value = start.penalty(weight)
+    length = float(np.linalg.norm(direction))
+    if not (np.isfinite(length) and length > 0):
+        return Search(Ending.BRACKETED, None, 0.0, 0)
+    shortest = step_tolerance * max(float(np.linalg.norm(start.x)), 1e-3) / length
+    doublings = max(10, round(np.log2(1e5 / length)))
+    lowest, highest = 0.0, np.inf
+    step, evaluations, expansions = options.initial_step, 0, 0
+    limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
+    trial: Trial | None = None
+    fallen: tuple[Trial, float] | None = None
+    while highest - lowest > shortest and evaluations < limit:
+        trial = first if first is not None and evaluations == 0 else evaluate(start.x + step * direction)
+        evaluations += 1
+        if not trial.penalty(weight) < value + options.sufficient_decrease * step * slope:
+            highest = step
+        elif options.backtracking_only:
+            return Search(Ending.ACCEPTED, trial, step, evaluations)
+        else:
+            rate = float(trial.penalty_gradient(weight) @ direction)
+            if not np.isfinite(rate):
+                highest = step  # a point without gradient cannot be stood on
+            elif rate <= options.curvature * slope:
+                lowest, fallen = step, (trial, step)
+            else:
+                return Search(Ending.ACCEPTED, trial, step, evaluations)
+        if highest < np.inf:
+            step = 0.5 * (lowest + highest)
+        elif expansions < doublings:
+            step, expansions = 2.0 * lowest, expansions + 1
+        else:
+            return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)
+    if highest < np.inf and fallen is not None:  # enough decrease without the change of slope is still progress
+        return Search(Ending.ACCEPTED, *fallen, evaluations)
+    return Search(Ending.BRACKETED if highest < np.inf else Ending.NEVER_BRACKETED, trial, step, evaluations)

@@ -1,0 +1,216 @@
+"""`minimize`: the front door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nonsmooth.certificate import Certificate, check
+from nonsmooth.errors import ProblemError
+from nonsmooth.evaluate import Evaluator, Trial
+from nonsmooth.incumbents import Candidate
+from nonsmooth.options import Options, check_names
+from nonsmooth.problem import Problem
+from nonsmooth.result import History, Multipliers, Point, Result, Status
+from nonsmooth.run import Ended, Run
+from nonsmooth.state import SavedState, State
+from nonsmooth.variables import Start, Variables
+
+Vector = NDArray[np.float64]
+
+
+def minimize(
+    fn: Callable[..., Any] | Problem | None,
+    x0: Start,
+    *,
+    objective: Callable[..., Any] | None = None,
+    inequalities: Callable[..., Any] | None = None,
+    equalities: Callable[..., Any] | None = None,
+    bounds: tuple[Any, Any] | None = None,
+    gradients: bool = False,
+    args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    options: Options | None = None,
+    callback: Callable[[State], object] | None = None,
+    progress: bool = False,
+    state: SavedState | None = None,
+    throw: bool = False,
+    **choices: Any,
+) -> Result:
+    """Minimise a nonsmooth, nonconvex function under nonsmooth constraints.
+
+    `fn(x, *args, **kwargs)` returns f, or (f, ci, ce) with ci ≤ 0 and ce = 0; or give None and `objective`, with
+    `inequalities` and `equalities`; or a `Problem`. x0 is a tensor, a dict of tensors or a module; its precision and
+    device are those of the run. Options are given by name or as an `Options`.
+
+    `callback(state)` is called at the start and after every iteration and ends the run by returning something true.
+    `state` continues a run from `State.load(path)`. An exception raised by the function at x0 is passed on; a later one
+    ends the run with the best point, or is raised as well with `throw=True`.
+
+    >>> import torch
+    >>> def rosenbrock(x):
+    ...     f = 8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2
+    ...     return f, torch.stack([2**0.5 * x[0] - 1, 2 * x[1] - 1]), None
+    >>> result = minimize(rosenbrock, torch.tensor([0.3, -0.7], dtype=torch.float64))
+    >>> result.status.name, round(result.f, 8)
+    ('STATIONARY', 0.08578644)
+    """
+    check_names(choices)
+    options = (options or Options()).replace(**choices)
+    if isinstance(fn, Problem):
+        if objective or inequalities or equalities or bounds or gradients or args or kwargs:
+            raise ProblemError("a Problem is complete; give constraints, bounds and arguments to it, not to minimize")
+        problem = fn
+    else:
+        problem = Problem(
+            fn, objective=objective, inequalities=inequalities, equalities=equalities, bounds=bounds, gradients=gradients,
+            arguments=tuple(args), keywords=dict(kwargs or {}),
+        )  # fmt: skip
+    if state is not None and not isinstance(state, SavedState):
+        raise ProblemError("state must come from State.load(path)")
+    if progress:
+        from nonsmooth.progress import Progress
+
+        with Progress(options, callback) as report:
+            run = Run(Evaluator(problem, Variables(x0)), options, callback=report, saved=state)
+            ended = run.go()
+    else:
+        run = Run(Evaluator(problem, Variables(x0)), options, callback=callback, saved=state)
+        ended = run.go()
+    if throw and ended.exception is not None:
+        raise ended.exception
+    return _result(run, ended)
+
+
+def _result(run: Run, ended: Ended) -> Result:
+    evaluator, state = run.evaluator, run.state
+    current = state.current if ended.at is None else ended.at
+    final = Candidate.of(current)
+    best, most_feasible = run.incumbents.best, run.incumbents.most_feasible
+    assert most_feasible is not None  # the start was evaluated and finite
+    if ended.status in (Status.STATIONARY, Status.TARGET_REACHED, Status.RELATIVE_DECREASE):
+        answer = final
+    else:
+        answer = best if best is not None else most_feasible if ended.status is not Status.INFEASIBLE else final
+    certificate, flat_multipliers = _certificate(run, ended, answer)
+    succeeded = ended.status is Status.TARGET_REACHED or (
+        ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and certificate.stationary
+    )
+    points = {name: None if c is None else _point(run, c) for name, c in (("final", final), ("best", best), ("answer", answer))}
+    answer_point, final_point = points["answer"], points["final"]
+    assert answer_point is not None and final_point is not None
+    costs, phases = evaluator.costs, run.phases
+    spent = {
+        "values": costs.values_seconds, "gradients": costs.gradients_seconds, "Jacobians": costs.jacobians_seconds,
+        "directions": phases.directions, "updates": phases.updates,
+    }  # fmt: skip
+    spent["other"] = max(0.0, run.seconds - sum(spent.values()))
+    return Result(
+        status=ended.status,
+        success=succeeded,
+        x=evaluator.variables.answer(answer.x),
+        f=answer_point.f,
+        point=answer_point,
+        final=final_point,
+        best=points["best"],
+        most_feasible=_point(run, most_feasible),
+        multipliers=_multipliers(run, flat_multipliers),
+        certificate=certificate,
+        iterations=state.iteration,
+        evaluations=run.evaluations,
+        costs=costs,
+        updates=state.updates,
+        programs=run.solver.counts,
+        penalty_parameter=state.penalty_parameter,
+        time=spent,
+        history=History.of(state.history),
+        exception=ended.exception,
+        state=state,
+        recheck=_recheck(run, answer.x),
+    )
+
+
+def _certificate(run: Run, ended: Ended, answer: Candidate) -> tuple[Certificate, Vector]:
+    """The certificate of the answer: the one that ended the run, or one from what is known without more evaluations."""
+    if ended.status is Status.STATIONARY and run.last_check is not None:
+        return run.last_check.certificate, run.last_check.multipliers
+    at = run.state.current
+    if ended.status is Status.RELATIVE_DECREASE:
+        found = check(run.evaluator, at, run.tolerances, known=())
+    elif np.array_equal(at.x, answer.x):
+        found = check(run.evaluator, at, run.tolerances, max_samples=0)
+    else:
+        try:
+            found = check(run.evaluator, run.evaluator(answer.x), run.tolerances, max_samples=0)
+        except Exception:  # whatever the function does now, the answer is kept
+            found = check(run.evaluator, at, run.tolerances, max_samples=0)
+    return found.certificate, found.multipliers
+
+
+def _recheck(run: Run, x: Vector) -> Callable[[], Certificate]:
+    def recheck() -> Certificate:
+        evaluator = Evaluator(run.evaluator.problem, run.evaluator.variables)
+
+        def evaluate(y: Vector) -> Trial:
+            return evaluator(y)
+
+        try:
+            return check(evaluate, evaluator(x), run.tolerances).certificate
+        finally:
+            run.evaluator.variables.place(x)  # a module goes on holding the answer
+
+    return recheck
+
+
+def _point(run: Run, candidate: Candidate) -> Point:
+    evaluator, tolerances = run.evaluator, run.tolerances
+    f, c = evaluator.unscaled(candidate.f, candidate.c)
+    plain = Candidate(candidate.x, f, c, candidate.equalities)
+    inequalities, equalities, _, _ = _blocks(run, c)
+    return Point(
+        x=evaluator.variables.shaped(candidate.x),
+        f=f,
+        inequality_violation=plain.inequality_violation,
+        equality_violation=plain.equality_violation,
+        feasible=plain.inequality_violation <= tolerances.inequality and plain.equality_violation <= tolerances.equality,
+        inequalities=inequalities,
+        equalities=equalities,
+        flat=candidate.x,
+    )
+
+
+def _blocks(run: Run, c: Vector) -> tuple[Any, Any, Vector, Vector]:
+    """The user's inequalities and equalities in their own form, and the parts that belong to upper and lower bounds."""
+    evaluator = run.evaluator
+    assert evaluator.forms is not None
+    inequality_form, equality_form = evaluator.forms
+    bounds = evaluator.bounds
+    first = equality_form.size + len(bounds.fixed)
+    second = first + inequality_form.size
+    third = second + len(bounds.above)
+    return (
+        inequality_form.restore(torch.from_numpy(c[first:second].copy())),
+        equality_form.restore(torch.from_numpy(c[: equality_form.size].copy())),
+        c[second:third],
+        c[third:],
+    )
+
+
+def _multipliers(run: Run, flat: Vector) -> Multipliers:
+    evaluator = run.evaluator
+    if evaluator.scales is not None:
+        flat = flat * evaluator.scales.constraints / evaluator.scales.objective
+    inequalities, equalities, above, below = _blocks(run, flat)
+    bounds = evaluator.bounds
+    if evaluator.problem.bounds is None:
+        return Multipliers(inequalities, equalities)
+    upper, lower = np.zeros(bounds.size), np.zeros(bounds.size)
+    upper[bounds.above], lower[bounds.below] = above, below
+    fixed = flat[evaluator.forms[1].size :][: len(bounds.fixed)] if evaluator.forms is not None else flat[:0]
+    upper[bounds.fixed], lower[bounds.fixed] = np.maximum(fixed, 0.0), np.maximum(-fixed, 0.0)
+    shaped = evaluator.variables.shaped
+    return Multipliers(inequalities, equalities, lower=shaped(lower), upper=shaped(upper))

@@ -1,0 +1,168 @@
+"""The local model of the penalty function, its minimiser, and how it is steered towards feasibility.
+
+At x the objective is modelled by the largest of its cuts, the constraints by their linearisations, and curvature by
+B = H⁻¹. With ρ = 1/μ the step minimises
+
+    max_k (g_k·d − e_k)  +  ρ · (violation of the linearised constraints)  +  ½ d·B·d
+
+through its dual, a quadratic program in the weights w of the cuts (a simplex) and the multipliers λ (a box of size ρ):
+
+    min ½ r·H·r + e·w − c·λ,   r = Σ w_k g_k + Σ λ_i ∇c_i,   d = −H·r
+
+Changing ρ changes only the box, so all programs of one point share their matrix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.bundle import ConstraintRows, Cuts
+from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import InverseHessian
+from nonsmooth.options import Options
+from nonsmooth.qp import QPSolver
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A direction, and what the model says about it."""
+
+    direction: Vector
+    gradient: Vector
+    """r: the combination of gradients that the direction answers, −H·r = direction."""
+    objective_gradient: Vector
+    """The part of r that comes from the objective, Σ w_k g_k."""
+    weights: Vector
+    multipliers: Vector
+    """One per constraint, between −ρ or 0 and ρ."""
+    weight: float
+    """ρ = 1/μ for which the step was computed."""
+    objective_change: float
+    """Predicted change of f."""
+    predicted_violation: float
+    """Predicted sum of violations."""
+    decrease: float
+    """Predicted change of the penalty function; negative where the model promises something."""
+    error: float
+    """Σ w_k e_k: how far the weighted gradients are from being gradients at x itself."""
+    trusted: bool
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one cut carries the step: x is near a kink."""
+        return int((self.weights > 1e-10).sum()) > 1
+
+
+class Model:
+    """The model at one point, for any penalty weight."""
+
+    def __init__(self, at: Trial, cuts: Cuts, extra: ConstraintRows | None, hessian: InverseHessian, solver: QPSolver) -> None:
+        self._at, self._cuts, self._extra = at, cuts, extra
+        rows = at.jacobian if extra is None else np.concatenate([at.jacobian, extra.rows])
+        self._values = at.c if extra is None else np.concatenate([at.c, extra.values])
+        self._rows = rows
+        self._gradients = np.concatenate([cuts.slopes, rows])
+        self._scaled = hessian.apply(self._gradients.T)
+        matrix = self._gradients @ self._scaled
+        self._matrix = 0.5 * (matrix + matrix.T)
+        self._count = len(cuts.errors)
+        self._session = solver.session(self._matrix, self._count)
+        self._solver = solver
+
+    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
+        """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
+        values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
+        lower, upper = self._box(weight)
+        solution = self._session.solve(np.concatenate([self._cuts.errors, -values]), lower, upper)
+        return self._describe(solution.y, weight, solution.trusted)
+
+    def corrected(self, trial: Trial, step: Step) -> Step:
+        """A second-order correction: the step with the constraints as they turned out at the trial point."""
+        return self.step(step.weight, constraints=trial.c - self._at.jacobian @ step.direction)
+
+    def reference(self, weight: float) -> float:
+        """Predicted sum of violations of the step that looks at nothing else."""
+        lower, upper = self._box(weight)
+        count = self._count
+        session = self._solver.session(self._matrix[count:, count:])
+        y = session.solve(-self._values, lower[count:], upper[count:]).y
+        return self.violation(-(self._scaled[:, count:] @ y))
+
+    def violation(self, direction: Vector, *, largest: bool = False) -> float:
+        """Violation of the linearised constraints after a step: the sum, or the largest."""
+        values = self._values + self._rows @ direction
+        own = len(self._at.c)
+        if self._extra is not None:
+            np.maximum.at(values, self._extra.index, values[own:])
+        equalities = self._at.equalities
+        parts = np.concatenate([np.abs(values[:equalities]), np.maximum(values[equalities:own], 0.0)])
+        return float(parts.max(initial=0.0) if largest else parts.sum())
+
+    def predicted_constraints(self, direction: Vector) -> Vector:
+        """Values of the linearised constraints after a step."""
+        values = self._values + self._rows @ direction
+        if self._extra is not None:
+            np.maximum.at(values, self._extra.index, values[len(self._at.c) :])
+        return values[: len(self._at.c)]
+
+    def _box(self, weight: float) -> tuple[Vector, Vector]:
+        count, total, equalities = self._count, len(self._gradients), self._at.equalities
+        lower, upper = np.zeros(total), np.full(total, weight)
+        upper[:count] = 1.0
+        lower[count : count + equalities] = -weight
+        return lower, upper
+
+    def _describe(self, y: Vector, weight: float, trusted: bool) -> Step:
+        count, own = self._count, len(self._at.c)
+        direction = -(self._scaled @ y)
+        multipliers = y[count : count + own].copy()
+        if self._extra is not None:
+            np.add.at(multipliers, self._extra.index, y[count + own :])
+        objective_gradient = y[:count] @ self._cuts.slopes
+        change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
+        violation = self.violation(direction)
+        return Step(
+            direction=direction,
+            gradient=self._gradients.T @ y,
+            objective_gradient=objective_gradient,
+            weights=y[:count],
+            multipliers=multipliers,
+            weight=weight,
+            objective_change=change,
+            predicted_violation=violation,
+            decrease=change + weight * (violation - self._at.total_violation),
+            error=float(y[:count] @ self._cuts.errors),
+            trusted=trusted,
+        )
+
+
+def steer(model: Model, at: Trial, weight: float, options: Options) -> Step:
+    """The model's step, with the penalty weight raised until enough of the violation is predicted to go."""
+    step = model.step(weight)
+    if len(at.c) == 0:
+        return step
+    largest = options.steering_model == "max"
+    violation = at.violation if largest else at.total_violation
+    slack = 1.5e-8 * max(violation, 1.0)
+
+    def reduction(candidate: Step) -> float:
+        return violation - (model.violation(candidate.direction, largest=True) if largest else candidate.predicted_violation)
+
+    fraction = options.steering_violation_fraction
+    if reduction(step) >= fraction * violation - slack:
+        return step
+    margin = options.steering_inequality_margin
+    if at.equalities == 0 and np.isfinite(margin) and not (at.c >= -margin).any():
+        return step
+    wanted = fraction * (violation - model.reference(weight)) - slack
+    for _ in range(options.steering_max_reductions):
+        if reduction(step) >= wanted:
+            break
+        step = model.step(step.weight / options.steering_penalty_factor)
+    return step

@@ -1,0 +1,237 @@
+"""What can be chosen about a run, checked at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.errors import OptionError
+
+QPSolverName = Literal["auto", "daqp", "proxqp", "osqp", "gurobi"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What can be chosen about a run. Every value is checked when the object is made.
+
+    Tolerances left at None follow the precision of the variables: float64 gets the first, float32 the second of the
+    values named below.
+
+    >>> Options(max_iterations=50).max_iterations
+    50
+    >>> Options(max_iteration=50)
+    Traceback (most recent call last):
+    ...
+    nonsmooth.errors.OptionError: there is no option 'max_iteration'; did you mean 'max_iterations'?
+    """
+
+    # When to stop.
+    stationarity_tolerance: float | None = None
+    """Largest relative residual of ∇f + Σλ∇c at an answer called stationary. 1e-6, or 1e-3 in float32."""
+    inequality_tolerance: float | None = None
+    """Largest value of an inequality at a feasible point. 1e-6, or 1e-5 in float32."""
+    equality_tolerance: float | None = None
+    """Largest absolute value of an equality at a feasible point. 1e-6, or 1e-5 in float32."""
+    sampling_radius: float | None = None
+    """How far from x gradients may be taken to prove that x is stationary, relative to max(1, |x|). 1e-6, or 1e-3."""
+    relative_decrease_tolerance: float = 0.0
+    """Stop at a feasible point when the penalty function decreased by no more than this fraction; 0 switches it off."""
+    step_tolerance: float | None = None
+    """Smallest interval of a line search, relative to |x|. 1e-12, or 1e-6 in float32."""
+    target_value: float = -math.inf
+    """Stop at a feasible point whose objective is no larger."""
+    max_iterations: int = 1000
+    max_evaluations: float = math.inf
+    max_seconds: float = math.inf
+
+    # The penalty function and how it is steered towards feasibility.
+    penalty_parameter: float = 1.0
+    """Weight μ of the objective in μ·f + violation at the start; it only falls, except where that proved too much."""
+    steering_violation_fraction: float = 0.1
+    """Fraction of the possible reduction of the violation that a step must predict."""
+    steering_penalty_factor: float = 0.9
+    """μ is multiplied by this until it does."""
+    steering_max_reductions: int = 10
+    steering_inequality_margin: float = 1e-6
+    """Without equalities, points inside all inequalities by this much are not steered; inf steers always."""
+    steering_model: Literal["sum", "max"] = "sum"
+    """Whether the predicted violation is the sum of the violations or the largest."""
+    prescaling_threshold: float = math.inf
+    """Functions whose gradient at the start is longer than this are scaled down to it for the run."""
+
+    # The quasi-Newton matrix.
+    memory: int | None = None
+    """Number of pairs kept by limited-memory BFGS; None keeps the whole matrix up to n = 2000, and 20 pairs above."""
+    initial_hessian: NDArray[np.float64] | None = field(default=None, compare=False)
+    """Inverse Hessian of the Lagrangian at the start, n×n; the identity by default."""
+    scale_initial_hessian: bool = True
+    fixed_scaling: bool = False
+    """With limited memory: keep the first scaling of the initial matrix instead of renewing it at every update."""
+    damping: float = 0.2
+    """Powell's damping constant; 0 skips updates of negative curvature instead."""
+    regularization_threshold: float = math.inf
+    """Largest condition number of the matrix given to the quadratic programs (full memory only)."""
+    regularize_large_eigenvalues: bool = False
+    """Lower the large eigenvalues instead of raising the small ones."""
+
+    # The gradients kept from earlier points.
+    gradient_samples: int | None = None
+    """How many are kept. At most 200 and 2n + 10 by default, fewer where n is large."""
+    max_null_steps: int = 20
+    """How many new gradients may be gathered at one iterate before a shorter step is tried."""
+
+    # The line search.
+    sufficient_decrease: float = 1e-4
+    curvature: float = 0.5
+    initial_step: float = 1.0
+    max_search_evaluations: int = 60
+    max_nondescent_evaluations: int = 0
+    """Evaluations allowed along a direction that is not one of descent; 0 tries the next kind of direction at once."""
+    normalize_direction: bool = False
+    backtracking_only: bool = False
+    """Test only the decrease: values at trial points, no curvature condition."""
+    accept_failed_search: bool = False
+    """Move to the last trial point of a search that failed, instead of ending (for stochastic experiments only)."""
+    stop_at_failed_search: bool = False
+    """End at a feasible point when the search along the first direction fails, instead of trying other directions."""
+    penalty_retries: int = 10
+    """How often μ is lowered when the penalty function falls without end along a direction."""
+    first_penalty_retries: int = 20
+    penalty_retry_factor: float = 0.1
+
+    # Which directions may be tried.
+    first_fallback: int = 0
+    last_fallback: int = 4
+    """0 model with the BFGS matrix, 1 model with the identity, 2 quasi-Newton, 3 steepest descent, 4 random."""
+    random_attempts: int = 5
+    seed: int = 0
+
+    # The quadratic programs.
+    qp_solver: QPSolverName = "auto"
+    stop_at_qp_failure: bool = False
+
+    def __new__(cls, **values: Any) -> Options:
+        """Refuse unknown names, with the nearest known one."""
+        check_names(values)
+        return super().__new__(cls)
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        for name in _POSITIVE_OR_NONE:
+            value = getattr(self, name)
+            if value is not None:
+                self._require(name, _number(value) and value > 0, "a positive number, or None for the default")
+        for name in ("relative_decrease_tolerance", "steering_inequality_margin", "max_nondescent_evaluations"):
+            self._require(name, _number(getattr(self, name)) and getattr(self, name) >= 0, "a number of at least 0")
+        for name in ("max_iterations", "steering_max_reductions", "max_null_steps", "penalty_retries", "first_penalty_retries"):
+            self._require(name, _whole(getattr(self, name)) and getattr(self, name) >= 0, "a whole number of at least 0")
+        for name in ("max_search_evaluations", "random_attempts"):
+            self._require(name, _whole(getattr(self, name)) and getattr(self, name) >= 1, "a whole number of at least 1")
+        for name in ("memory", "gradient_samples"):
+            value = getattr(self, name)
+            self._require(name, value is None or (_whole(value) and value >= 1), "a whole number of at least 1, or None")
+        for name in ("max_evaluations", "max_seconds", "penalty_parameter", "prescaling_threshold", "initial_step"):
+            self._require(name, _number(getattr(self, name)) and getattr(self, name) > 0, "a positive number")
+        self._require("target_value", _number(self.target_value), "a number")
+        self._require("regularization_threshold", self.regularization_threshold >= 1, "at least 1 (inf switches it off)")
+        for name in ("steering_violation_fraction", "steering_penalty_factor", "penalty_retry_factor"):
+            self._require(name, 0 < getattr(self, name) < 1, "between 0 and 1")
+        self._require("damping", 0 <= self.damping < 1, "at least 0 and below 1")
+        self._require("sufficient_decrease", 0 < self.sufficient_decrease < 1, "between 0 and 1")
+        self._require(
+            "curvature",
+            self.sufficient_decrease < self.curvature < 1,
+            f"between sufficient_decrease ({self.sufficient_decrease}) and 1",
+        )
+        self._require("steering_model", self.steering_model in ("sum", "max"), "'sum' or 'max'")
+        self._require("first_fallback", self.first_fallback in range(5), "0, 1, 2, 3 or 4")
+        self._require(
+            "last_fallback",
+            self.last_fallback in range(self.first_fallback, 5),
+            f"between first_fallback ({self.first_fallback}) and 4",
+        )
+        self._require("seed", _whole(self.seed) and self.seed >= 0, "a whole number of at least 0")
+        known = QPSolverName.__args__  # type: ignore[attr-defined]
+        self._require("qp_solver", self.qp_solver in known, "one of " + ", ".join(map(repr, known)))
+
+    def _require(self, name: str, holds: bool, wanted: str) -> None:
+        if not holds:
+            raise OptionError(f"{name} must be {wanted}, not {getattr(self, name)!r}")
+
+    def replace(self, **changes: Any) -> Options:
+        """The same options with some values changed.
+
+        >>> Options().replace(max_seconds=5).max_seconds
+        5
+        """
+        check_names(changes)
+        return dataclasses.replace(self, **changes)
+
+
+_POSITIVE_OR_NONE = (
+    "stationarity_tolerance",
+    "inequality_tolerance",
+    "equality_tolerance",
+    "sampling_radius",
+    "step_tolerance",
+)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and not math.isnan(float(value))
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def check_names(names: Any) -> None:
+    """Raise OptionError for the first name that is no option.
+
+    >>> check_names(["memory"])
+    """
+    known = [field.name for field in dataclasses.fields(Options)]
+    for name in names:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else "the options are " + ", ".join(known)
+            raise OptionError(f"there is no option {name!r}; {hint}")
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """The tolerances of a run, with every default filled in."""
+
+    stationarity: float
+    inequality: float
+    equality: float
+    radius: float
+    step: float
+    noise: float
+    """Relative rounding error of a value of f."""
+
+    @classmethod
+    def of(cls, options: Options, *, single: bool) -> Tolerances:
+        """Fill in the defaults for double or single precision.
+
+        >>> Tolerances.of(Options(), single=False).stationarity
+        1e-06
+        """
+
+        def choose(value: float | None, double: float, low: float) -> float:
+            return value if value is not None else low if single else double
+
+        return cls(
+            stationarity=choose(options.stationarity_tolerance, 1e-6, 1e-3),
+            inequality=choose(options.inequality_tolerance, 1e-6, 1e-5),
+            equality=choose(options.equality_tolerance, 1e-6, 1e-5),
+            radius=choose(options.sampling_radius, 1e-6, 1e-3),
+            step=choose(options.step_tolerance, 1e-12, 1e-6),
+            noise=1e-7 if single else 1e-15,
+        )

@@ -1,0 +1,1 @@
+"""Draw how a run went."""

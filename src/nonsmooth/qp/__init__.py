@@ -1,0 +1,6 @@
+"""The small convex quadratic programs behind every search direction."""
+
+from nonsmooth.qp.program import Program, Solution
+from nonsmooth.qp.solver import Counts, QPSolver, available
+
+__all__ = ["Counts", "Program", "QPSolver", "Solution", "available"]

@@ -1,0 +1,84 @@
+"""A convex quadratic program over a simplex and a box, and how good an answer to it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Program:
+    """min ½ yᵀQy + qᵀy, where the first `simplex` entries are ≥ 0 and sum to 1, the others lie between two bounds.
+
+    `lower` and `upper` are those of all entries; for the simplex they are 0 and 1.
+
+    >>> Program(np.eye(2), np.array([-3.0, 1.0]), np.zeros(2), np.ones(2)).residual(np.array([1.0, 0.0]))
+    0.0
+    """
+
+    matrix: Matrix
+    linear: Vector
+    lower: Vector
+    upper: Vector
+    simplex: int = 0
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return len(self.linear)
+
+    @property
+    def scale(self) -> Vector:
+        """Square roots of the diagonal of Q, 1 where that vanishes."""
+        root = np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
+        return np.where(root > 1e-150, root, 1.0)
+
+    def value(self, y: Vector) -> float:
+        """The objective at y."""
+        return float(0.5 * y @ (self.matrix @ y) + self.linear @ y)
+
+    def feasible(self, y: Vector) -> Vector | None:
+        """y moved into the simplex and the box; None if that is not possible."""
+        if not np.isfinite(y).all():
+            return None
+        y = np.clip(y, self.lower, self.upper)
+        if self.simplex:
+            total = y[: self.simplex].sum()
+            if not total > 0:
+                return None
+            y[: self.simplex] /= total
+        return y
+
+    def residual(self, y: Vector) -> float:
+        """How far a feasible y is from satisfying the optimality conditions, relative to the size of the step it means.
+
+        Each component of the gradient that could still be used is measured in the metric of Q, like the step itself.
+        """
+        product = self.matrix @ y
+        slope = product + self.linear
+        if self.simplex:
+            weights = y[: self.simplex]
+            slope[: self.simplex] -= float(weights @ slope[: self.simplex])
+        usable = np.where(y <= self.lower, np.minimum(slope, 0.0), np.where(y >= self.upper, np.maximum(slope, 0.0), slope))
+        if self.simplex == 1:
+            usable[0] = 0.0
+        scale = self.scale
+        size = np.sqrt(max(float(y @ product), 0.0))
+        rounding = 1e-14 * float(np.max(np.abs(self.matrix) @ np.abs(y) / scale, initial=0.0))
+        error = float(np.max(np.abs(usable) / scale, initial=0.0))
+        return max(0.0, error - rounding) / (size + rounding) if error > rounding else 0.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """An answer to a quadratic program."""
+
+    y: Vector
+    residual: float
+    trusted: bool
+    """Whether the residual is small; a direction from an untrusted answer is still tried."""

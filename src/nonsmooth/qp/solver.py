@@ -1,0 +1,143 @@
+"""Solve quadratic programs by a chain of solvers; no answer is believed before it was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.errors import QPError
+from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
+from nonsmooth.qp.polish import polish
+from nonsmooth.qp.program import Program, Solution
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+ENOUGH = (1e-7, 1e-6, 1e-5, 1e-4)
+"""The residual that is good enough after the first, second, … attempt: a later solver must be worth its time."""
+
+
+@dataclass
+class Counts:
+    """How many programs were solved, and how well."""
+
+    solved: int = 0
+    polished: int = 0
+    second_solver: int = 0
+    failed: int = 0
+
+
+def available() -> tuple[str, ...]:
+    """Names of the solvers that are installed, in the order in which they are tried.
+
+    >>> "daqp" in available()
+    True
+    """
+    return tuple(name for name in ("daqp", "proxqp", "osqp") if installed(name))
+
+
+class QPSolver:
+    """Solves programs with the solver asked for, or with whatever is installed.
+
+    >>> solver = QPSolver()
+    >>> solver.session(np.eye(2)).solve(np.array([-0.5, 1.0]), np.zeros(2), np.ones(2)).y
+    array([0.5, 0. ])
+    """
+
+    def __init__(self, name: str = "auto") -> None:
+        if name != "auto" and not installed(name):
+            raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
+        self._names = available() if name == "auto" else (name, *(other for other in available() if other != name))
+        if not self._names:
+            raise QPError("no solver for quadratic programs is installed: pip install daqp (or osqp, or proxsuite)")
+        self.counts = Counts()
+
+    def session(self, matrix: Matrix, simplex: int = 0) -> Session:
+        """A session for several programs with the same matrix."""
+        return Session(self, matrix, simplex)
+
+
+class Session:
+    """Programs that share a matrix: it is scaled and factorised once."""
+
+    def __init__(self, solver: QPSolver, matrix: Matrix, simplex: int) -> None:
+        self._solver, self._matrix, self._simplex = solver, matrix, simplex
+        self._daqp: dict[float, Daqp] = {}
+
+    def solve(self, linear: Vector, lower: Vector, upper: Vector) -> Solution:
+        """The best answer found. It is marked as not trusted if no solver reached a small residual."""
+        program = Program(self._matrix, linear, lower, upper, self._simplex)
+        counts = self._solver.counts
+        counts.solved += 1
+        exact = closed_form(program)
+        if exact is not None:
+            return Solution(exact, 0.0, trusted=True)
+        best: Vector | None = None
+        best_residual = np.inf
+        for number, raw in enumerate(self._attempts(program)):
+            y = None if raw is None else program.feasible(raw)
+            if number == 2:
+                counts.second_solver += 1
+            if y is None:
+                continue
+            residual = program.residual(y)
+            if residual > ENOUGH[0]:
+                if number == 0:
+                    counts.polished += 1
+                y = polish(program, y)
+                residual = program.residual(y)
+            if residual < best_residual:
+                best, best_residual = y, residual
+            if best_residual <= ENOUGH[min(number, 3)]:
+                break
+        if best is None:
+            best = _centre(program)
+            best_residual = program.residual(best)
+        trusted = best_residual <= ENOUGH[3]
+        counts.failed += not trusted
+        return Solution(best, best_residual, trusted)
+
+    def _attempts(self, program: Program) -> Iterator[Vector | None]:
+        for name in self._solver._names:
+            if name == "daqp":
+                for ridge in (1e-14, 1e-10):
+                    if ridge not in self._daqp:
+                        self._daqp[ridge] = Daqp(self._matrix, program.scale, self._simplex, ridge=ridge)
+                    yield self._daqp[ridge].solve(program)
+            else:
+                try:
+                    yield ONE_SHOT[name](program)
+                except (ValueError, RuntimeError, ArithmeticError):  # a solver that refuses is one that failed
+                    yield None
+
+
+def closed_form(program: Program) -> Vector | None:
+    """The exact answer where at most one entry is free, None otherwise.
+
+    >>> closed_form(Program(np.array([[2.0]]), np.array([-8.0]), np.zeros(1), np.ones(1)))
+    array([1.])
+    """
+    if program.simplex > 1 or program.size - program.simplex > 1:
+        return None
+    y = np.ones(program.size)
+    if program.size > program.simplex:
+        last = program.size - 1
+        slope = program.linear[last] + (program.matrix[last, 0] if program.simplex else 0.0)
+        steepness = program.matrix[last, last]
+        target = -slope / steepness if steepness > 0 else -np.sign(slope) * np.inf
+        y[last] = (
+            np.clip(target, program.lower[last], program.upper[last])
+            if slope
+            else np.clip(0.0, program.lower[last], program.upper[last])
+        )
+    return y
+
+
+def _centre(program: Program) -> Vector:
+    y = np.clip(np.zeros(program.size), program.lower, program.upper)
+    if program.simplex:
+        y[: program.simplex] = 1.0 / program.simplex
+    return y

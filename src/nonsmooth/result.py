@@ -1,0 +1,166 @@
+"""What a run found, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.certificate import Certificate
+from nonsmooth.evaluate.differentiation import Costs
+from nonsmooth.qp import Counts
+from nonsmooth.state import COLUMNS, SavedState, State, Updates
+
+Vector = NDArray[np.float64]
+
+
+class Status(Enum):
+    """Why a run ended."""
+
+    STATIONARY = "The point is feasible and was proven stationary by the independent check."
+    RELATIVE_DECREASE = "The penalty function hardly decreases any more at a feasible point."
+    TARGET_REACHED = "A feasible point with the objective asked for was found."
+    USER_STOP = "The callback, or an interrupt from the keyboard, ended the run."
+    ITERATION_LIMIT = "The iterations allowed were used up."
+    EVALUATION_LIMIT = "The evaluations allowed were used up."
+    TIME_LIMIT = "The time allowed was used up."
+    SEARCH_FAILED_FEASIBLE = "No better point was found from a feasible one, which could not be proven stationary."
+    SEARCH_FAILED_INFEASIBLE = "No better point was found from an infeasible one."
+    UNBOUNDED = "The objective decreases without end along feasible points."
+    INFEASIBLE = "The violation of the constraints is stationary: no nearby point is more feasible."
+    FUNCTION_ERROR = "The function raised an exception; the best point before it is returned."
+    QP_FAILURE = "A quadratic program could not be solved, and the options ask to stop then."
+    SOLVER_ERROR = "The solver itself failed; the best point so far is returned. Please report this."
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point, in the form of x0, with what is known of it in the user's own units."""
+
+    x: Any
+    f: float
+    inequality_violation: float
+    equality_violation: float
+    feasible: bool
+    inequalities: Any = None
+    """The inequalities as the function returned them (in the same form)."""
+    equalities: Any = None
+    flat: Vector = field(default_factory=lambda: np.zeros(0), repr=False)
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of a constraint."""
+        return max(self.inequality_violation, self.equality_violation)
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """Lagrange multipliers: ∇f + Σ multiplier·∇constraint = 0, each block in the form of its constraints."""
+
+    inequalities: Any
+    equalities: Any
+    lower: Any = None
+    """For the lower bounds, in the form of x0; None without bounds."""
+    upper: Any = None
+
+
+@dataclass(frozen=True)
+class History:
+    """One entry per iterate, the start included."""
+
+    f: Vector
+    violation: Vector
+    penalty_parameter: Vector
+    stationarity: Vector
+    step: Vector
+    evaluations: Vector
+    seconds: Vector
+    fallback: Vector
+    null_steps: Vector
+
+    @classmethod
+    def of(cls, rows: list[tuple[float, ...]]) -> History:
+        """From the rows a state has recorded."""
+        table = np.array(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
+        return cls(**{name: table[:, index].copy() for index, name in enumerate(COLUMNS)})
+
+    def __len__(self) -> int:
+        return len(self.f)
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer of a run. Printing it gives a summary.
+
+    `x` is the answer in the form of x0; a module given as x0 is filled with it and handed back. `final` is the last
+    iterate, `best` the lowest feasible point that was evaluated (None if there was none), `most_feasible` the one with
+    the smallest violation.
+    """
+
+    status: Status
+    success: bool
+    """Whether the answer is proven: stationary by the independent check, or at the target that was asked for."""
+    x: Any
+    f: float
+    point: Point
+    """The answer with its constraints and violations."""
+    final: Point
+    best: Point | None
+    most_feasible: Point
+    multipliers: Multipliers
+    certificate: Certificate
+    iterations: int
+    evaluations: int
+    costs: Costs
+    updates: Updates
+    programs: Counts
+    penalty_parameter: float
+    time: Mapping[str, float]
+    history: History
+    exception: Exception | None
+    state: State = field(repr=False)
+    recheck: Callable[[], Certificate] = field(repr=False)
+
+    @property
+    def message(self) -> str:
+        """The status as a sentence."""
+        return self.status.value
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of a constraint at the answer."""
+        return self.point.violation
+
+    def check(self) -> Certificate:
+        """Check the answer again, from x alone: nothing the run has gathered is used."""
+        return self.recheck()
+
+    def plot(self, path: Any = None) -> Any:
+        """Draw objective, violation, stationarity and step sizes; needs matplotlib. Writes a file if a path is given."""
+        from nonsmooth.plotting import plot
+
+        return plot(self, path)
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.status.name}: {self.message}",
+            f"  objective       {self.f:.12g}",
+            f"  violation       {self.violation:.2e}" + ("" if self.point.feasible else "  (not feasible)"),
+            f"  certificate     {self.certificate}",
+            f"  iterations      {self.iterations}, {self.evaluations} evaluations, "
+            f"{self.costs.gradients} gradients, {self.costs.jacobians} Jacobians",
+            f"  penalty         mu = {self.penalty_parameter:.3g}",
+            f"  programs        {self.programs.solved} solved, {self.programs.failed} failed",
+            f"  time            {sum(self.time.values()):.3g} s: "
+            + ", ".join(f"{name} {seconds:.2g}" for name, seconds in self.time.items()),
+        ]
+        if self.exception is not None:
+            lines.insert(1, f"  exception       {type(self.exception).__name__}: {self.exception}")
+        return "\n".join(lines)
+
+
+__all__ = ["Certificate", "History", "Multipliers", "Point", "Result", "SavedState", "State", "Status"]

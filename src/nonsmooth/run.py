@@ -1,0 +1,296 @@
+"""The loop: from a start to a status."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
+from nonsmooth.certificate import Check, check, check_violation
+from nonsmooth.errors import ProblemError
+from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
+from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
+from nonsmooth.incumbents import Incumbents
+from nonsmooth.iteration import LARGEST_WEIGHT, Iteration, Move, Stuck
+from nonsmooth.model import Model, Step
+from nonsmooth.options import Options, Tolerances
+from nonsmooth.qp import QPSolver
+from nonsmooth.result import Status
+from nonsmooth.state import SavedState, State
+
+Vector = NDArray[np.float64]
+
+logger = logging.getLogger("nonsmooth")
+
+FULL_MEMORY_LIMIT = 2000
+LARGE_PROBLEM_PAIRS = 20
+MOST_STUCK = 12
+
+
+class Ended(Exception):  # noqa: N818 (it reads as a statement of fact)
+    """The run has ended with a status; raised from anywhere below the loop."""
+
+    def __init__(self, status: Status, *, at: Trial | None = None, exception: Exception | None = None) -> None:
+        super().__init__(status.value)
+        self.status, self.at, self.exception = status, at, exception
+
+
+@dataclass
+class Phases:
+    """Seconds spent outside the user's function."""
+
+    directions: float = 0.0
+    certificates: float = 0.0
+    updates: float = 0.0
+
+
+class Run:
+    """One run of the solver."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        options: Options,
+        *,
+        callback: Callable[[State], object] | None = None,
+        saved: SavedState | None = None,
+    ) -> None:
+        self.evaluator, self.options, self._callback = evaluator, options, callback
+        self.tolerances = Tolerances.of(options, single=evaluator.variables.single_precision)
+        self.solver = QPSolver(options.qp_solver)
+        self.incumbents = Incumbents(self.tolerances)
+        self.phases = Phases()
+        self.last_check: Check | None = None
+        self._started = perf_counter()
+        self._earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
+        self._base = 0 if saved is None else int(saved.numbers["evaluations"])
+        self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver)
+        self.state = self._initial(saved)
+
+    def _initial(self, saved: SavedState | None) -> State:
+        variables, options = self.evaluator.variables, self.options
+        try:
+            start = self.evaluator(variables.start)
+            if np.isfinite(options.prescaling_threshold):
+                self.evaluator.scale(start, options.prescaling_threshold)
+                start = self.evaluator(variables.start)
+            finite = start.finite
+            differentiable = start.differentiable if finite else False
+        except FunctionFailed as failure:
+            raise failure.original from None
+        if not finite:
+            what = "objective" if not np.isfinite(start.f) else "a constraint"
+            raise ProblemError(f"the value of {what} at x0 is not finite; start at a point where all functions are defined")
+        if not differentiable:
+            raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
+        self.incumbents.see(start)
+        capacity = options.gradient_samples or default_capacity(variables.size)
+        state = State(
+            current=start,
+            weight=1.0 / options.penalty_parameter,
+            hessian=_hessian(variables.size, options),
+            bundle=Bundle(variables.size, capacity),
+            constraint_cuts=ConstraintCuts(variables.size, capacity),
+            incumbents=self.incumbents,
+            generator=np.random.default_rng(options.seed),
+            form=variables.shaped,
+            evaluations=self.evaluator.costs.values,
+        )
+        if saved is not None:
+            saved.fill(state)
+            self._base -= self.evaluator.costs.values  # the evaluation that told the shapes is not part of the run
+        return state
+
+    @property
+    def seconds(self) -> float:
+        """Time used, including that of runs this one continues."""
+        return self._earlier + perf_counter() - self._started
+
+    def evaluate(self, x: Vector) -> Trial:
+        """Evaluate a point; ends the run at a limit, at the target, or when the function raises."""
+        options = self.options
+        if self.seconds > options.max_seconds:
+            raise Ended(Status.TIME_LIMIT)
+        if self.evaluations >= options.max_evaluations:
+            raise Ended(Status.EVALUATION_LIMIT)
+        trial = self.evaluator(x)
+        self.incumbents.see(trial)
+        if self.feasible(trial) and self.evaluator.unscaled(trial.f, trial.c)[0] <= options.target_value:
+            raise Ended(Status.TARGET_REACHED, at=trial)
+        return trial
+
+    @property
+    def evaluations(self) -> int:
+        """Points evaluated, including those of runs this one continues."""
+        return self._base + self.evaluator.costs.values
+
+    def feasible(self, trial: Trial) -> bool:
+        """Whether a point satisfies all constraints to tolerance."""
+        return self.incumbents.feasible(trial)
+
+    def go(self) -> Ended:
+        """Iterate until something ends the run."""
+        try:
+            return Ended(self._loop())
+        except Ended as ended:
+            return ended
+        except FunctionFailed as failure:
+            logger.warning("the function raised %r; returning the best point so far", failure.original)
+            return Ended(Status.FUNCTION_ERROR, exception=failure.original)
+        except KeyboardInterrupt:
+            logger.info("interrupted from the keyboard")
+            return Ended(Status.USER_STOP)
+        except (ArithmeticError, np.linalg.LinAlgError, ValueError, IndexError, AssertionError, MemoryError) as error:
+            logger.exception("the solver failed")
+            return Ended(Status.SOLVER_ERROR, exception=error)
+
+    def _loop(self) -> Status:
+        state = self.state
+        resumed = bool(state.history)
+        if not resumed and self.feasible(state.current):
+            f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
+            if f <= self.options.target_value:
+                return Status.TARGET_REACHED
+        model, step = self._propose()
+        if not resumed:
+            self._record(step, length=0.0, level=0, null_steps=0)
+            status = self._tests(step, np.inf)
+            if self._tell() and status is None:
+                status = Status.USER_STOP
+            if status is not None:
+                return status
+        while state.iteration < self.options.max_iterations:
+            before, weight = state.current.penalty(state.weight), state.weight
+            moved = self._iteration.advance(state, model, step)
+            if isinstance(moved, Stuck):
+                outcome = self._unstick(moved, step)
+                if isinstance(outcome, Status):
+                    return outcome
+                if outcome is None:  # the penalty weight or the cuts were changed: try again from here
+                    model, step = self._propose()
+                    continue
+                moved = outcome
+            else:
+                state.stuck = 0 if moved.trial.penalty(moved.step.weight) < before - 1e-10 * abs(before) else state.stuck
+            started = perf_counter()
+            self._iteration.accept(state, moved)
+            if moved.level in (1, 3, 4):
+                state.reset_hessian()
+            self.phases.updates += perf_counter() - started
+            state.iteration += 1
+            model, step = self._propose()
+            self._record(step, length=moved.length, level=moved.level, null_steps=moved.null_steps)
+            change = (
+                abs(state.current.penalty(state.weight) - before) / abs(before) if before and state.weight == weight else np.inf
+            )
+            status = self._tests(step, change)
+            if self._tell() and status is None:
+                status = Status.USER_STOP
+            if status is not None:
+                return status
+            if self.seconds > self.options.max_seconds:
+                return Status.TIME_LIMIT
+        return Status.ITERATION_LIMIT
+
+    def _propose(self) -> tuple[Model, Step]:
+        started = perf_counter()
+        model, step = self._iteration.propose(self.state)
+        self.phases.directions += perf_counter() - started
+        if not step.trusted and self.options.stop_at_qp_failure:
+            raise Ended(Status.QP_FAILURE)
+        return model, step
+
+    def _record(self, step: Step, *, length: float, level: int, null_steps: int) -> None:
+        state = self.state
+        state.evaluations, state.seconds = self.evaluations, self.seconds
+        state.lowest_penalty_parameter = min(state.lowest_penalty_parameter, state.penalty_parameter)
+        state.record(self.stationarity(step), step=length, fallback=level, null_steps=null_steps)
+
+    def _tell(self) -> bool:
+        return bool(self._callback(self.state)) if self._callback is not None else False
+
+    def stationarity(self, step: Step) -> float:
+        """The solver's own measure: length of the combined gradient, or the error of its cuts, whichever is larger."""
+        at = self.state.current
+        gradient = float(np.linalg.norm(step.gradient)) / (1.0 + float(np.linalg.norm(at.gradient)))
+        return max(gradient, step.error / (1.0 + abs(at.f)))
+
+    def _tests(self, step: Step, change: float) -> Status | None:
+        state, at = self.state, self.state.current
+        if not self.feasible(at):
+            return None
+        measure = self.stationarity(step)
+        price = float(np.abs(step.multipliers) @ np.abs(at.c)) / (1.0 + abs(at.f)) if len(at.c) else 0.0
+        if measure <= self.tolerances.stationarity and price <= self.tolerances.stationarity:
+            iteration, value = state.last_check
+            if iteration < 0 or state.iteration >= iteration + 5 or measure <= 0.1 * value:
+                if self.certify().certificate.stationary:
+                    return Status.STATIONARY
+                state.last_check = (state.iteration, measure)
+        if change <= self.options.relative_decrease_tolerance and self.options.relative_decrease_tolerance > 0:
+            return Status.RELATIVE_DECREASE
+        return None
+
+    def certify(self, *, from_scratch: bool = False) -> Check:
+        """Ask the independent check about the current point."""
+        started = perf_counter()
+        at = self.state.current
+        radius = self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
+        known = () if from_scratch else self.state.bundle.nearby(at.x, radius)
+        found = check(self.evaluate, at, self.tolerances, known=known)
+        self.phases.certificates += perf_counter() - started
+        self.last_check = found
+        logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
+        return found
+
+    def _unstick(self, reason: Stuck, step: Step) -> Move | Status | None:
+        """What to do when the model's step failed: a status, a move found otherwise, or None to propose again."""
+        state, at, options = self.state, self.state.current, self.options
+        state.stuck += 1
+        if reason is Stuck.UNBOUNDED:
+            return Status.UNBOUNDED
+        if self.feasible(at):
+            found = self.certify()
+            if found.certificate.stationary:
+                return Status.STATIONARY
+            for trial in found.gathered:
+                state.bundle.add(trial)
+            if found.better is not None and found.better.differentiable:
+                return Move(found.better, step, 0.0, None, 0, 0, 1)
+            if options.stop_at_failed_search:
+                return Status.SEARCH_FAILED_FEASIBLE
+        else:
+            started = perf_counter()
+            stationary = check_violation(self.evaluate, at, self.tolerances).certificate.stationary
+            self.phases.certificates += perf_counter() - started
+            if stationary:
+                return Status.INFEASIBLE
+            if state.weight < LARGEST_WEIGHT and reason is Stuck.NO_DECREASE:
+                state.weight *= 10.0
+                return None
+        if state.stuck <= MOST_STUCK:
+            if len(state.constraint_cuts) or (state.kinked and state.stuck % 2):
+                state.constraint_cuts.clear()
+                state.kinked = not state.kinked
+                return None
+            for level in range(max(1, options.first_fallback), options.last_fallback + 1):
+                moved = self._iteration.fall_back(state, level, state.generator)
+                if moved is not None:
+                    logger.info("iteration %d: fallback level %d", state.iteration, level)
+                    return moved
+        return Status.SEARCH_FAILED_FEASIBLE if self.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
+
+
+def _hessian(size: int, options: Options) -> InverseHessian:
+    if options.memory is None and (size <= FULL_MEMORY_LIMIT or options.initial_hessian is not None):
+        initial = options.initial_hessian
+        if initial is not None and np.shape(initial) != (size, size):
+            raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, the problem {size} variables")
+        return FullMemory(size, initial, scale=options.scale_initial_hessian)
+    pairs = options.memory or LARGE_PROBLEM_PAIRS
+    return LimitedMemory(size, pairs=pairs, scale=options.scale_initial_hessian, fixed_scaling=options.fixed_scaling)

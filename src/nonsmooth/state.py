@@ -1,0 +1,212 @@
+"""Everything a run needs to go on: one value that can be saved, loaded and continued."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.bundle import Bundle, ConstraintCuts
+from nonsmooth.errors import StateError
+from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import InverseHessian, Outcome
+from nonsmooth.incumbents import Candidate, Incumbents
+
+Vector = NDArray[np.float64]
+
+FORMAT = 1
+COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
+
+
+@dataclass
+class Updates:
+    """What became of the updates of the matrix."""
+
+    updated: int = 0
+    damped: int = 0
+    scaled: int = 0
+    not_positive: int = 0
+    not_finite: int = 0
+
+
+@dataclass
+class State:
+    """The state of a run after an iteration.
+
+    `save` writes it to a file; `load` reads such a file, running no code from it. A run continued from a loaded state
+    (`minimize(..., state=state)`) takes the same steps as one that was never interrupted.
+    """
+
+    current: Trial
+    weight: float
+    """ρ = 1/μ, the weight of the violation against the objective."""
+    hessian: InverseHessian
+    bundle: Bundle
+    constraint_cuts: ConstraintCuts
+    incumbents: Incumbents
+    generator: np.random.Generator
+    form: Callable[[Vector], Any]
+    iteration: int = 0
+    kinked: bool = False
+    calm: int = 0
+    hessian_updates: int = 0
+    """Updates since the matrix was last reset."""
+    updates: Updates = field(default_factory=Updates)
+    stuck: int = 0
+    """Iterations in a row at which the model's step failed."""
+    last_check: tuple[int, float] = (-1, np.inf)
+    """Iteration and stationarity of the last certificate that failed."""
+    recoveries: int = 0
+    evaluations: int = 0
+    seconds: float = 0.0
+    lowest_penalty_parameter: float = np.inf
+    history: list[tuple[float, ...]] = field(default_factory=list)
+
+    @property
+    def x(self) -> Any:
+        """The current point in the form of x0 (for a module, its parameters by name)."""
+        return self.form(self.current.x)
+
+    @property
+    def f(self) -> float:
+        """The objective at the current point."""
+        return self.current.f
+
+    @property
+    def violation(self) -> float:
+        """The largest violation of a constraint at the current point."""
+        return self.current.violation
+
+    @property
+    def stationarity(self) -> float:
+        """The solver's own measure at the current point; a certificate is asked for when it is small."""
+        return self.history[-1][3]
+
+    @property
+    def penalty_parameter(self) -> float:
+        """μ, the weight of the objective in μ·f + violation."""
+        return 1.0 / self.weight
+
+    def count_update(self, outcome: Outcome, *, damped: bool) -> None:
+        """Count what became of an update of the matrix."""
+        done = outcome in (Outcome.UPDATED, Outcome.SCALED)
+        self.hessian_updates += done
+        self.updates.updated += done
+        self.updates.damped += done and damped
+        self.updates.scaled += outcome is Outcome.SCALED
+        self.updates.not_positive += outcome is Outcome.NOT_POSITIVE
+        self.updates.not_finite += outcome is Outcome.NOT_FINITE
+
+    def reset_hessian(self) -> None:
+        """Forget the matrix."""
+        self.hessian.reset()
+        self.hessian_updates = 0
+
+    def record(self, stationarity: float, *, step: float, fallback: int, null_steps: int) -> None:
+        """Add a row to the history."""
+        self.history.append(
+            (
+                self.current.f,
+                self.current.violation,
+                self.penalty_parameter,
+                stationarity,
+                step,
+                float(self.evaluations),
+                self.seconds,
+                float(fallback),
+                float(null_steps),
+            )
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a file."""
+        arrays: dict[str, NDArray[Any]] = {"history": np.array(self.history, dtype=np.float64).reshape(-1, len(COLUMNS))}
+        for group, part in (("hessian", self.hessian), ("bundle", self.bundle), ("cuts", self.constraint_cuts)):
+            arrays |= {f"{group}.{name}": np.asarray(value) for name, value in part.arrays().items()}
+        at = self.current
+        arrays |= {"current.x": at.x, "current.c": at.c, "current.gradient": at.gradient, "current.jacobian": at.jacobian}
+        numbers: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
+        numbers |= {"format": FORMAT, "hessian": type(self.hessian).__name__, "generator": self.generator.bit_generator.state}
+        numbers |= {
+            "current.f": at.f,
+            "equalities": at.equalities,
+            "updates": vars(self.updates),
+            "last_check": self.last_check,
+        }
+        for name in ("best", "most_feasible"):
+            candidate: Candidate | None = getattr(self.incumbents, name)
+            if candidate is not None:
+                arrays |= {f"{name}.x": candidate.x, f"{name}.c": candidate.c}
+                numbers[f"{name}.f"] = candidate.f
+        arrays["numbers"] = np.frombuffer(json.dumps(numbers).encode(), dtype=np.uint8)
+        buffer = io.BytesIO()
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]
+        target = Path(path)
+        partial = target.with_name(target.name + ".partial")
+        partial.write_bytes(buffer.getvalue())
+        partial.replace(target)  # a reader never sees half a file
+
+    @staticmethod
+    def load(path: str | Path) -> SavedState:
+        """Read a file that `save` wrote."""
+        try:
+            with np.load(Path(path), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            numbers = json.loads(arrays.pop("numbers").tobytes().decode())
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+            raise StateError(f"{path} is not a saved state: {error}") from error
+        if numbers.get("format") != FORMAT:
+            raise StateError(f"{path} was written by another version of nonsmooth (format {numbers.get('format')!r})")
+        return SavedState(arrays, numbers)
+
+
+_NUMBERS = (
+    "weight", "iteration", "kinked", "calm", "hessian_updates", "stuck", "recoveries", "evaluations", "seconds",
+    "lowest_penalty_parameter",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SavedState:
+    """A state read from a file: arrays and numbers, to be filled into a new run."""
+
+    arrays: dict[str, NDArray[Any]]
+    numbers: dict[str, Any]
+
+    def fill(self, state: State) -> None:
+        """Make a state that a new run has built the one that was saved."""
+        arrays, numbers = self.arrays, self.numbers
+        if len(arrays["current.x"]) != len(state.current.x) or len(arrays["current.c"]) != len(state.current.c):
+            raise StateError(
+                f"the saved state has {len(arrays['current.x'])} variables and {len(arrays['current.c'])} constraints, "
+                f"this problem {len(state.current.x)} and {len(state.current.c)}"
+            )
+        if numbers["hessian"] != type(state.hessian).__name__:
+            raise StateError(
+                f"the saved state used {numbers['hessian']}, these options {type(state.hessian).__name__}; use the same memory"
+            )
+        for group, part in (("hessian", state.hessian), ("bundle", state.bundle), ("cuts", state.constraint_cuts)):
+            part.restore({name.partition(".")[2]: value for name, value in arrays.items() if name.startswith(group + ".")})
+        state.current = Trial.stored(
+            arrays["current.x"], float(numbers["current.f"]), arrays["current.c"], int(numbers["equalities"]),
+            arrays["current.gradient"], arrays["current.jacobian"],
+        )  # fmt: skip
+        for name in _NUMBERS:
+            setattr(state, name, numbers[name])
+        state.last_check = (int(numbers["last_check"][0]), float(numbers["last_check"][1]))
+        state.updates = Updates(**numbers["updates"])
+        state.generator.bit_generator.state = numbers["generator"]
+        state.history = [tuple(row) for row in arrays["history"].tolist()]
+        for name in ("best", "most_feasible"):
+            if f"{name}.x" in arrays:
+                candidate = Candidate(
+                    arrays[f"{name}.x"], float(numbers[f"{name}.f"]), arrays[f"{name}.c"], int(numbers["equalities"])
+                )
+                state.incumbents.restore(name, candidate)

@@ -1,0 +1,144 @@
+"""The unknowns: a tensor, a dict of tensors or a module on the user's side, one flat float64 array on the solver's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from nonsmooth.errors import ProblemError
+
+Vector = NDArray[np.float64]
+Start = Tensor | Mapping[str, Tensor] | nn.Module
+
+
+class Variables:
+    """Translate between the user's form of x and a flat array, in both directions.
+
+    >>> variables = Variables({"a": torch.zeros(2), "b": torch.ones(1, 2, dtype=torch.float64)})
+    >>> variables.start
+    array([0., 0., 1., 1.])
+    >>> variables.shaped(np.arange(4.0))["b"]
+    tensor([[2., 3.]], dtype=torch.float64)
+    """
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        self.module = start if isinstance(start, nn.Module) else None
+        named = _named(start)
+        if not named:
+            raise ProblemError("x0 has no variables: give a tensor, a dict of tensors, or a module with trainable parameters")
+        for name, tensor in named.items():
+            _check(name, tensor)
+        self.names = tuple(named)
+        self._templates = [tensor.detach() for tensor in named.values()]
+        self._parameters = list(named.values()) if self.module is not None else []
+        sizes = [tensor.numel() for tensor in self._templates]
+        self._slices = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
+        self.size = sum(sizes)
+        if self.size == 0:
+            raise ProblemError("x0 is empty: there is nothing to minimise over")
+        self.start = self.flat(self._templates)
+        if not np.isfinite(self.start).all():
+            raise ProblemError("x0 contains NaN or infinity; the start must be finite")
+
+    @property
+    def single_precision(self) -> bool:
+        """Whether any variable has less than double precision."""
+        return any(torch.finfo(tensor.dtype).eps > 1e-12 for tensor in self._templates)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the variables live."""
+        return self._templates[0].device
+
+    def rounded(self, x: Vector) -> Vector:
+        """The nearest point that the variables' types can hold."""
+        if not self.single_precision:
+            return x
+        return self.flat([piece.detach() for piece in self._pieces(x)])
+
+    def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
+        """The argument for the user's function at x, and the leaves whose gradients are wanted."""
+        if self.module is not None:
+            with torch.no_grad():
+                for parameter, piece in zip(self._parameters, self._pieces(x), strict=True):
+                    parameter.copy_(piece)
+            return self.module, self._parameters
+        leaves = [piece.requires_grad_() for piece in self._pieces(x)]
+        return (leaves[0] if isinstance(self._start, Tensor) else dict(zip(self.names, leaves, strict=True))), leaves
+
+    def flat(self, tensors: Sequence[Tensor]) -> Vector:
+        """One flat array of tensors given in the order of the variables."""
+        pieces = [tensor.detach().reshape(-1).to("cpu", torch.float64).numpy() for tensor in tensors]
+        return np.concatenate(pieces) if len(pieces) != 1 else np.array(pieces[0])
+
+    def rows(self, tensors: Sequence[Tensor], count: int) -> NDArray[np.float64]:
+        """One array (count, n) of tensors that have a leading dimension of `count`."""
+        pieces = [tensor.detach().reshape(count, -1).to("cpu", torch.float64).numpy() for tensor in tensors]
+        return np.concatenate(pieces, axis=1) if len(pieces) != 1 else pieces[0]
+
+    def shaped(self, x: Vector) -> Any:
+        """x in the user's form: a tensor, or a dict of tensors (for a module, its parameters by name)."""
+        pieces = self._pieces(x)
+        return pieces[0] if isinstance(self._start, Tensor) else dict(zip(self.names, pieces, strict=True))
+
+    def answer(self, x: Vector) -> Any:
+        """x in the user's form; a module is filled with it and handed back."""
+        return self.place(x)[0] if self.module is not None else self.shaped(x)
+
+    def flatten(self, form: Any, *, what: str) -> Vector:
+        """A flat array from a number, a tensor, or the form of x0, as used for bounds and given gradients."""
+        if isinstance(form, int | float):
+            return np.full(self.size, float(form))
+        if isinstance(form, np.ndarray):
+            form = torch.from_numpy(form)
+        if isinstance(form, Mapping):
+            missing = [name for name in self.names if name not in form]
+            if missing:
+                raise ProblemError(
+                    f"{what} lacks the variable {missing[0]!r}; give one entry for each of {', '.join(self.names)}"
+                )
+            form = [form[name] for name in self.names]
+        if isinstance(form, list | tuple):
+            if len(form) != len(self.names):
+                raise ProblemError(f"{what} has {len(form)} parts, the problem {len(self.names)} variables")
+            pieces = [
+                torch.as_tensor(part, dtype=torch.float64, device="cpu").detach().expand(template.shape)
+                for part, template in zip(form, self._templates, strict=True)
+            ]
+            return self.flat(pieces)
+        if isinstance(form, Tensor) and form.numel() in (1, self.size):
+            return np.array(np.broadcast_to(form.detach().reshape(-1).to("cpu", torch.float64).numpy(), self.size))
+        raise ProblemError(f"{what} must have the form of x0 ({self.size} numbers), not {_describe(form)}")
+
+    def _pieces(self, x: Vector) -> list[Tensor]:
+        return [
+            torch.tensor(x[part], dtype=template.dtype, device=template.device).reshape(template.shape)
+            for part, template in zip(self._slices, self._templates, strict=True)
+        ]
+
+
+def _named(start: Any) -> dict[str, Tensor]:
+    if isinstance(start, Tensor):
+        return {"x": start}
+    if isinstance(start, nn.Module):
+        return {name: parameter for name, parameter in start.named_parameters() if parameter.requires_grad}
+    if isinstance(start, Mapping):
+        return dict(start)
+    raise ProblemError(f"x0 must be a tensor, a dict of tensors or a module, not {_describe(start)}")
+
+
+def _check(name: str, tensor: object) -> None:
+    if not isinstance(tensor, Tensor):
+        raise ProblemError(f"the variable {name!r} must be a tensor, not {_describe(tensor)}")
+    if not tensor.is_floating_point():
+        raise ProblemError(f"the variable {name!r} has type {tensor.dtype}; use float64 (or float32), as in x0.double()")
+
+
+def _describe(value: object) -> str:
+    return f"{type(value).__name__} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
