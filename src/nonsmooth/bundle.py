@@ -68,11 +68,11 @@ class Bundle:
             np.concatenate([[0.0], np.maximum(np.abs(errors), locality)]),
         )
 
-    def nearby(self, x: Vector, radius: float) -> Matrix:
-        """Gradients of f at the kept points within a distance of x."""
+    def nearby(self, x: Vector, radius: float) -> list[tuple[Vector, float, Vector]]:
+        """(x, f, gradient of f) of the kept points within a distance of x."""
         offsets = x - self._points
-        near: Matrix = self._slopes[np.einsum("ij,ij->i", offsets, offsets) <= radius * radius]
-        return near
+        near = np.nonzero(np.einsum("ij,ij->i", offsets, offsets) <= radius * radius)[0]
+        return [(self._points[i], float(self._values[i]), self._slopes[i]) for i in near]
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""

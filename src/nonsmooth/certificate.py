@@ -5,9 +5,10 @@ gradients of f and of the near-active constraints until it either finds multipli
 
     Σ w_k ∇f(x_k) + Σ λ_ik ∇ci_i(x_k) + Σ ν_j ∇ce_j(x),    w on a simplex, λ ≥ 0
 
-is short (x is stationary to that radius), or a direction in which the problem really improves (it is not). Which
-gradient to gather next is not left to chance: the shortest combination found so far is itself a direction of descent,
-unless another gradient within the radius prevents that; following it finds either the descent or that gradient.
+is short and made of pieces that meet at x (x is stationary to that radius), or a direction in which the problem really
+improves (it is not). Which gradient to gather next is not left to chance: the shortest combination found so far is
+itself a direction of descent, unless another gradient within the radius prevents that; following it finds either the
+descent or that gradient.
 
 The shortest combination is a nonnegative least-squares problem. With a simplex it is solved exactly by asking for
 Σ w_k = 1 in the least-squares sense and rescaling: the residual is homogeneous in all multipliers together.
@@ -27,6 +28,8 @@ from nonsmooth.options import Tolerances
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+GAP = 0.1
+"""Largest gap of a stationary point, as a fraction of the tolerance for the residual."""
 DEGENERATE = 1e7
 """Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them."""
 
@@ -39,6 +42,8 @@ class Certificate:
     """Whether the point is feasible and the residual and the complementarity are within their tolerances."""
     residual: float
     """Length of the shortest combination of gradients, relative to 1 + the longest gradient of f."""
+    gap: float
+    """How far f could still fall over the pieces that were combined, relative to 1 + |f|."""
     complementarity: float
     """Largest multiplier times distance of its inequality from 0, relative to 1 + the largest multiplier."""
     inequality_violation: float
@@ -57,7 +62,8 @@ class Certificate:
     def __str__(self) -> str:
         where = "at the point itself" if self.radius == 0 else f"from {self.samples} gradients within {self.radius:.1e}"
         return (
-            f"{self.reason}: residual {self.residual:.1e} {where}, complementarity {self.complementarity:.1e}, "
+            f"{self.reason}: residual {self.residual:.1e} {where}, gap {self.gap:.1e}, "
+            f"complementarity {self.complementarity:.1e}, "
             f"violation {max(self.inequality_violation, self.equality_violation):.1e}"
         )
 
@@ -73,71 +79,98 @@ class Check:
     gathered: tuple[Trial, ...]
 
 
+@dataclass(frozen=True)
+class _Gradient:
+    """A gradient of f (constraint −1) or of a constraint, at some distance from x."""
+
+    constraint: int
+    sign: float
+    row: Vector
+    error: float
+    """How far its linearisation lies from the value at x."""
+    distance: float
+
+
 class _Combination:
-    """Gradients gathered so far, and their shortest combination."""
+    """Gradients gathered so far, and the combination of them that comes nearest to proving x stationary."""
 
     def __init__(self, at: Trial, radius: float, tolerances: Tolerances) -> None:
         self._at = at
-        self._objective = [at.gradient]
         lengths = np.linalg.norm(at.jacobian, axis=1)
         reach = 2.0 * radius * lengths + tolerances.inequality
         equalities = at.equalities
         self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
-        self._rows: list[tuple[int, float, Vector]] = []  # (constraint, sign of its multiplier, gradient)
+        self._all = [_Gradient(-1, 1.0, at.gradient, 0.0, 0.0)]
         for i in range(equalities):
-            self._rows += [(i, 1.0, at.jacobian[i]), (i, -1.0, -at.jacobian[i])]
-        self._rows += [(i, 1.0, at.jacobian[i]) for i in self._near]
+            self._all += [_Gradient(i, 1.0, at.jacobian[i], 0.0, 0.0), _Gradient(i, -1.0, -at.jacobian[i], 0.0, 0.0)]
+        self._all += [_Gradient(i, 1.0, at.jacobian[i], 0.0, 0.0) for i in self._near]
         self.multipliers = np.zeros(len(at.c))
+        self.vector = at.gradient
+        self.gap = 0.0
 
     @property
     def longest(self) -> float:
         """Length of the longest gradient of f."""
-        return max(float(np.linalg.norm(g)) for g in self._objective)
+        return max(float(np.linalg.norm(g.row)) for g in self._all if g.constraint < 0)
 
     @property
     def samples(self) -> int:
         """How many gradients of f there are."""
-        return len(self._objective)
+        return sum(g.constraint < 0 for g in self._all)
 
-    def add_gradients(self, gradients: Iterable[Vector]) -> None:
-        """Gradients of f alone."""
-        self._objective += list(gradients)
+    @property
+    def residual(self) -> float:
+        """Length of the combination, relative to 1 + the longest gradient of f."""
+        return float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
+
+    def add_known(self, x: Vector, f: float, gradient: Vector) -> None:
+        """A gradient of f alone, from a point where f was known."""
+        way = self._at.x - x
+        self._all.append(_Gradient(-1, 1.0, gradient, abs(self._at.f - f - float(gradient @ way)), float(np.linalg.norm(way))))
 
     def add(self, trial: Trial) -> None:
         """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve."""
-        self._objective.append(trial.gradient)
+        self.add_known(trial.x, trial.f, trial.gradient)
+        way = self._at.x - trial.x
+        distance = float(np.linalg.norm(way))
         for i in (*range(self._at.equalities), *self._near):
             here, there = self._at.jacobian[i], trial.jacobian[i]
             if np.linalg.norm(there - here) > 0.01 * max(float(np.linalg.norm(here)), float(np.linalg.norm(there))):
                 sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
-                self._rows.append((i, sign, sign * there))
+                error = abs(float(self._at.c[i] - trial.c[i] - there @ way))
+                self._all.append(_Gradient(i, sign, sign * there, error, distance))
 
-    def shortest(self) -> Vector:
-        """The shortest combination; sets the multipliers that give it."""
+    def restrict(self, radius: float) -> None:
+        """Forget gradients from points farther away."""
+        self._all = [g for g in self._all if g.distance <= radius]
+
+    def solve(self) -> None:
+        """Find the combination: short, and with small errors."""
         from scipy.optimize import nnls
 
-        objective, rows = np.array(self._objective), [row for _, _, row in self._rows]
-        columns = np.concatenate([objective, np.array(rows).reshape(-1, objective.shape[1])])
-        scale = max(self.longest, 1e-300)
-        lengths = np.array([scale] * len(objective) + [max(float(np.linalg.norm(row)), 1e-300) for row in rows])
-        system = (columns / lengths[:, None]).T
+        gradients = sorted(self._all, key=lambda g: g.constraint >= 0)  # those of f first
+        count, scale = self.samples, max(self.longest, 1e-300)
+        columns = np.array([g.row for g in gradients])
+        errors = np.array([g.error for g in gradients]) * (1.0 + self.longest) / (1.0 + abs(self._at.f))
+        lengths = np.array([scale if g.constraint < 0 else max(float(np.linalg.norm(g.row)), 1e-300) for g in gradients])
+        system = np.vstack([columns.T, errors]) / lengths
         if len(system) > len(columns):
             system = np.linalg.qr(system, mode="r")
         simplex = np.zeros(len(columns))
-        simplex[: len(objective)] = 1.0
+        simplex[:count] = 1.0
         try:
             y, _ = nnls(np.vstack([system, simplex]), np.append(np.zeros(len(system)), 1.0), maxiter=50 * len(columns))
         except RuntimeError:  # too many iterations: no combination is known to be short
-            y = simplex / len(objective)
-        total = float(y[: len(objective)].sum())
+            y = simplex / count
+        total = float(y[:count].sum())
         if not total > 0:
-            y, total = simplex, float(len(objective))
+            y, total = simplex, float(count)
         weights = y / total / lengths * scale
         self.multipliers = np.zeros(len(self._at.c))
-        for (index, sign, _), weight in zip(self._rows, weights[len(objective) :], strict=True):
-            self.multipliers[index] += sign * weight
-        combination: Vector = weights @ columns
-        return combination
+        for gradient, weight in zip(gradients[count:], weights[count:], strict=True):
+            self.multipliers[gradient.constraint] += gradient.sign * weight
+        self.vector = weights @ columns
+        self.gap = float(weights @ np.array([g.error for g in gradients])) / (1.0 + abs(self._at.f))
 
 
 def check(
@@ -145,39 +178,48 @@ def check(
     at: Trial,
     tolerances: Tolerances,
     *,
-    known: Iterable[Vector] = (),
+    known: Iterable[tuple[Vector, float, Vector]] = (),
     max_samples: int | None = None,
 ) -> Check:
-    """Decide whether a point is stationary. `known` are gradients of f at points within the radius."""
-    radius = tolerances.radius * max(1.0, float(np.abs(at.x).max(initial=0.0)))
+    """Decide whether a point is stationary. `known` are (x, f, gradient of f) of other points; near ones are used."""
+    radius = tolerances.radius * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
     combination = _Combination(at, radius, tolerances)
     gathered: list[Trial] = []
     limit = min(2 * len(at.x) + 20, 400) if max_samples is None else max_samples
 
-    def conclude(shortest: Vector, used: float, reason: str, better: Trial | None = None) -> Check:
-        return _conclude(at, combination, shortest, used, tolerances, reason, better, gathered)
+    def conclude(used: float, reason: str, better: Trial | None = None) -> Check:
+        return _conclude(at, combination, used, tolerances, reason, better, gathered)
 
-    shortest = combination.shortest()
-    size = float(np.linalg.norm(shortest))
-    if size <= tolerances.stationarity * (1.0 + combination.longest):
-        return conclude(shortest, 0.0, "stationary")
-    combination.add_gradients(known)
-    if combination.samples > 1:
-        shortest = combination.shortest()
+    combination.solve()
+    if combination.residual <= tolerances.stationarity:
+        return conclude(0.0, "stationary")
+    for x, f, gradient in known:
+        combination.add_known(x, f, gradient)
+    combination.restrict(radius)
+    combination.solve()
+    smallest = 1e-5 * radius
     for _ in range(limit):
-        size = float(np.linalg.norm(shortest))
-        if size <= tolerances.stationarity * (1.0 + combination.longest):
-            return conclude(shortest, radius, "stationary within the radius")
+        if combination.residual <= tolerances.stationarity:
+            if combination.gap <= GAP * tolerances.stationarity:
+                return conclude(radius, "stationary within the radius")
+            # The gradients prove that a kink is near, not that x is on it: look closer.
+            radius *= 0.1
+            if radius < smallest:
+                return conclude(radius, "undecided, the function changes too much within the radius")
+            combination.restrict(radius)
+            combination.solve()
+            continue
+        size = float(np.linalg.norm(combination.vector))
         weight = 2.0 * float(np.abs(combination.multipliers).max(initial=0.0)) + 1e-8
-        better, informative = _follow(evaluate, at, -shortest / size, size, radius, weight)
+        better, informative = _follow(evaluate, at, -combination.vector / size, size, radius, weight)
         if better is not None:
-            return conclude(shortest, radius, "not stationary, a step within the radius improves it", better)
+            return conclude(radius, "not stationary, a step within the radius improves it", better)
         if informative is None:
-            return conclude(shortest, radius, "undecided, neither descent nor a gradient that prevents it was found")
+            return conclude(radius, "undecided, neither descent nor a gradient that prevents it was found")
         gathered.append(informative)
         combination.add(informative)
-        shortest = combination.shortest()
-    return conclude(shortest, radius, f"undecided after {limit} gradients")
+        combination.solve()
+    return conclude(radius, f"undecided after {limit} gradients")
 
 
 def check_violation(evaluate: Callable[[Vector], Trial], at: Trial, tolerances: Tolerances) -> Check:
@@ -218,7 +260,6 @@ def _follow(
 def _conclude(
     at: Trial,
     combination: _Combination,
-    shortest: Vector,
     radius: float,
     tolerances: Tolerances,
     reason: str,
@@ -227,21 +268,20 @@ def _conclude(
 ) -> Check:
     multipliers = combination.multipliers
     largest = float(np.abs(multipliers).max(initial=0.0))
-    residual = float(np.linalg.norm(shortest)) / (1.0 + combination.longest)
     slack = np.abs(at.c[at.equalities :])
     complementarity = float((multipliers[at.equalities :] * slack).max(initial=0.0)) / (1.0 + largest)
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
     degenerate = largest > DEGENERATE * (1.0 + combination.longest)
-    holds = residual <= tolerances.stationarity and complementarity <= 10.0 * max(
-        tolerances.inequality, tolerances.stationarity
-    )
+    holds = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
+    holds = holds and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
     if holds and degenerate:
         reason = "not certified, the multipliers are unbounded (the constraints are degenerate here)"
     elif holds and not feasible:
         reason = "the point is not feasible"
     certificate = Certificate(
         stationary=holds and feasible and not degenerate,
-        residual=residual,
+        residual=combination.residual,
+        gap=combination.gap,
         complementarity=complementarity,
         inequality_violation=at.inequality_violation,
         equality_violation=at.equality_violation,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.bundle import own_cut
 from nonsmooth.evaluate import Trial
-from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair
+from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair, limit_growth
 from nonsmooth.linesearch import Ending, search
 from nonsmooth.model import Model, Step, steer
 from nonsmooth.options import Options, Tolerances
@@ -25,6 +25,8 @@ SERIOUS = 0.1
 CALM = 3
 """After so many iterations without a new gradient gathered, only the gradient at x itself is used again."""
 LARGEST_WEIGHT = 1e12
+GROWTH = 1e-2
+"""The smallest s·y, as a fraction of y·H·y, that the matrix learns unchanged."""
 
 
 class Stuck(Enum):
@@ -230,6 +232,8 @@ class Iteration:
             new = Model(after, cuts, None, self._metric(state), self._solver).step(step.weight).objective_gradient
         change = new + multipliers @ after.jacobian - old
         pair = curvature_pair(after.x - before.x, change, move.hessian_step, self._options.damping)
+        if state.hessian_updates:
+            pair = limit_growth(pair, state.hessian.apply(pair.y), GROWTH)
         outcome = state.hessian.update(pair)
         state.count_update(outcome, damped=pair.damped)
         state.current, state.weight = after, step.weight

@@ -162,7 +162,7 @@ def steer(model: Model, at: Trial, weight: float, options: Options) -> Step:
         return step
     wanted = fraction * (violation - model.reference(weight)) - slack
     for _ in range(options.steering_max_reductions):
-        if reduction(step) >= wanted:
-            break
+        if reduction(step) >= wanted or np.abs(step.multipliers).max() < 0.99 * step.weight:
+            break  # enough is predicted, or a larger weight would change nothing
         step = model.step(step.weight / options.steering_penalty_factor)
     return step

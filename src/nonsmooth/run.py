@@ -226,7 +226,8 @@ class Run:
             return None
         measure = self.stationarity(step)
         price = float(np.abs(step.multipliers) @ np.abs(at.c)) / (1.0 + abs(at.f)) if len(at.c) else 0.0
-        if measure <= self.tolerances.stationarity and price <= self.tolerances.stationarity:
+        promise = -step.decrease / (1.0 + abs(at.f))
+        if max(measure, price, 10.0 * promise) <= self.tolerances.stationarity:
             iteration, value = state.last_check
             if iteration < 0 or state.iteration >= iteration + 5 or measure <= 0.1 * value:
                 if self.certify().certificate.stationary:
@@ -236,12 +237,12 @@ class Run:
             return Status.RELATIVE_DECREASE
         return None
 
-    def certify(self, *, from_scratch: bool = False) -> Check:
+    def certify(self) -> Check:
         """Ask the independent check about the current point."""
         started = perf_counter()
         at = self.state.current
-        radius = self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
-        known = () if from_scratch else self.state.bundle.nearby(at.x, radius)
+        radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
+        known = self.state.bundle.nearby(at.x, radius)
         found = check(self.evaluate, at, self.tolerances, known=known)
         self.phases.certificates += perf_counter() - started
         self.last_check = found
@@ -261,6 +262,7 @@ class Run:
             for trial in found.gathered:
                 state.bundle.add(trial)
             if found.better is not None and found.better.differentiable:
+                state.reset_hessian()  # the matrix saw no descent where there is some
                 return Move(found.better, step, 0.0, None, 0, 0, 1)
             if options.stop_at_failed_search:
                 return Status.SEARCH_FAILED_FEASIBLE

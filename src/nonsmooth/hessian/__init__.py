@@ -2,6 +2,6 @@
 
 from nonsmooth.hessian.bfgs import FullMemory
 from nonsmooth.hessian.lbfgs import LimitedMemory
-from nonsmooth.hessian.update import Curvature, InverseHessian, Outcome, curvature_pair
+from nonsmooth.hessian.update import Curvature, InverseHessian, Outcome, curvature_pair, limit_growth
 
-__all__ = ["Curvature", "FullMemory", "InverseHessian", "LimitedMemory", "Outcome", "curvature_pair"]
+__all__ = ["Curvature", "FullMemory", "InverseHessian", "LimitedMemory", "Outcome", "curvature_pair", "limit_growth"]

@@ -51,6 +51,20 @@ class Curvature:
     damped: bool = False
 
 
+def limit_growth(pair: Curvature, product: Vector, fraction: float) -> Curvature:
+    """The pair with s moved towards H·y (`product`) so that s·y ≥ fraction · y·H·y.
+
+    Where the gradient jumps across a kink, y can be long and nearly orthogonal to s; learnt as it is, the pair would
+    blow the matrix up along s.
+    """
+    expected = float(pair.y @ product)
+    if not pair.product < fraction * expected:
+        return pair
+    theta = (1.0 - fraction) * expected / (expected - pair.product)
+    s = theta * pair.s + (1.0 - theta) * product
+    return Curvature(s, pair.y, theta * pair.product + (1.0 - theta) * expected, damped=True)
+
+
 def curvature_pair(s: Vector, y: Vector, hessian_step: Vector | None, damping: float) -> Curvature:
     """The pair to learn from; y is moved towards B·s (B = H⁻¹) so that s·y ≥ damping · s·B·s.
 

@@ -64,7 +64,8 @@ def proxqp(program: Program) -> Vector | None:
     inverse = 1.0 / program.scale
     equalities = 1 if program.simplex else 0
     work = solver.dense.QP(program.size, equalities, 0, True)
-    work.settings.eps_abs, work.settings.eps_rel, work.settings.max_iter = 1e-11, 0.0, 1000
+    work.settings.eps_abs, work.settings.eps_rel = 1e-9, 0.0
+    work.settings.max_iter, work.settings.max_iter_in = 50, 100
     row = np.zeros((equalities, program.size))
     row[:, : program.simplex] = inverse[: program.simplex]
     matrix = program.matrix * inverse[:, None] * inverse[None, :]
@@ -88,7 +89,7 @@ def osqp(program: Program) -> Vector | None:
     constraints = sparse.csc_matrix(np.concatenate([np.eye(program.size), row]))
     ones = np.ones(len(row))
     work = solver.OSQP()
-    settings: dict[str, Any] = {"verbose": False, "eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 20_000}
+    settings: dict[str, Any] = {"verbose": False, "eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 4_000}
     work.setup(
         sparse.csc_matrix(np.triu(0.5 * (matrix + matrix.T))), program.linear * inverse, constraints,
         np.concatenate([program.lower / inverse, ones]), np.concatenate([program.upper / inverse, ones]), **settings,

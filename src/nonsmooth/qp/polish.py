@@ -1,59 +1,91 @@
-"""Sharpen an approximate answer: guess which bounds hold, solve for the rest, correct the guess."""
+"""Sharpen an approximate answer by a primal active-set method that starts from it."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from nonsmooth.qp.program import Program
 
 Vector = NDArray[np.float64]
 
 
-def polish(program: Program, y: Vector, *, rounds: int = 12) -> Vector:
-    """The best feasible point met by a few rounds of an active-set method started at y.
+def polish(program: Program, y: Vector, *, rounds: int | None = None, enough: float = 1e-9) -> Vector:
+    """A point at least as good as the feasible y, exact up to rounding if the rounds suffice.
 
     Solvers stop at an absolute accuracy. Near a solution of the outer problem the programs become so small that this
-    is not enough; solving for the free entries directly is exact up to rounding, also where Q is singular.
+    is not enough. Here the entries between their bounds are solved for directly, also where Q is singular; the way
+    there is followed up to the first bound, which is then held; an entry whose slope points away from its bound is
+    let go again.
 
     >>> program = Program(np.eye(2), np.array([-0.5, 1.0]), np.zeros(2), np.ones(2))
     >>> polish(program, np.array([0.49, 1e-12]))
     array([0.5, 0. ])
     """
-    best, best_residual = y, program.residual(y)
     scale = program.scale
     near = 1e-9 * max(1.0, float(np.abs(y).max(initial=0.0)))
-    at_lower = y <= program.lower + near
-    at_upper = (y >= program.upper - near) & ~at_lower
-    for _ in range(rounds):
-        if program.simplex and at_lower[: program.simplex].all():
-            at_lower[int(np.argmin((program.matrix @ y + program.linear)[: program.simplex]))] = False
-        free = ~(at_lower | at_upper)
-        candidate = np.where(at_lower, program.lower, np.where(at_upper, program.upper, 0.0))
-        if free.any():
-            candidate[free] = _solve_free(program, candidate, np.nonzero(free)[0], scale)
-        inside = program.feasible(candidate)
-        if inside is None:
-            break
-        residual = program.residual(inside)
+    snapped = program.feasible(
+        np.where(y <= program.lower + near, program.lower, np.where(y >= program.upper - near, program.upper, y))
+    )
+    y = y if snapped is None else snapped
+    best, best_residual = y, program.residual(y)
+    held_low, held_high = y <= program.lower, y >= program.upper
+    held_high &= ~held_low
+    if program.simplex:
+        held_high[: program.simplex] = False
+    for _ in range(rounds if rounds is not None else 40):
+        free = np.nonzero(~(held_low | held_high))[0]
+        target = y.copy()
+        if len(free):
+            target[free] = _solve_free(program, np.where(held_low | held_high, y, 0.0), free, scale)
+        y, blocked = _towards(program, y, target, held_low, held_high)
+        residual = program.residual(y)
         if residual < best_residual:
-            best, best_residual = inside, residual
-        below, above = (candidate < program.lower) & free, (candidate > program.upper) & free
-        y = inside
-        if below.any() or above.any():
-            at_lower |= below
-            at_upper |= above
-            continue
-        slope = program.matrix @ inside + program.linear
-        if program.simplex:
-            weights = inside[: program.simplex]
-            slope[: program.simplex] -= float(weights @ slope[: program.simplex])
-        wrong = np.where(at_lower, -slope, np.where(at_upper, slope, 0.0)) / scale
-        worst = int(np.argmax(wrong))
-        if best_residual == 0.0 or wrong[worst] <= 0.0:
+            best, best_residual = y, residual
+        if best_residual <= enough:
             break
-        at_lower[worst] = at_upper[worst] = False
+        if blocked or not _release(program, y, held_low, held_high, scale):
+            if not blocked:
+                break
+            continue
     return best
+
+
+def _towards(
+    program: Program, y: Vector, target: Vector, held_low: NDArray[np.bool_], held_high: NDArray[np.bool_]
+) -> tuple[Vector, bool]:
+    """Go from y to the target, or to the first bound on the way, which is then held."""
+    way = target - y
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(way < 0, (program.lower - y) / way, np.where(way > 0, (program.upper - y) / way, np.inf))
+    if program.simplex:
+        upward = way[: program.simplex] > 0
+        room[: program.simplex] = np.where(upward, np.inf, room[: program.simplex])
+    room = np.where(held_low | held_high | ~np.isfinite(room), np.inf, np.maximum(room, 0.0))
+    first = float(room.min(initial=np.inf))
+    if first >= 1.0:
+        return np.clip(target, program.lower, program.upper), False
+    y = np.clip(y + first * way, program.lower, program.upper)
+    for index in np.nonzero(room <= first * (1.0 + 1e-12))[0]:
+        low = way[index] < 0
+        y[index] = program.lower[index] if low else program.upper[index]
+        (held_low if low else held_high)[index] = True
+    return y, True
+
+
+def _release(program: Program, y: Vector, held_low: NDArray[np.bool_], held_high: NDArray[np.bool_], scale: Vector) -> bool:
+    """Let go of the entry whose slope points most strongly away from its bound; False if there is none."""
+    slope = program.matrix @ y + program.linear
+    if program.simplex:
+        slope[: program.simplex] -= float(y[: program.simplex] @ slope[: program.simplex])
+    wrong = np.where(held_low, -slope, np.where(held_high, slope, 0.0)) / scale
+    worst = int(np.argmax(wrong))
+    rounding = 1e-15 * float(np.abs(program.matrix[worst]) @ np.abs(y)) / scale[worst]
+    if not wrong[worst] > rounding:
+        return False
+    held_low[worst] = held_high[worst] = False
+    return True
 
 
 def _solve_free(program: Program, fixed: Vector, free: NDArray[np.intp], scale: Vector) -> Vector:
@@ -66,8 +98,9 @@ def _solve_free(program: Program, fixed: Vector, free: NDArray[np.intp], scale: 
         row = np.where(on_simplex, inverse, 0.0)
         length = float(np.linalg.norm(row))
         row /= length
+        missing = 1.0 - float(fixed[: program.simplex].sum())
         matrix = np.block([[matrix, row[:, None]], [row[None, :], np.zeros((1, 1))]])
-        right = np.concatenate([right, [1.0 / length]])
-    solution = np.linalg.lstsq(matrix, right, rcond=1e-13)[0]
-    solution += np.linalg.lstsq(matrix, right - matrix @ solution, rcond=1e-13)[0]  # one step of refinement
+        right = np.concatenate([right, [missing / length]])
+    # QR with pivoting: a singular system gets its basic solution, many times sooner than from a singular value one.
+    solution = linalg.lstsq(matrix, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
     return np.asarray(solution[: len(free)] * inverse)

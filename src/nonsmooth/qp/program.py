@@ -55,23 +55,23 @@ class Program:
         return y
 
     def residual(self, y: Vector) -> float:
-        """How far a feasible y is from satisfying the optimality conditions, relative to the size of the step it means.
+        """How far a feasible y is from satisfying the optimality conditions, relative to the root of the objective.
 
-        Each component of the gradient that could still be used is measured in the metric of Q, like the step itself.
+        It is the way y would move under a scaled gradient step kept inside the bounds, measured in the metric of Q.
         """
         product = self.matrix @ y
         slope = product + self.linear
         if self.simplex:
             weights = y[: self.simplex]
             slope[: self.simplex] -= float(weights @ slope[: self.simplex])
-        usable = np.where(y <= self.lower, np.minimum(slope, 0.0), np.where(y >= self.upper, np.maximum(slope, 0.0), slope))
-        if self.simplex == 1:
-            usable[0] = 0.0
         scale = self.scale
-        size = np.sqrt(max(float(y @ product), 0.0))
+        moved = np.clip(y - slope / scale**2, self.lower, self.upper)
+        if self.simplex == 1:
+            moved[0] = y[0]
+        size = np.sqrt(max(float(y @ product), 0.0)) + np.sqrt(abs(float(self.linear @ y)))
         rounding = 1e-14 * float(np.max(np.abs(self.matrix) @ np.abs(y) / scale, initial=0.0))
-        error = float(np.max(np.abs(usable) / scale, initial=0.0))
-        return max(0.0, error - rounding) / (size + rounding) if error > rounding else 0.0
+        error = float(np.max(np.abs(y - moved) * scale, initial=0.0))
+        return float((error - rounding) / max(size + rounding, 1e-300)) if error > rounding else 0.0
 
 
 @dataclass(frozen=True)

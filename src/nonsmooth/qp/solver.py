@@ -103,7 +103,7 @@ class Session:
     def _attempts(self, program: Program) -> Iterator[Vector | None]:
         for name in self._solver._names:
             if name == "daqp":
-                for ridge in (1e-14, 1e-10):
+                for ridge in (1e-11, 1e-9):
                     if ridge not in self._daqp:
                         self._daqp[ridge] = Daqp(self._matrix, program.scale, self._simplex, ridge=ridge)
                     yield self._daqp[ridge].solve(program)
