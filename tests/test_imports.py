@@ -88,9 +88,40 @@ def test_only_one_module_reaches_into_torch() -> None:
     assert offenders == []
 
 
-def test_torch_is_never_imported_when_a_module_is_imported() -> None:
+def test_torch_is_never_imported_when_a_module_of_the_inspector_is_imported() -> None:
     offenders = [
-        name_of(path) for path in MODULES for name, at_import in imports(path) if at_import and name.split(".")[0] == "torch"
+        name_of(path)
+        for path in MODULES
+        if name_of(path).startswith("compile_inspect")
+        for name, at_import in imports(path)
+        if at_import and name.split(".")[0] == "torch"
+    ]
+    assert offenders == []
+
+
+ARITHMETIC = ("bundle", "certificate", "hessian", "incumbents", "iteration", "linesearch", "model", "qp", "state")
+
+
+@pytest.mark.parametrize("part", ARITHMETIC)
+def test_the_arithmetic_of_the_solver_sees_arrays_only(part: str) -> None:
+    above = {f"nonsmooth.{name}" for name in ("problem", "variables", "run", "minimize", "result", "pygranso", "progress", "plotting")}
+    paths = [path for path in MODULES if name_of(path).startswith(f"nonsmooth.{part}")]
+    assert paths
+    for path in paths:
+        for name, _ in imports(path):
+            assert name != "torch" and not name.startswith("torch.") and name not in above, f"{path}: {name}"
+
+
+OPTIONAL = {"daqp", "osqp", "proxsuite", "gurobipy", "matplotlib", "rich", "compile_inspect"}
+
+
+def test_the_solver_imports_optional_packages_only_when_they_are_used() -> None:
+    offenders = [
+        f"{name_of(path)}: {name}"
+        for path in MODULES
+        if name_of(path).startswith("nonsmooth")
+        for name, at_import in imports(path)
+        if at_import and name.split(".")[0] in OPTIONAL
     ]
     assert offenders == []
 

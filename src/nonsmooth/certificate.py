@@ -30,6 +30,7 @@ Matrix = NDArray[np.float64]
 
 GAP = 0.1
 """Largest gap of a stationary point, as a fraction of the tolerance for the residual."""
+NEIGHBOURS = 3
 DEGENERATE = 1e7
 """Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them."""
 
@@ -45,7 +46,7 @@ class Certificate:
     gap: float
     """How far f could still fall over the pieces that were combined, relative to 1 + |f|."""
     complementarity: float
-    """Largest multiplier times distance of its inequality from 0, relative to 1 + the largest multiplier."""
+    """Largest multiplier times distance of its constraint from 0, relative to 1 + |f|: what the slack may cost."""
     inequality_violation: float
     equality_violation: float
     feasible: bool
@@ -123,6 +124,18 @@ class _Combination:
         """Length of the combination, relative to 1 + the longest gradient of f."""
         return float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
 
+    def unlike(self, trials: list[Trial]) -> bool:
+        """Whether the gradient of f at x differs from those at all the trial points."""
+        own = self._at.gradient
+        longest = max(float(np.linalg.norm(g)) for g in (own, *(trial.gradient for trial in trials)))
+        return all(float(np.linalg.norm(trial.gradient - own)) > 1e-3 * (1e-3 + longest) for trial in trials)
+
+    def forget_own_gradient(self, trials: list[Trial]) -> None:
+        """Use the gradients at the trial points instead of that at x."""
+        self._all = [g for g in self._all if g.constraint >= 0]
+        for trial in trials:
+            self.add(trial)
+
     def add_known(self, x: Vector, f: float, gradient: Vector) -> None:
         """A gradient of f alone, from a point where f was known."""
         way = self._at.x - x
@@ -191,7 +204,16 @@ def check(
         return _conclude(at, combination, used, tolerances, reason, better, gathered)
 
     combination.solve()
-    if combination.residual <= tolerances.stationarity:
+    if limit:
+        for trial in _neighbours(evaluate, at, radius):
+            gathered.append(trial)
+        if gathered and combination.unlike(gathered):
+            # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
+            combination.forget_own_gradient(gathered)
+            combination.solve()
+        elif combination.residual <= tolerances.stationarity:
+            return conclude(0.0, "stationary")
+    elif combination.residual <= tolerances.stationarity:
         return conclude(0.0, "stationary")
     for x, f, gradient in known:
         combination.add_known(x, f, gradient)
@@ -220,6 +242,18 @@ def check(
         combination.add(informative)
         combination.solve()
     return conclude(radius, f"undecided after {limit} gradients")
+
+
+def _neighbours(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> list[Trial]:
+    """A few points at random within the radius at which everything is finite."""
+    generator = np.random.default_rng(0)
+    trials = []
+    for _ in range(NEIGHBOURS):
+        direction = generator.standard_normal(len(at.x))
+        trial = evaluate(at.x + radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction))
+        if trial.finite and trial.differentiable:
+            trials.append(trial)
+    return trials
 
 
 def check_violation(evaluate: Callable[[Vector], Trial], at: Trial, tolerances: Tolerances) -> Check:
@@ -268,8 +302,7 @@ def _conclude(
 ) -> Check:
     multipliers = combination.multipliers
     largest = float(np.abs(multipliers).max(initial=0.0))
-    slack = np.abs(at.c[at.equalities :])
-    complementarity = float((multipliers[at.equalities :] * slack).max(initial=0.0)) / (1.0 + largest)
+    complementarity = float((np.abs(multipliers) * np.abs(at.c)).max(initial=0.0)) / (1.0 + abs(at.f))
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
     degenerate = largest > DEGENERATE * (1.0 + combination.longest)
     holds = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity

@@ -34,6 +34,7 @@ class Stuck(Enum):
 
     NO_DECREASE = "the model predicts no decrease"
     SEARCH_FAILED = "the line search failed"
+    NOT_TRIED = "the options ask for another kind of direction"
     UNBOUNDED = "the objective falls without end along a feasible ray"
 
 
@@ -193,7 +194,7 @@ class Iteration:
                 else:
                     direction = -state.hessian.apply(gradient) if level == 2 else -gradient
                 slope = float(gradient @ direction)
-                step = self._plain_step(at, direction, gradient, slope, weight)
+                step = self.plain_step(at, direction, gradient, slope, weight)
             if not np.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
                 continue
             most = options.max_nondescent_evaluations if slope >= 0 else None
@@ -204,10 +205,14 @@ class Iteration:
             if found.ending is Ending.ACCEPTED and found.trial is not None and found.trial.differentiable:
                 known = -found.step * gradient if level == 2 else None
                 return Move(found.trial, step, found.step, known, level, found.evaluations, 0)
+            last = found.trial
+            if options.accept_failed_search and level == 3 and last is not None and last.finite and last.differentiable:
+                return Move(last, step, found.step, None, level, found.evaluations, 0)
         return None
 
     @staticmethod
-    def _plain_step(at: Trial, direction: Vector, gradient: Vector, slope: float, weight: float) -> Step:
+    def plain_step(at: Trial, direction: Vector, gradient: Vector, slope: float, weight: float) -> Step:
+        """A direction that no model stands behind."""
         return Step(
             direction=direction, gradient=gradient, objective_gradient=at.gradient, weights=np.ones(1),
             multipliers=weight * at.signs(), weight=weight, objective_change=float(at.gradient @ direction),

@@ -126,6 +126,7 @@ def _result(run: Run, ended: Ended) -> Result:
         updates=state.updates,
         programs=run.solver.counts,
         penalty_parameter=state.penalty_parameter,
+        scales=evaluator.scales,
         time=spent,
         history=History.of(state.history),
         exception=ended.exception,

@@ -70,6 +70,8 @@ class Options:
     """Number of pairs kept by limited-memory BFGS; None keeps the whole matrix up to n = 2000, and 20 pairs above."""
     initial_hessian: NDArray[np.float64] | None = field(default=None, compare=False)
     """Inverse Hessian of the Lagrangian at the start, n×n; the identity by default."""
+    initial_pairs: tuple[Any, Any, float] | None = field(default=None, compare=False)
+    """With limited memory: steps (k×n), changes of the gradient (k×n), oldest first, and the scaling to start with."""
     scale_initial_hessian: bool = True
     fixed_scaling: bool = False
     """With limited memory: keep the first scaling of the initial matrix instead of renewing it at every update."""

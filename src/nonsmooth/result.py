@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.certificate import Certificate
 from nonsmooth.evaluate.differentiation import Costs
+from nonsmooth.evaluate.evaluator import Scales
 from nonsmooth.qp import Counts
 from nonsmooth.state import COLUMNS, SavedState, State, Updates
 
@@ -119,6 +120,8 @@ class Result:
     updates: Updates
     programs: Counts
     penalty_parameter: float
+    scales: Scales | None
+    """The factors of pre-scaling, None if nothing was scaled."""
     time: Mapping[str, float]
     history: History
     exception: Exception | None

@@ -30,6 +30,9 @@ logger = logging.getLogger("nonsmooth")
 FULL_MEMORY_LIMIT = 2000
 LARGE_PROBLEM_PAIRS = 20
 MOST_STUCK = 12
+PATIENCE = 10
+MOST_RECOVERIES = 4
+_INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
 
 
 class Ended(Exception):  # noqa: N818 (it reads as a statement of fact)
@@ -93,7 +96,7 @@ class Run:
         state = State(
             current=start,
             weight=1.0 / options.penalty_parameter,
-            hessian=_hessian(variables.size, options),
+            hessian=_hessian(start, options),
             bundle=Bundle(variables.size, capacity),
             constraint_cuts=ConstraintCuts(variables.size, capacity),
             incumbents=self.incumbents,
@@ -101,6 +104,8 @@ class Run:
             form=variables.shaped,
             evaluations=self.evaluator.costs.values,
         )
+        if options.initial_pairs is not None or (options.initial_hessian is not None and not options.scale_initial_hessian):
+            state.hessian_updates = 1
         if saved is not None:
             saved.fill(state)
             self._base -= self.evaluator.costs.values  # the evaluation that told the shapes is not part of the run
@@ -136,7 +141,13 @@ class Run:
     def go(self) -> Ended:
         """Iterate until something ends the run."""
         try:
-            return Ended(self._loop())
+            status = self._loop()
+            if status is Status.ITERATION_LIMIT and self.feasible(self.state.current):
+                self.last_check = check(self.evaluate, self.state.current, self.tolerances, max_samples=0)
+                status = Status.STATIONARY if self.last_check.certificate.stationary else status
+            if status in _INFEASIBLE_ENDINGS and self.incumbents.best is not None:
+                status = Status.SEARCH_FAILED_FEASIBLE  # feasible points are known, so that is not what can be said
+            return Ended(status)
         except Ended as ended:
             return ended
         except FunctionFailed as failure:
@@ -166,9 +177,11 @@ class Run:
                 return status
         while state.iteration < self.options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
-            moved = self._iteration.advance(state, model, step)
+            moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
             if isinstance(moved, Stuck):
                 outcome = self._unstick(moved, step)
+                if outcome in _INFEASIBLE_ENDINGS and self._recover():
+                    outcome = None
                 if isinstance(outcome, Status):
                     return outcome
                 if outcome is None:  # the penalty weight or the cuts were changed: try again from here
@@ -179,8 +192,8 @@ class Run:
                 state.stuck = 0 if moved.trial.penalty(moved.step.weight) < before - 1e-10 * abs(before) else state.stuck
             started = perf_counter()
             self._iteration.accept(state, moved)
-            if moved.level in (1, 3, 4):
-                state.reset_hessian()
+            if moved.level in (1, 3, 4) and self.options.first_fallback == 0:
+                state.reset_hessian()  # the matrix led nowhere
             self.phases.updates += perf_counter() - started
             state.iteration += 1
             model, step = self._propose()
@@ -197,10 +210,24 @@ class Run:
                 return Status.TIME_LIMIT
         return Status.ITERATION_LIMIT
 
+    def _recover(self) -> bool:
+        """Go back to the best feasible point with a much larger weight; False if there is none, or too often."""
+        state, best = self.state, self.incumbents.best
+        if best is None or state.recoveries >= MOST_RECOVERIES:
+            return False
+        state.recoveries += 1
+        logger.info("iteration %d: stuck at an infeasible point, going back to the best feasible one", state.iteration)
+        state.current = self.evaluate(best.x)
+        state.weight = max(100.0 * state.weight, 100.0 / self.options.penalty_parameter)
+        state.reset_hessian()
+        state.constraint_cuts.clear()
+        return state.current.differentiable
+
     def _propose(self) -> tuple[Model, Step]:
         started = perf_counter()
         model, step = self._iteration.propose(self.state)
         self.phases.directions += perf_counter() - started
+        self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
             raise Ended(Status.QP_FAILURE)
         return model, step
@@ -227,12 +254,15 @@ class Run:
         measure = self.stationarity(step)
         price = float(np.abs(step.multipliers) @ np.abs(at.c)) / (1.0 + abs(at.f)) if len(at.c) else 0.0
         promise = -step.decrease / (1.0 + abs(at.f))
-        if max(measure, price, 10.0 * promise) <= self.tolerances.stationarity:
-            iteration, value = state.last_check
-            if iteration < 0 or state.iteration >= iteration + 5 or measure <= 0.1 * value:
-                if self.certify().certificate.stationary:
-                    return Status.STATIONARY
-                state.last_check = (state.iteration, measure)
+        reached = max(measure, price, 10.0 * promise)
+        # One more digit usually costs an iteration or two; only if it does not come is the tolerance itself enough.
+        state.patience += reached <= self.tolerances.stationarity or change <= 1e-10
+        iteration, value = state.last_check
+        due = iteration < 0 or state.iteration >= iteration + 5 or measure <= 0.1 * value
+        if due and (reached <= 0.1 * self.tolerances.stationarity or state.patience > PATIENCE):
+            if self.certify().certificate.stationary:
+                return Status.STATIONARY
+            state.last_check, state.patience = (state.iteration, measure), 0
         if change <= self.options.relative_decrease_tolerance and self.options.relative_decrease_tolerance > 0:
             return Status.RELATIVE_DECREASE
         return None
@@ -252,9 +282,13 @@ class Run:
     def _unstick(self, reason: Stuck, step: Step) -> Move | Status | None:
         """What to do when the model's step failed: a status, a move found otherwise, or None to propose again."""
         state, at, options = self.state, self.state.current, self.options
+        if reason is Stuck.NOT_TRIED:
+            moved = self._fall_back()
+            if moved is not None:
+                return moved
         state.stuck += 1
         if reason is Stuck.UNBOUNDED:
-            return Status.UNBOUNDED
+            return self._follow_ray(step)
         if self.feasible(at):
             found = self.certify()
             if found.certificate.stationary:
@@ -271,7 +305,7 @@ class Run:
             stationary = check_violation(self.evaluate, at, self.tolerances).certificate.stationary
             self.phases.certificates += perf_counter() - started
             if stationary:
-                return Status.INFEASIBLE
+                return self._look_around() or Status.INFEASIBLE
             if state.weight < LARGEST_WEIGHT and reason is Stuck.NO_DECREASE:
                 state.weight *= 10.0
                 return None
@@ -280,19 +314,75 @@ class Run:
                 state.constraint_cuts.clear()
                 state.kinked = not state.kinked
                 return None
-            for level in range(max(1, options.first_fallback), options.last_fallback + 1):
-                moved = self._iteration.fall_back(state, level, state.generator)
-                if moved is not None:
-                    logger.info("iteration %d: fallback level %d", state.iteration, level)
-                    return moved
+            moved = self._fall_back()
+            if moved is not None:
+                return moved
         return Status.SEARCH_FAILED_FEASIBLE if self.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
 
+    def _follow_ray(self, step: Step) -> Move | Status:
+        """The penalty function fell at every point of a search: is there an end to it, much farther out?"""
+        at = self.state.current
+        last, length, far = at, 1.0, 1e12 * max(1.0, float(np.linalg.norm(at.x))) / float(np.linalg.norm(step.direction))
+        while length < far:
+            trial = self.evaluate(at.x + length * step.direction)
+            if not (trial.finite and trial.penalty(step.weight) < last.penalty(step.weight) and self.feasible(trial)):
+                break
+            last, length = trial, 2.0 * length
+        if length >= far:
+            return Status.UNBOUNDED
+        if last is at or not last.differentiable:
+            return Status.SEARCH_FAILED_FEASIBLE if self.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
+        return Move(last, step, length, None, 3, 0, 0)
 
-def _hessian(size: int, options: Options) -> InverseHessian:
+    def _look_around(self) -> Move | None:
+        """A clearly more feasible point not far from one where the violation is stationary (it may be a maximum)."""
+        at, generator = self.state.current, self.state.generator
+        for distance in (1e-3, 1e-2, 1e-1):
+            for _ in range(5):
+                direction = generator.standard_normal(len(at.x))
+                length = distance * max(1.0, float(np.linalg.norm(at.x))) / float(np.linalg.norm(direction))
+                trial = self.evaluate(at.x + length * direction)
+                if trial.finite and trial.total_violation < (1.0 - 1e-7) * at.total_violation and trial.differentiable:
+                    gradient = at.penalty_gradient(self.state.weight)
+                    return Move(
+                        trial,
+                        self._iteration.plain_step(at, direction, gradient, 0.0, self.state.weight),
+                        length,
+                        None,
+                        4,
+                        0,
+                        0,
+                    )
+        return None
+
+    def _fall_back(self) -> Move | None:
+        state, options = self.state, self.options
+        for level in range(max(1, options.first_fallback), options.last_fallback + 1):
+            moved = self._iteration.fall_back(state, level, state.generator)
+            if moved is not None:
+                logger.info("iteration %d: fallback level %d", state.iteration, level)
+                return moved
+        return None
+
+
+def _hessian(start: Trial, options: Options) -> InverseHessian:
+    """The matrix to start with; without a better idea, one whose first step is not much longer than x."""
+    size = len(start.x)
+    reach = 10.0 * max(1.0, float(np.linalg.norm(start.x)))
+    gamma = min(1.0, reach / max(float(np.linalg.norm(start.gradient)), 1e-300)) if options.scale_initial_hessian else 1.0
     if options.memory is None and (size <= FULL_MEMORY_LIMIT or options.initial_hessian is not None):
         initial = options.initial_hessian
         if initial is not None and np.shape(initial) != (size, size):
             raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, the problem {size} variables")
-        return FullMemory(size, initial, scale=options.scale_initial_hessian)
+        return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
     pairs = options.memory or LARGE_PROBLEM_PAIRS
-    return LimitedMemory(size, pairs=pairs, scale=options.scale_initial_hessian, fixed_scaling=options.fixed_scaling)
+    scale, fixed = options.scale_initial_hessian, options.fixed_scaling
+    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma)
+    if options.initial_pairs is not None:
+        steps, changes, gamma = options.initial_pairs
+        if np.ndim(steps) != 2 or np.shape(steps)[1:] != (size,) or np.shape(steps) != np.shape(changes):
+            raise ProblemError(
+                f"initial_pairs has shapes {np.shape(steps)} and {np.shape(changes)}; both must be pairs × {size}"
+            )
+        memory.restore({"steps": steps, "changes": changes, "gamma": gamma, "updates": len(steps)})
+    return memory

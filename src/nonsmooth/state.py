@@ -18,6 +18,7 @@ from nonsmooth.errors import StateError
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian, Outcome
 from nonsmooth.incumbents import Candidate, Incumbents
+from nonsmooth.model import Step
 
 Vector = NDArray[np.float64]
 
@@ -64,10 +65,14 @@ class State:
     last_check: tuple[int, float] = (-1, np.inf)
     """Iteration and stationarity of the last certificate that failed."""
     recoveries: int = 0
+    patience: int = 0
+    """Iterations at which the tolerance was reached, but not with a digit to spare."""
     evaluations: int = 0
     seconds: float = 0.0
     lowest_penalty_parameter: float = np.inf
     history: list[tuple[float, ...]] = field(default_factory=list)
+    step: Step | None = None
+    """The step proposed at the current point; not part of what is saved."""
 
     @property
     def x(self) -> Any:
@@ -168,7 +173,7 @@ class State:
 
 
 _NUMBERS = (
-    "weight", "iteration", "kinked", "calm", "hessian_updates", "stuck", "recoveries", "evaluations", "seconds",
+    "weight", "iteration", "kinked", "calm", "hessian_updates", "stuck", "recoveries", "patience", "evaluations", "seconds",
     "lowest_penalty_parameter",
 )  # fmt: skip
 

@@ -79,7 +79,11 @@ class Variables:
 
     def rows(self, tensors: Sequence[Tensor], count: int) -> NDArray[np.float64]:
         """One array (count, n) of tensors that have a leading dimension of `count`."""
-        pieces = [tensor.detach().reshape(count, -1).to("cpu", torch.float64).numpy() for tensor in tensors]
+        pieces = [
+            # torch gives zeros without the leading dimension for a variable that is not used
+            tensor.detach().expand(count, *template.shape).reshape(count, -1).to("cpu", torch.float64).numpy()
+            for tensor, template in zip(tensors, self._templates, strict=True)
+        ]
         return np.concatenate(pieces, axis=1) if len(pieces) != 1 else pieces[0]
 
     def shaped(self, x: Vector) -> Any:

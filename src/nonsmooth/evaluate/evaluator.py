@@ -42,6 +42,7 @@ class Evaluator:
         self.costs = Costs()
         self.bounds = Bounds.of(problem.bounds, variables)
         self.scales: Scales | None = None
+        self._placements = 0
         self.forms: tuple[Form, Form] | None = None
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
 
@@ -50,6 +51,7 @@ class Evaluator:
         started = perf_counter()
         x = self.variables.rounded(x)
         argument, leaves = self.variables.place(x)
+        self._placements += 1
         try:
             trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
         except Exception as error:
@@ -57,6 +59,11 @@ class Evaluator:
         self.costs.values += 1
         self.costs.values_seconds += perf_counter() - started
         return trial
+
+    @property
+    def placements(self) -> int:
+        """How often values were written into the variables; a module holds only the last of them."""
+        return self._placements
 
     def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
         with torch.enable_grad():
@@ -67,8 +74,21 @@ class Evaluator:
         blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
         c = None if not blocks else blocks[0] if len(blocks) == 1 else torch.cat(blocks)
         values = np.zeros(0) if c is None else c.detach().to("cpu", torch.float64).numpy()
-        derivatives = Autograd(f, c, leaves, self.variables, self.costs)
+        derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
+        if self.variables.module is not None:
+            derivatives = _OfModule(derivatives, self, x)
         return self._trial(x, float(f.detach()), values, equality_form.size, derivatives)
+
+    def again(self, x: Vector) -> Derivatives:
+        """The derivatives at a point that was evaluated before, in a module that has since held another."""
+        argument, leaves = self.variables.place(x)
+        self._placements += 1
+        with torch.enable_grad():
+            f, inequalities, equalities = self.problem.values(argument)
+            blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
+        known = [block for block in blocks if block is not None]
+        self.costs.values += 1
+        return Autograd(f, torch.cat(known) if known else None, leaves, self.variables, self.costs)
 
     def _given(self, x: Vector, argument: Any) -> Trial:
         with torch.no_grad():
@@ -133,6 +153,30 @@ class Evaluator:
         constraints = factors(np.linalg.norm(trial.jacobian, axis=1))
         if objective != 1.0 or (constraints != 1.0).any():
             self.scales = Scales(objective, constraints)
+
+
+class _OfModule:
+    """Gradients in a module. It holds one point at a time, so an earlier one is evaluated again when it is asked for."""
+
+    def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
+        self._inner, self._evaluator, self._x, self._placed = inner, evaluator, x, evaluator.placements
+
+    def _current(self) -> Derivatives:
+        if self._placed != self._evaluator.placements:
+            try:
+                self._inner = self._evaluator.again(self._x)
+            except Exception as error:
+                raise FunctionFailed(error) from error
+            self._placed = self._evaluator.placements
+        return self._inner
+
+    def combination(self, objective: float, constraints: Vector) -> Vector:
+        """Gradient of objective·f + constraints·c."""
+        return self._current().combination(objective, constraints)
+
+    def full(self) -> tuple[Vector, Matrix]:
+        """Gradient of f and Jacobian of c."""
+        return self._current().full()
 
 
 class _WithBounds:

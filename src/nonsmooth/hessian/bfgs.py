@@ -24,15 +24,15 @@ class FullMemory:
     array([1., 0.])
     """
 
-    def __init__(self, size: int, initial: Matrix | None = None, *, scale: bool = True) -> None:
-        self._size = size
+    def __init__(self, size: int, initial: Matrix | None = None, *, scale: bool = True, gamma: float = 1.0) -> None:
+        self._size, self._gamma = size, gamma
         self._initial = None if initial is None else np.array(initial, dtype=np.float64)
         self._scale = scale
         self.reset()
 
     def reset(self) -> None:
-        """Go back to the identity; an initial matrix is used only once."""
-        self.matrix: Matrix = np.eye(self._size) if self._initial is None else self._initial
+        """Go back to γ times the identity; an initial matrix is used only once."""
+        self.matrix: Matrix = self._gamma * np.eye(self._size) if self._initial is None else self._initial
         self._initial = None
         self.updates = 0
 
@@ -49,7 +49,7 @@ class FullMemory:
         if self._scale and self.updates == 0:
             factor = pair.product / float(pair.y @ pair.y)
             if np.isfinite(factor) and factor > 0:
-                scale, outcome = factor, Outcome.SCALED
+                scale, outcome = factor / self._gamma, Outcome.SCALED
         product = scale * (self.matrix @ pair.y)
         inverse = 1.0 / pair.product
         coefficient = inverse * inverse * max(float(pair.y @ product), 0.0) + inverse

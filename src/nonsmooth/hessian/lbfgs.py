@@ -29,15 +29,15 @@ class LimitedMemory:
     array([1., 0.])
     """
 
-    def __init__(self, size: int, *, pairs: int, scale: bool = True, fixed_scaling: bool = False) -> None:
-        self._size, self.pairs, self._scale, self._fixed = size, pairs, scale, fixed_scaling
+    def __init__(self, size: int, *, pairs: int, scale: bool = True, fixed_scaling: bool = False, gamma: float = 1.0) -> None:
+        self._size, self.pairs, self._scale, self._fixed, self._initial = size, pairs, scale, fixed_scaling, gamma
         self.reset()
 
     def reset(self) -> None:
         """Forget all pairs."""
         self.steps: Matrix = np.zeros((0, self._size))
         self.changes: Matrix = np.zeros((0, self._size))
-        self.gamma = 1.0
+        self.gamma = self._initial
         self.updates = 0
         self._middle: Matrix | None = None
 

@@ -35,7 +35,8 @@ class Daqp:
         self._row = np.zeros((1 if simplex else 0, size))
         if simplex:
             self._row[0, :simplex] = self._inverse[:simplex]
-        self._model = daqp.Model()
+        self._daqp = daqp
+        self._model = daqp.Model() if hasattr(daqp, "Model") else None  # older versions solve from scratch every time
         self._ready = False
 
     def solve(self, program: Program) -> Vector | None:
@@ -44,9 +45,12 @@ class Daqp:
         total = np.ones(len(self._row))
         upper = np.concatenate([program.upper / self._inverse, total])
         lower = np.concatenate([program.lower / self._inverse, total])
+        sense = np.zeros(len(upper), dtype=np.int32)
+        sense[len(linear) :] = 5  # an equality
+        if self._model is None:
+            y, _, flag, _ = self._daqp.solve(self._matrix, linear, self._row, upper, lower, sense, primal_tol=1e-9)
+            return np.asarray(y) * self._inverse if flag > 0 else None
         if not self._ready:
-            sense = np.zeros(len(upper), dtype=np.int32)
-            sense[len(linear) :] = 5  # an equality
             self._model.settings = {"primal_tol": 1e-9, "iter_limit": 10_000}
             if self._model.setup(self._matrix, linear, self._row, upper, lower, sense)[0] < 0:
                 return None
@@ -94,7 +98,7 @@ def osqp(program: Program) -> Vector | None:
         sparse.csc_matrix(np.triu(0.5 * (matrix + matrix.T))), program.linear * inverse, constraints,
         np.concatenate([program.lower / inverse, ones]), np.concatenate([program.upper / inverse, ones]), **settings,
     )  # fmt: skip
-    x = work.solve().x
+    x = work.solve(raise_error=False).x
     return None if x is None or x[0] is None else np.asarray(x, dtype=np.float64) * inverse
 
 
