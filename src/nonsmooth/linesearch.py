@@ -77,6 +77,8 @@ def search(
                 lowest, fallen = step, (trial, step)
             else:
                 return Search(Ending.ACCEPTED, trial, step, evaluations)
+        if highest == np.inf and expansions >= 3 and trial.total_violation > 10.0 * start.total_violation + 1.0:
+            return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)  # it falls by leaving the constraints behind
         if highest < np.inf:
             step = 0.5 * (lowest + highest)
         elif expansions < doublings:

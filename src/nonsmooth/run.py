@@ -31,6 +31,7 @@ FULL_MEMORY_LIMIT = 2000
 LARGE_PROBLEM_PAIRS = 20
 MOST_STUCK = 12
 PATIENCE = 10
+RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
 MOST_RECOVERIES = 4
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
 
@@ -41,6 +42,14 @@ class Ended(Exception):  # noqa: N818 (it reads as a statement of fact)
     def __init__(self, status: Status, *, at: Trial | None = None, exception: Exception | None = None) -> None:
         super().__init__(status.value)
         self.status, self.at, self.exception = status, at, exception
+
+
+class CallbackFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
+    """The user's callback raised the exception in `original`."""
+
+    def __init__(self, original: Exception) -> None:
+        super().__init__(str(original))
+        self.original = original
 
 
 @dataclass
@@ -150,6 +159,8 @@ class Run:
             return Ended(status)
         except Ended as ended:
             return ended
+        except CallbackFailed as failure:
+            raise failure.original from None
         except FunctionFailed as failure:
             logger.warning("the function raised %r; returning the best point so far", failure.original)
             return Ended(Status.FUNCTION_ERROR, exception=failure.original)
@@ -196,6 +207,7 @@ class Run:
                 state.reset_hessian()  # the matrix led nowhere
             self.phases.updates += perf_counter() - started
             state.iteration += 1
+            self._relax_weight(moved.step)
             model, step = self._propose()
             self._record(step, length=moved.length, level=moved.level, null_steps=moved.null_steps)
             change = (
@@ -209,6 +221,17 @@ class Run:
             if self.seconds > self.options.max_seconds:
                 return Status.TIME_LIMIT
         return Status.ITERATION_LIMIT
+
+    def _relax_weight(self, step: Step) -> None:
+        """Lower a weight that has long been much larger than the multipliers need: it only shortens the steps."""
+        state = self.state
+        if not len(state.current.c):
+            return
+        needed = max(1.0 / self.options.penalty_parameter, RELAX_TO * float(np.abs(step.multipliers).max()))
+        state.loose = state.loose + 1 if state.weight > RELAX_ABOVE * needed else 0
+        if state.loose >= RELAX_AFTER and state.relaxations < MOST_RELAXATIONS:
+            logger.debug("iteration %d: penalty weight %g lowered to %g", state.iteration, state.weight, needed)
+            state.weight, state.loose, state.relaxations = needed, 0, state.relaxations + 1
 
     def _recover(self) -> bool:
         """Go back to the best feasible point with a much larger weight; False if there is none, or too often."""
@@ -236,10 +259,16 @@ class Run:
         state = self.state
         state.evaluations, state.seconds = self.evaluations, self.seconds
         state.lowest_penalty_parameter = min(state.lowest_penalty_parameter, state.penalty_parameter)
-        state.record(self.stationarity(step), step=length, fallback=level, null_steps=null_steps)
+        f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
+        state.record(f, self.stationarity(step), step=length, fallback=level, null_steps=null_steps)
 
     def _tell(self) -> bool:
-        return bool(self._callback(self.state)) if self._callback is not None else False
+        if self._callback is None:
+            return False
+        try:
+            return bool(self._callback(self.state))
+        except Exception as error:
+            raise CallbackFailed(error) from error
 
     def stationarity(self, step: Step) -> float:
         """The solver's own measure: length of the combined gradient, or the error of its cuts, whichever is larger."""
@@ -301,11 +330,16 @@ class Run:
             if options.stop_at_failed_search:
                 return Status.SEARCH_FAILED_FEASIBLE
         else:
+            if len(state.constraint_cuts) and state.stuck <= 2:
+                state.constraint_cuts.clear()  # each of them is penalised by itself, which can be too much
+                return None
             started = perf_counter()
-            stationary = check_violation(self.evaluate, at, self.tolerances).certificate.stationary
+            found = check_violation(self.evaluate, at, self.tolerances)
             self.phases.certificates += perf_counter() - started
-            if stationary:
+            if found.certificate.stationary:
                 return self._look_around() or Status.INFEASIBLE
+            if found.better is not None and (reason is Stuck.SEARCH_FAILED or state.stuck > 3):
+                return self._towards_feasibility(found.better.x - at.x)
             if state.weight < LARGEST_WEIGHT and reason is Stuck.NO_DECREASE:
                 state.weight *= 10.0
                 return None
@@ -333,6 +367,18 @@ class Run:
         if last is at or not last.differentiable:
             return Status.SEARCH_FAILED_FEASIBLE if self.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
         return Move(last, step, length, None, 3, 0, 0)
+
+    def _towards_feasibility(self, way: Vector) -> Move:
+        """Go on along a way that reduces the violation, as long as it does."""
+        at = self.state.current
+        best, length = self.evaluate(at.x + way), 1.0
+        while length < 1e6:
+            trial = self.evaluate(at.x + 2.0 * length * way)
+            if not (trial.finite and trial.total_violation < best.total_violation and trial.differentiable):
+                break
+            best, length = trial, 2.0 * length
+        step = self._iteration.plain_step(at, way, at.penalty_gradient(self.state.weight), 0.0, self.state.weight)
+        return Move(best, step, length, None, 4, 0, 0)
 
     def _look_around(self) -> Move | None:
         """A clearly more feasible point not far from one where the violation is stationary (it may be a maximum)."""

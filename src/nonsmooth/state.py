@@ -65,6 +65,10 @@ class State:
     last_check: tuple[int, float] = (-1, np.inf)
     """Iteration and stationarity of the last certificate that failed."""
     recoveries: int = 0
+    loose: int = 0
+    """Iterations in a row at which the weight was much larger than the multipliers."""
+    relaxations: int = 0
+    """How often the weight was lowered for that."""
     patience: int = 0
     """Iterations at which the tolerance was reached, but not with a digit to spare."""
     evaluations: int = 0
@@ -81,8 +85,8 @@ class State:
 
     @property
     def f(self) -> float:
-        """The objective at the current point."""
-        return self.current.f
+        """The objective at the current point, in the user's units."""
+        return self.history[-1][0]
 
     @property
     def violation(self) -> float:
@@ -114,11 +118,11 @@ class State:
         self.hessian.reset()
         self.hessian_updates = 0
 
-    def record(self, stationarity: float, *, step: float, fallback: int, null_steps: int) -> None:
-        """Add a row to the history."""
+    def record(self, f: float, stationarity: float, *, step: float, fallback: int, null_steps: int) -> None:
+        """Add a row to the history; f is in the user's units."""
         self.history.append(
             (
-                self.current.f,
+                f,
                 self.current.violation,
                 self.penalty_parameter,
                 stationarity,
@@ -173,8 +177,8 @@ class State:
 
 
 _NUMBERS = (
-    "weight", "iteration", "kinked", "calm", "hessian_updates", "stuck", "recoveries", "patience", "evaluations", "seconds",
-    "lowest_penalty_parameter",
+    "weight", "iteration", "kinked", "calm", "hessian_updates", "stuck", "recoveries", "patience", "loose", "relaxations",
+    "evaluations", "seconds", "lowest_penalty_parameter",
 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ class Daqp:
     def __init__(self, matrix: Matrix, scale: Vector, simplex: int, *, ridge: float) -> None:
         import daqp
 
-        self._inverse = 1.0 / scale
+        self._inverse, self._simplex = 1.0 / scale, simplex
         size = len(scale)
         scaled = matrix * self._inverse[:, None] * self._inverse[None, :]
         self._matrix = np.ascontiguousarray(0.5 * (scaled + scaled.T) + ridge * np.eye(size))
@@ -44,6 +44,7 @@ class Daqp:
         linear = np.ascontiguousarray(program.linear * self._inverse)
         total = np.ones(len(self._row))
         upper = np.concatenate([program.upper / self._inverse, total])
+        upper[: self._simplex] = 1e30  # the sum bounds these; a second bound at the same place confuses the solver
         lower = np.concatenate([program.lower / self._inverse, total])
         sense = np.zeros(len(upper), dtype=np.int32)
         sense[len(linear) :] = 5  # an equality

@@ -66,9 +66,14 @@ class Session:
     def __init__(self, solver: QPSolver, matrix: Matrix, simplex: int) -> None:
         self._solver, self._matrix, self._simplex = solver, matrix, simplex
         self._daqp: dict[float, Daqp] = {}
+        # A simplex with one corner is a constant; what is left is a program over the box alone.
+        self._rest = Session(solver, matrix[1:, 1:], 0) if simplex == 1 and len(matrix) > 2 else None
 
     def solve(self, linear: Vector, lower: Vector, upper: Vector) -> Solution:
         """The best answer found. It is marked as not trusted if no solver reached a small residual."""
+        if self._rest is not None:
+            rest = self._rest.solve(linear[1:] + self._matrix[1:, 0], lower[1:], upper[1:])
+            return Solution(np.concatenate([[1.0], rest.y]), rest.residual, rest.trusted)
         program = Program(self._matrix, linear, lower, upper, self._simplex)
         counts = self._solver.counts
         counts.solved += 1
