@@ -10,10 +10,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-slow check bench clean
+.PHONY: help tour test test-slow check bench bench-solver clean
 
 help:  ## Show this list.
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
 
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -43,6 +43,9 @@ check: $(READY)  ## Lint and type-check.
 bench: $(READY)  ## Measure what recording costs (about 20 minutes).
 	$(BIN)/python benchmarks/recorder_overhead.py
 	$(BIN)/python benchmarks/recorder_scale.py --rounds 1
+
+bench-solver: $(READY)  ## Measure the solver (minutes); peers only with PYGRANSO_PYTHON=… and NCOPT_PYTHON=….
+	$(BIN)/python benchmarks/solver_quality.py
 
 clean:  ## Remove the environments.
 	rm -rf .venv .venv-torch-*

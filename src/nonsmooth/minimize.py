@@ -106,7 +106,7 @@ def _result(run: Run, ended: Ended) -> Result:
     costs, phases = evaluator.costs, run.phases
     spent = {
         "values": costs.values_seconds, "gradients": costs.gradients_seconds, "Jacobians": costs.jacobians_seconds,
-        "directions": phases.directions, "updates": phases.updates,
+        "directions": phases.directions, "updates": phases.updates, "certificates": phases.certificates,
     }  # fmt: skip
     spent["other"] = max(0.0, run.seconds - sum(spent.values()))
     return Result(

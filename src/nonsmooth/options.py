@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.errors import OptionError
 
-QPSolverName = Literal["auto", "daqp", "proxqp", "osqp", "gurobi"]
+QPSolverName = Literal["auto", "daqp", "proxqp", "osqp", "gurobi", "native"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Options:
     equality_tolerance: float | None = None
     """Largest absolute value of an equality at a feasible point. 1e-6, or 1e-5 in float32."""
     sampling_radius: float | None = None
-    """How far from x gradients may be taken to prove that x is stationary, relative to max(1, |x|). 1e-6, or 1e-3."""
+    """How far from x gradients may be taken to prove that x is stationary, relative to max(1, |x|/1000). 1e-6, or 1e-3."""
     relative_decrease_tolerance: float = 0.0
     """Stop at a feasible point when the penalty function decreased by no more than this fraction; 0 switches it off."""
     step_tolerance: float | None = None
@@ -141,21 +141,24 @@ class Options:
         for name in ("max_evaluations", "max_seconds", "penalty_parameter", "prescaling_threshold", "initial_step"):
             self._require(name, _number(getattr(self, name)) and getattr(self, name) > 0, "a positive number")
         self._require("target_value", _number(self.target_value), "a number")
+        for name in ("penalty_parameter", "initial_step"):
+            self._require(name, math.isfinite(getattr(self, name)), "a finite number")
+        for name in ("regularization_threshold", "damping", "curvature", "sufficient_decrease"):
+            self._require(name, _number(getattr(self, name)), "a number")
         self._require("regularization_threshold", self.regularization_threshold >= 1, "at least 1 (inf switches it off)")
-        for name in ("steering_violation_fraction", "steering_penalty_factor", "penalty_retry_factor"):
-            self._require(name, 0 < getattr(self, name) < 1, "between 0 and 1")
+        for name in ("steering_violation_fraction", "steering_penalty_factor", "penalty_retry_factor", "sufficient_decrease"):
+            self._require(name, _number(getattr(self, name)) and 0 < getattr(self, name) < 1, "between 0 and 1")
         self._require("damping", 0 <= self.damping < 1, "at least 0 and below 1")
-        self._require("sufficient_decrease", 0 < self.sufficient_decrease < 1, "between 0 and 1")
         self._require(
             "curvature",
             self.sufficient_decrease < self.curvature < 1,
             f"between sufficient_decrease ({self.sufficient_decrease}) and 1",
         )
         self._require("steering_model", self.steering_model in ("sum", "max"), "'sum' or 'max'")
-        self._require("first_fallback", self.first_fallback in range(5), "0, 1, 2, 3 or 4")
+        self._require("first_fallback", _whole(self.first_fallback) and self.first_fallback in range(5), "0, 1, 2, 3 or 4")
         self._require(
             "last_fallback",
-            self.last_fallback in range(self.first_fallback, 5),
+            _whole(self.last_fallback) and self.last_fallback in range(self.first_fallback, 5),
             f"between first_fallback ({self.first_fallback}) and 4",
         )
         self._require("seed", _whole(self.seed) and self.seed >= 0, "a whole number of at least 0")

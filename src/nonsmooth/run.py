@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
-from nonsmooth.certificate import Check, check, check_violation
+from nonsmooth.certificate import Check, check
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.incumbents import Incumbents
-from nonsmooth.iteration import LARGEST_WEIGHT, Iteration, Move, Stuck
+from nonsmooth.iteration import Iteration, Stuck
 from nonsmooth.model import Model, Step
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
+from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
 from nonsmooth.state import SavedState, State
 
@@ -29,10 +30,8 @@ logger = logging.getLogger("nonsmooth")
 
 FULL_MEMORY_LIMIT = 2000
 LARGE_PROBLEM_PAIRS = 20
-MOST_STUCK = 12
 PATIENCE = 10
 RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
-MOST_RECOVERIES = 4
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
 
 
@@ -82,6 +81,7 @@ class Run:
         self._earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
         self._base = 0 if saved is None else int(saved.numbers["evaluations"])
         self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver)
+        self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify)
         self.state = self._initial(saved)
 
     def _initial(self, saved: SavedState | None) -> State:
@@ -190,8 +190,8 @@ class Run:
             before, weight = state.current.penalty(state.weight), state.weight
             moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
             if isinstance(moved, Stuck):
-                outcome = self._unstick(moved, step)
-                if outcome in _INFEASIBLE_ENDINGS and self._recover():
+                outcome = self._rescue.unstick(state, moved, step)
+                if outcome in _INFEASIBLE_ENDINGS and self._rescue.recover(state):
                     outcome = None
                 if isinstance(outcome, Status):
                     return outcome
@@ -232,19 +232,6 @@ class Run:
         if state.loose >= RELAX_AFTER and state.relaxations < MOST_RELAXATIONS:
             logger.debug("iteration %d: penalty weight %g lowered to %g", state.iteration, state.weight, needed)
             state.weight, state.loose, state.relaxations = needed, 0, state.relaxations + 1
-
-    def _recover(self) -> bool:
-        """Go back to the best feasible point with a much larger weight; False if there is none, or too often."""
-        state, best = self.state, self.incumbents.best
-        if best is None or state.recoveries >= MOST_RECOVERIES:
-            return False
-        state.recoveries += 1
-        logger.info("iteration %d: stuck at an infeasible point, going back to the best feasible one", state.iteration)
-        state.current = self.evaluate(best.x)
-        state.weight = max(100.0 * state.weight, 100.0 / self.options.penalty_parameter)
-        state.reset_hessian()
-        state.constraint_cuts.clear()
-        return state.current.differentiable
 
     def _propose(self) -> tuple[Model, Step]:
         started = perf_counter()
@@ -307,108 +294,6 @@ class Run:
         self.last_check = found
         logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
         return found
-
-    def _unstick(self, reason: Stuck, step: Step) -> Move | Status | None:
-        """What to do when the model's step failed: a status, a move found otherwise, or None to propose again."""
-        state, at, options = self.state, self.state.current, self.options
-        if reason is Stuck.NOT_TRIED:
-            moved = self._fall_back()
-            if moved is not None:
-                return moved
-        state.stuck += 1
-        if reason is Stuck.UNBOUNDED:
-            return self._follow_ray(step)
-        if self.feasible(at):
-            found = self.certify()
-            if found.certificate.stationary:
-                return Status.STATIONARY
-            for trial in found.gathered:
-                state.bundle.add(trial)
-            if found.better is not None and found.better.differentiable:
-                state.reset_hessian()  # the matrix saw no descent where there is some
-                return Move(found.better, step, 0.0, None, 0, 0, 1)
-            if options.stop_at_failed_search:
-                return Status.SEARCH_FAILED_FEASIBLE
-        else:
-            if len(state.constraint_cuts) and state.stuck <= 2:
-                state.constraint_cuts.clear()  # each of them is penalised by itself, which can be too much
-                return None
-            started = perf_counter()
-            found = check_violation(self.evaluate, at, self.tolerances)
-            self.phases.certificates += perf_counter() - started
-            if found.certificate.stationary:
-                return self._look_around() or Status.INFEASIBLE
-            if found.better is not None and (reason is Stuck.SEARCH_FAILED or state.stuck > 3):
-                return self._towards_feasibility(found.better.x - at.x)
-            if state.weight < LARGEST_WEIGHT and reason is Stuck.NO_DECREASE:
-                state.weight *= 10.0
-                return None
-        if state.stuck <= MOST_STUCK:
-            if len(state.constraint_cuts) or (state.kinked and state.stuck % 2):
-                state.constraint_cuts.clear()
-                state.kinked = not state.kinked
-                return None
-            moved = self._fall_back()
-            if moved is not None:
-                return moved
-        return Status.SEARCH_FAILED_FEASIBLE if self.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
-
-    def _follow_ray(self, step: Step) -> Move | Status:
-        """The penalty function fell at every point of a search: is there an end to it, much farther out?"""
-        at = self.state.current
-        last, length, far = at, 1.0, 1e12 * max(1.0, float(np.linalg.norm(at.x))) / float(np.linalg.norm(step.direction))
-        while length < far:
-            trial = self.evaluate(at.x + length * step.direction)
-            if not (trial.finite and trial.penalty(step.weight) < last.penalty(step.weight) and self.feasible(trial)):
-                break
-            last, length = trial, 2.0 * length
-        if length >= far:
-            return Status.UNBOUNDED
-        if last is at or not last.differentiable:
-            return Status.SEARCH_FAILED_FEASIBLE if self.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
-        return Move(last, step, length, None, 3, 0, 0)
-
-    def _towards_feasibility(self, way: Vector) -> Move:
-        """Go on along a way that reduces the violation, as long as it does."""
-        at = self.state.current
-        best, length = self.evaluate(at.x + way), 1.0
-        while length < 1e6:
-            trial = self.evaluate(at.x + 2.0 * length * way)
-            if not (trial.finite and trial.total_violation < best.total_violation and trial.differentiable):
-                break
-            best, length = trial, 2.0 * length
-        step = self._iteration.plain_step(at, way, at.penalty_gradient(self.state.weight), 0.0, self.state.weight)
-        return Move(best, step, length, None, 4, 0, 0)
-
-    def _look_around(self) -> Move | None:
-        """A clearly more feasible point not far from one where the violation is stationary (it may be a maximum)."""
-        at, generator = self.state.current, self.state.generator
-        for distance in (1e-3, 1e-2, 1e-1):
-            for _ in range(5):
-                direction = generator.standard_normal(len(at.x))
-                length = distance * max(1.0, float(np.linalg.norm(at.x))) / float(np.linalg.norm(direction))
-                trial = self.evaluate(at.x + length * direction)
-                if trial.finite and trial.total_violation < (1.0 - 1e-7) * at.total_violation and trial.differentiable:
-                    gradient = at.penalty_gradient(self.state.weight)
-                    return Move(
-                        trial,
-                        self._iteration.plain_step(at, direction, gradient, 0.0, self.state.weight),
-                        length,
-                        None,
-                        4,
-                        0,
-                        0,
-                    )
-        return None
-
-    def _fall_back(self) -> Move | None:
-        state, options = self.state, self.options
-        for level in range(max(1, options.first_fallback), options.last_fallback + 1):
-            moved = self._iteration.fall_back(state, level, state.generator)
-            if moved is not None:
-                logger.info("iteration %d: fallback level %d", state.iteration, level)
-                return moved
-        return None
 
 
 def _hessian(start: Trial, options: Options) -> InverseHessian:

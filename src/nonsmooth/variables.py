@@ -111,14 +111,19 @@ class Variables:
         if isinstance(form, list | tuple):
             if len(form) != len(self.names):
                 raise ProblemError(f"{what} has {len(form)} parts, the problem {len(self.names)} variables")
-            pieces = [
-                torch.as_tensor(part, dtype=torch.float64, device="cpu").detach().expand(template.shape)
-                for part, template in zip(form, self._templates, strict=True)
-            ]
-            return self.flat(pieces)
+            return self.flat([self._part(part, template, what) for part, template in zip(form, self._templates, strict=True)])
         if isinstance(form, Tensor) and form.numel() in (1, self.size):
             return np.array(np.broadcast_to(form.detach().reshape(-1).to("cpu", torch.float64).numpy(), self.size))
         raise ProblemError(f"{what} must have the form of x0 ({self.size} numbers), not {_describe(form)}")
+
+    @staticmethod
+    def _part(part: Any, template: Tensor, what: str) -> Tensor:
+        tensor = torch.as_tensor(part, dtype=torch.float64, device="cpu").detach()
+        if tensor.numel() == template.numel():
+            return tensor.reshape(template.shape)
+        if tensor.numel() == 1:
+            return tensor.reshape(()).expand(template.shape)
+        raise ProblemError(f"{what} has a part of shape {tuple(tensor.shape)} for a variable of shape {tuple(template.shape)}")
 
     def _pieces(self, x: Vector) -> list[Tensor]:
         return [
