@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
+from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Tolerances
 
 Vector = NDArray[np.float64]
@@ -112,7 +113,7 @@ class _Combination:
     @property
     def longest(self) -> float:
         """Length of the longest gradient of f."""
-        return max(float(np.linalg.norm(g.row)) for g in self._all if g.constraint < 0)
+        return max((float(np.linalg.norm(g.row)) for g in self._all if g.constraint < 0), default=0.0)
 
     @property
     def samples(self) -> int:
@@ -124,17 +125,26 @@ class _Combination:
         """Length of the combination, relative to 1 + the longest gradient of f."""
         return float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
 
-    def unlike(self, trials: list[Trial]) -> bool:
-        """Whether the gradient of f at x differs from those at all the trial points."""
-        own = self._at.gradient
-        longest = max(float(np.linalg.norm(g)) for g in (own, *(trial.gradient for trial in trials)))
-        return all(float(np.linalg.norm(trial.gradient - own)) > 1e-3 * (1e-3 + longest) for trial in trials)
+    def distrust(self, trials: list[Trial]) -> bool:
+        """Forget gradients at x that are unlike those at all of the trial points, and use the latter; False if none is."""
 
-    def forget_own_gradient(self, trials: list[Trial]) -> None:
-        """Use the gradients at the trial points instead of that at x."""
-        self._all = [g for g in self._all if g.constraint >= 0]
+        def unlike(own: Vector, others: list[Vector]) -> bool:
+            longest = max(float(np.linalg.norm(g)) for g in (own, *others))
+            return all(float(np.linalg.norm(other - own)) > 1e-3 * (1e-3 + longest) for other in others)
+
+        wrong = {
+            i
+            for i in (*range(self._at.equalities), *self._near)
+            if unlike(self._at.jacobian[i], [trial.jacobian[i] for trial in trials])
+        }
+        if unlike(self._at.gradient, [trial.gradient for trial in trials]):
+            wrong.add(-1)
+        if not wrong:
+            return False
+        self._all = [g for g in self._all if g.constraint not in wrong]
         for trial in trials:
             self.add(trial)
+        return True
 
     def add_known(self, x: Vector, f: float, gradient: Vector) -> None:
         """A gradient of f alone, from a point where f was known."""
@@ -167,6 +177,9 @@ class _Combination:
         errors = np.array([g.error for g in gradients]) * (1.0 + self.longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(float(np.linalg.norm(g.row)), 1e-300) for g in gradients])
         system = np.vstack([columns.T, errors]) / lengths
+        if not np.isfinite(system).all():
+            self.vector, self.gap = np.full(columns.shape[1], np.inf), np.inf
+            return
         if len(system) > len(columns):
             system = np.linalg.qr(system, mode="r")
         simplex = np.zeros(len(columns))
@@ -207,9 +220,8 @@ def check(
     if limit:
         for trial in _neighbours(evaluate, at, radius):
             gathered.append(trial)
-        if gathered and combination.unlike(gathered):
+        if gathered and combination.distrust(gathered):
             # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
-            combination.forget_own_gradient(gathered)
             combination.solve()
         elif combination.residual <= tolerances.stationarity:
             return conclude(0.0, "stationary")
@@ -229,10 +241,18 @@ def check(
             if radius < smallest:
                 return conclude(radius, "undecided, the function changes too much within the radius")
             combination.restrict(radius)
+            if combination.samples == 0:
+                for trial in _neighbours(evaluate, at, radius):
+                    combination.add(trial)
+            if combination.samples == 0:
+                return conclude(radius, "undecided, no gradient could be had within the radius")
             combination.solve()
             continue
         size = float(np.linalg.norm(combination.vector))
-        weight = 2.0 * float(np.abs(combination.multipliers).max(initial=0.0)) + 1e-8
+        if not np.isfinite(size):
+            return conclude(radius, "undecided, the gradients are too large to be combined")
+        # Large enough that leaving the constraints never looks like an improvement, also before all gradients are known.
+        weight = 2.0 * float(np.abs(combination.multipliers).max(initial=0.0)) + 10.0 * (1.0 + combination.longest)
         better, informative = _follow(evaluate, at, -combination.vector / size, size, radius, weight)
         if better is not None:
             return conclude(radius, "not stationary, a step within the radius improves it", better)
@@ -275,7 +295,8 @@ def _follow(
     value, step, lowest, highest = at.penalty(weight), radius, 0.0, radius
     for _ in range(30):
         trial = evaluate(at.x + step * direction)
-        if trial.penalty(weight) < value - 0.1 * step * size and trial.finite:
+        outside = trial.total_violation > at.total_violation + 1e-3 * radius
+        if trial.finite and not outside and trial.penalty(weight) < value - 0.1 * step * size:
             if step == radius:
                 return trial, None
             lowest = step
@@ -289,6 +310,16 @@ def _follow(
             break
         step = 0.5 * (lowest + highest)
     return None, None
+
+
+def unknown(at: Candidate, tolerances: Tolerances, reason: str) -> Certificate:
+    """A certificate that certifies nothing, for a point at which no gradient could be had."""
+    feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
+    return Certificate(
+        stationary=False, residual=np.inf, gap=np.inf, complementarity=np.inf, inequality_violation=at.inequality_violation,
+        equality_violation=at.equality_violation, feasible=feasible, radius=0.0, samples=0, descent=False, degenerate=False,
+        reason=reason,
+    )  # fmt: skip
 
 
 def _conclude(

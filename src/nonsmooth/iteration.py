@@ -25,6 +25,8 @@ SERIOUS = 0.1
 CALM = 3
 """After so many iterations without a new gradient gathered, only the gradient at x itself is used again."""
 LARGEST_WEIGHT = 1e12
+MANY_VARIABLES = 500
+"""Up to so many variables the kinks of equalities are followed with cuts of their own."""
 GROWTH = 1e-2
 """The smallest s·y, as a fraction of y·H·y, that the matrix learns unchanged."""
 
@@ -76,7 +78,13 @@ class Iteration:
     def propose(self, state: State) -> tuple[Model, Step]:
         """The step at the current point."""
         model = self.model(state)
-        return model, steer(model, state.current, state.weight, self._options)
+        return model, self._steer(state, model, state.weight)
+
+    def _steer(self, state: State, model: Model, weight: float) -> Step:
+        step = steer(model, state.current, weight, self._options)
+        if len(step.weights) == len(state.bundle) + 1:
+            state.bundle.weights = step.weights[1:]
+        return step
 
     def advance(self, state: State, model: Model, step: Step) -> Move | Stuck:
         """Follow the model's step to a new iterate, or say why that is not possible."""
@@ -99,7 +107,7 @@ class Iteration:
                 if gather and self._gather(state, model, step, first):
                     null_steps += 1
                     model = self.model(state, everything=True)
-                    step = steer(model, at, step.weight, options)
+                    step = self._steer(state, model, step.weight)
                     continue
             found = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
@@ -118,16 +126,16 @@ class Iteration:
                 if retries >= limit or step.weight >= LARGEST_WEIGHT:
                     return Stuck.SEARCH_FAILED
                 retries += 1
-                step = steer(model, at, step.weight / options.penalty_retry_factor, options)
+                step = self._steer(state, model, step.weight / options.penalty_retry_factor)
                 continue
             if not gather or found.trial is None or not found.trial.finite or not found.trial.differentiable:
                 return Stuck.SEARCH_FAILED
             # Every point ahead is worse, however near: the gradient there belongs to the other side of a kink.
             state.bundle.add(found.trial)
-            self._add_constraint_cuts(state, found.trial, range(at.equalities, len(at.c)), apart=0.1)
+            self._add_constraint_cuts(state, found.trial, range(len(at.c)), apart=0.1)
             null_steps += 1
             model = self.model(state, everything=True)
-            step = steer(model, at, step.weight, options)
+            step = self._steer(state, model, step.weight)
 
     def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
         scale = 1.0 / float(np.linalg.norm(step.direction)) if self._options.normalize_direction else 1.0
@@ -159,10 +167,12 @@ class Iteration:
             if slope - error >= 0.25 * step.objective_change:
                 state.bundle.add(trial)
                 return True
-        if bending > 0.5 * (excess + bending) and len(at.c) > at.equalities and trial.differentiable:
-            predicted = np.maximum(model.predicted_constraints(step.direction), 0.0)
-            above = np.maximum(trial.c, 0.0) - predicted
-            above[: at.equalities] = 0.0
+        if bending > 0.5 * (excess + bending) and trial.differentiable:
+            actual = np.concatenate([np.abs(trial.c[: at.equalities]), np.maximum(trial.c[at.equalities :], 0.0)])
+            above = actual - model.violations(step.direction)
+            if len(at.x) > MANY_VARIABLES:
+                above[: at.equalities] = 0.0
+            above[: at.equalities][trial.c[: at.equalities] * at.c[: at.equalities] <= 0] = 0.0  # it changed sides: no kink
             total = float(above.sum())
             return self._add_constraint_cuts(state, trial, np.nonzero((above > 0.05 * total) & (above > 1e-14))[0], apart=0.3)
         return False
@@ -172,7 +182,9 @@ class Iteration:
         at, added = state.current, False
         for index in np.asarray(indices, dtype=np.intp):
             here, there = at.jacobian[index], trial.jacobian[index]
-            if trial.c[index] > -1e-3 and np.linalg.norm(there - here) > apart * np.linalg.norm(here):
+            few = len(at.x) <= MANY_VARIABLES
+            near = trial.c[index] > -1e-3 if index >= at.equalities else few and trial.c[index] * at.c[index] > 0
+            if near and np.linalg.norm(there - here) > apart * np.linalg.norm(here):
                 state.constraint_cuts.add(trial, int(index))
                 added = True
         return added
@@ -227,7 +239,7 @@ class Iteration:
         elif state.kinked:
             state.calm += 1
             state.kinked = state.calm < CALM
-        state.bundle.add(before)
+        state.bundle.add(before, float(step.weights[0]) if move.level == 0 else 0.0)
         multipliers = step.multipliers
         old = step.objective_gradient + multipliers @ before.jacobian
         new = after.gradient

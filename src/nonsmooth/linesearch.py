@@ -87,4 +87,5 @@ def search(
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)
     if highest < np.inf and fallen is not None:  # enough decrease without the change of slope is still progress
         return Search(Ending.ACCEPTED, *fallen, evaluations)
-    return Search(Ending.BRACKETED if highest < np.inf else Ending.NEVER_BRACKETED, trial, step, evaluations)
+    never = highest == np.inf and trial is not None
+    return Search(Ending.NEVER_BRACKETED if never else Ending.BRACKETED, trial, step, evaluations)

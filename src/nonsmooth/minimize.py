@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nonsmooth.certificate import Certificate, check
+from nonsmooth.certificate import Certificate, check, unknown
 from nonsmooth.errors import ProblemError
-from nonsmooth.evaluate import Evaluator, Trial
+from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
 from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
@@ -131,28 +132,29 @@ def _result(run: Run, ended: Ended) -> Result:
         history=History.of(state.history),
         exception=ended.exception,
         state=state,
-        recheck=_recheck(run, answer.x),
+        recheck=_recheck(run, answer),
     )
 
 
 def _certificate(run: Run, ended: Ended, answer: Candidate) -> tuple[Certificate, Vector]:
     """The certificate of the answer: the one that ended the run, or one from what is known without more evaluations."""
-    if ended.status is Status.STATIONARY and run.last_check is not None:
+    if ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and run.last_check is not None:
         return run.last_check.certificate, run.last_check.multipliers
     at = run.state.current
-    if ended.status is Status.RELATIVE_DECREASE:
-        found = check(run.evaluator, at, run.tolerances, known=())
-    elif np.array_equal(at.x, answer.x):
-        found = check(run.evaluator, at, run.tolerances, max_samples=0)
-    else:
-        try:
-            found = check(run.evaluator, run.evaluator(answer.x), run.tolerances, max_samples=0)
-        except Exception:  # whatever the function does now, the answer is kept
-            found = check(run.evaluator, at, run.tolerances, max_samples=0)
-    return found.certificate, found.multipliers
+    try:
+        trial = at if np.array_equal(at.x, answer.x) else run.evaluator(answer.x)
+        found = check(run.evaluator, trial, run.tolerances, max_samples=0)
+        if found.certificate.stationary:  # the gradients at one point alone do not prove it
+            partial = dataclasses.replace(found.certificate, stationary=False, reason="not checked beyond the point itself")
+            return partial, found.multipliers
+        return found.certificate, found.multipliers
+    except (Exception, KeyboardInterrupt):  # whatever happens now, the answer is kept
+        return unknown(answer, run.tolerances, "not checked, the function could not be evaluated again"), np.zeros(len(at.c))
 
 
-def _recheck(run: Run, x: Vector) -> Callable[[], Certificate]:
+def _recheck(run: Run, answer: Candidate) -> Callable[[], Certificate]:
+    x = answer.x
+
     def recheck() -> Certificate:
         evaluator = Evaluator(run.evaluator.problem, run.evaluator.variables)
 
@@ -161,6 +163,9 @@ def _recheck(run: Run, x: Vector) -> Callable[[], Certificate]:
 
         try:
             return check(evaluate, evaluator(x), run.tolerances).certificate
+        except FunctionFailed as failure:
+            found = f"undecided, the function raised {type(failure.original).__name__}: {failure.original}"
+            return unknown(answer, run.tolerances, found)
         finally:
             run.evaluator.variables.place(x)  # a module goes on holding the answer
 

@@ -23,10 +23,14 @@ from nonsmooth.bundle import ConstraintRows, Cuts
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.options import Options
-from nonsmooth.qp import QPSolver
+from nonsmooth.qp import QPSolver, Session
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+
+FEW_CUTS = 12
+"""Up to so many cuts it is not worth looking for those that do not matter."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +76,40 @@ class Model:
         matrix = self._gradients @ self._scaled
         self._matrix = 0.5 * (matrix + matrix.T)
         self._count = len(cuts.errors)
-        self._session = solver.session(self._matrix, self._count)
         self._solver = solver
+        self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
+
+    def _session(self, weight: float) -> tuple[NDArray[np.intp], Session]:
+        """The programs without the cuts that cannot carry a step with this weight, and which entries are left.
+
+        Any weights on the simplex give an upper bound p of the dual optimum. Where a cut carries the step, its error is
+        at most √(2p) times its length in the metric of H, plus 2p; the constraints add at most ρ · violation to p.
+        """
+        count = self._count
+        keep = np.ones(len(self._gradients), dtype=bool)
+        if count > FEW_CUTS:
+            hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
+            hint /= hint.sum()
+            bounds = [0.5 * float(self._matrix[0, 0])]
+            bounds.append(float(0.5 * hint @ (self._matrix[:count, :count] @ hint) + hint @ self._cuts.errors))
+            bound = 2.0 * (max(min(bounds), 0.0) + weight * self._at.total_violation)
+            lengths = np.sqrt(np.maximum(np.diag(self._matrix)[:count], 0.0))
+            keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + bound)
+        key = keep.tobytes()
+        if key not in self._sessions:
+            kept = np.nonzero(keep)[0]
+            self._sessions[key] = (kept, self._solver.session(self._matrix[np.ix_(kept, kept)], int(keep[:count].sum())))
+        return self._sessions[key]
 
     def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
         """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
         values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
         lower, upper = self._box(weight)
-        solution = self._session.solve(np.concatenate([self._cuts.errors, -values]), lower, upper)
-        return self._describe(solution.y, weight, solution.trusted)
+        kept, session = self._session(weight)
+        solution = session.solve(np.concatenate([self._cuts.errors, -values])[kept], lower[kept], upper[kept])
+        y = np.zeros(len(lower))
+        y[kept] = solution.y
+        return self._describe(y, weight, solution.trusted)
 
     def corrected(self, trial: Trial, step: Step) -> Step:
         """A second-order correction: the step with the constraints as they turned out at the trial point."""
@@ -96,20 +125,17 @@ class Model:
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
         """Violation of the linearised constraints after a step: the sum, or the largest."""
-        values = self._values + self._rows @ direction
-        own = len(self._at.c)
-        if self._extra is not None:
-            np.maximum.at(values, self._extra.index, values[own:])
-        equalities = self._at.equalities
-        parts = np.concatenate([np.abs(values[:equalities]), np.maximum(values[equalities:own], 0.0)])
+        parts = self.violations(direction)
         return float(parts.max(initial=0.0) if largest else parts.sum())
 
-    def predicted_constraints(self, direction: Vector) -> Vector:
-        """Values of the linearised constraints after a step."""
+    def violations(self, direction: Vector) -> Vector:
+        """Violation of each linearised constraint after a step."""
         values = self._values + self._rows @ direction
+        own, equalities = len(self._at.c), self._at.equalities
+        parts = np.concatenate([np.abs(values[:equalities]), np.maximum(values[equalities:own], 0.0)])
         if self._extra is not None:
-            np.maximum.at(values, self._extra.index, values[len(self._at.c) :])
-        return values[: len(self._at.c)]
+            np.maximum.at(parts, self._extra.index, values[own:])
+        return parts
 
     def _box(self, weight: float) -> tuple[Vector, Vector]:
         count, total, equalities = self._count, len(self._gradients), self._at.equalities
@@ -123,7 +149,7 @@ class Model:
         direction = -(self._scaled @ y)
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
-            np.add.at(multipliers, self._extra.index, y[count + own :])
+            np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
         objective_gradient = y[:count] @ self._cuts.slopes
         change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
         violation = self.violation(direction)

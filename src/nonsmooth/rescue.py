@@ -80,6 +80,8 @@ class Rescue:
                 return None
             found = check_violation(self._evaluate, at, self._tolerances)
             if found.certificate.stationary:
+                if self._incumbents.best is not None and state.recoveries < MOST_RECOVERIES:
+                    return Status.INFEASIBLE  # from which the run recovers to the best feasible point
                 return self._look_around(state) or Status.INFEASIBLE
             if found.better is not None and (reason is Stuck.SEARCH_FAILED or state.stuck > 3):
                 return self._towards_feasibility(state, found.better.x - at.x)
@@ -99,7 +101,7 @@ class Rescue:
     def _follow_ray(self, state: State, step: Step) -> Move | Status:
         """The penalty function fell at every point of a search: is there an end to it, much farther out?"""
         at = state.current
-        last, length, far = at, 1.0, 1e12 * max(1.0, float(np.linalg.norm(at.x))) / float(np.linalg.norm(step.direction))
+        last, length, far = at, 1.0, 1e20 * max(1.0, float(np.linalg.norm(at.x))) / float(np.linalg.norm(step.direction))
         while length < far:
             trial = self._evaluate(at.x + length * step.direction)
             if not (
@@ -128,6 +130,13 @@ class Rescue:
     def _look_around(self, state: State) -> Move | None:
         """A clearly more feasible point not far from one where the violation is stationary (it may be a maximum)."""
         at, generator = state.current, state.generator
+        slope = at.signs() @ at.jacobian
+        if np.linalg.norm(slope) > 0:  # a slope may be small only because the constraint is measured in large units
+            for power in range(-10, 60, 2):
+                trial = self._evaluate(at.x - 2.0**power * slope / np.linalg.norm(slope))
+                if trial.finite and trial.total_violation < (1.0 - 1e-3) * at.total_violation and trial.differentiable:
+                    step = self._iteration.plain_step(at, -slope, slope, 0.0, state.weight)
+                    return Move(trial, step, 2.0**power, None, 4, 0, 0)
         for distance in (1e-3, 1e-2, 1e-1):
             for _ in range(5):
                 direction = generator.standard_normal(len(at.x))

@@ -100,6 +100,7 @@ class Run:
             raise ProblemError(f"the value of {what} at x0 is not finite; start at a point where all functions are defined")
         if not differentiable:
             raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
+        self._check_graph(start)
         self.incumbents.see(start)
         capacity = options.gradient_samples or default_capacity(variables.size)
         state = State(
@@ -116,9 +117,25 @@ class Run:
         if options.initial_pairs is not None or (options.initial_hessian is not None and not options.scale_initial_hessian):
             state.hessian_updates = 1
         if saved is not None:
-            saved.fill(state)
+            saved.fill(state, None if self.evaluator.scales is None else self.evaluator.scales.constraints)
             self._base -= self.evaluator.costs.values  # the evaluation that told the shapes is not part of the run
         return state
+
+    def _check_graph(self, start: Trial) -> None:
+        """Refuse functions that depend on x but are cut off from it for automatic differentiation."""
+        if self.evaluator.problem.gradients or not self.evaluator.cut_off:
+            return
+        moved = start.x + 1e-3 * np.maximum(1.0, np.abs(start.x)) * np.random.default_rng(0).standard_normal(len(start.x))
+        try:
+            other = self.evaluator(moved)
+        except FunctionFailed:
+            return
+        changed = other.f != start.f if "the objective" in self.evaluator.cut_off else not np.array_equal(other.c, start.c)
+        if changed:
+            raise ProblemError(
+                f"{self.evaluator.cut_off} changes with x but has no gradient; return tensors computed from x, without "
+                ".item(), .detach(), .numpy() or no_grad, or give gradients yourself with gradients=True"
+            )
 
     @property
     def seconds(self) -> float:
@@ -151,9 +168,16 @@ class Run:
         """Iterate until something ends the run."""
         try:
             status = self._loop()
+            best = self.incumbents.best
+            if (
+                status is Status.SEARCH_FAILED_FEASIBLE
+                and best is not None
+                and not np.array_equal(best.x, self.state.current.x)
+            ):
+                self.state.current = self.evaluate(best.x)  # the last point could not be proven; perhaps the best one can
+                status = Status.STATIONARY if self.certify().certificate.stationary else status
             if status is Status.ITERATION_LIMIT and self.feasible(self.state.current):
-                self.last_check = check(self.evaluate, self.state.current, self.tolerances, max_samples=0)
-                status = Status.STATIONARY if self.last_check.certificate.stationary else status
+                status = Status.STATIONARY if self.certify().certificate.stationary else status
             if status in _INFEASIBLE_ENDINGS and self.incumbents.best is not None:
                 status = Status.SEARCH_FAILED_FEASIBLE  # feasible points are known, so that is not what can be said
             return Ended(status)
@@ -167,7 +191,7 @@ class Run:
         except KeyboardInterrupt:
             logger.info("interrupted from the keyboard")
             return Ended(Status.USER_STOP)
-        except (ArithmeticError, np.linalg.LinAlgError, ValueError, IndexError, AssertionError, MemoryError) as error:
+        except Exception as error:
             logger.exception("the solver failed")
             return Ended(Status.SOLVER_ERROR, exception=error)
 
@@ -221,6 +245,14 @@ class Run:
             if self.seconds > self.options.max_seconds:
                 return Status.TIME_LIMIT
         return Status.ITERATION_LIMIT
+
+    def _certify_unscaled(self, at: Trial) -> Check:
+        """The check in the user's units, where the solver works with scaled functions."""
+        plain = Evaluator(self.evaluator.problem, self.evaluator.variables)
+        plain.costs = self.evaluator.costs
+        found = check(plain, plain(at.x), self.tolerances)
+        better = None if found.better is None else self.evaluate(found.better.x)
+        return Check(found.certificate, found.multipliers, better, ())
 
     def _relax_weight(self, step: Step) -> None:
         """Lower a weight that has long been much larger than the multipliers need: it only shortens the steps."""
@@ -280,6 +312,7 @@ class Run:
                 return Status.STATIONARY
             state.last_check, state.patience = (state.iteration, measure), 0
         if change <= self.options.relative_decrease_tolerance and self.options.relative_decrease_tolerance > 0:
+            self.certify()
             return Status.RELATIVE_DECREASE
         return None
 
@@ -288,8 +321,13 @@ class Run:
         started = perf_counter()
         at = self.state.current
         radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
-        known = self.state.bundle.nearby(at.x, radius)
-        found = check(self.evaluate, at, self.tolerances, known=known)
+        if self.evaluator.scales is not None:
+            found = self._certify_unscaled(at)
+        else:
+            known = self.state.bundle.nearby(at.x, radius)
+            found = check(self.evaluate, at, self.tolerances, known=known)
+            if found.certificate.stationary and found.certificate.radius > 0 and known:
+                found = check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
         self.phases.certificates += perf_counter() - started
         self.last_check = found
         logger.debug("iteration %d: %s", self.state.iteration, found.certificate)

@@ -189,8 +189,8 @@ class SavedState:
     arrays: dict[str, NDArray[Any]]
     numbers: dict[str, Any]
 
-    def fill(self, state: State) -> None:
-        """Make a state that a new run has built the one that was saved."""
+    def fill(self, state: State, units: Vector | None = None) -> None:
+        """Make a state that a new run has built the one that was saved; `units` are the factors of pre-scaling."""
         arrays, numbers = self.arrays, self.numbers
         if len(arrays["current.x"]) != len(state.current.x) or len(arrays["current.c"]) != len(state.current.c):
             raise StateError(
@@ -205,7 +205,7 @@ class SavedState:
             part.restore({name.partition(".")[2]: value for name, value in arrays.items() if name.startswith(group + ".")})
         state.current = Trial.stored(
             arrays["current.x"], float(numbers["current.f"]), arrays["current.c"], int(numbers["equalities"]),
-            arrays["current.gradient"], arrays["current.jacobian"],
+            arrays["current.gradient"], arrays["current.jacobian"], units=units,
         )  # fmt: skip
         for name in _NUMBERS:
             setattr(state, name, numbers[name])

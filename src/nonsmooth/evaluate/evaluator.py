@@ -43,6 +43,8 @@ class Evaluator:
         self.bounds = Bounds.of(problem.bounds, variables)
         self.scales: Scales | None = None
         self._placements = 0
+        self.cut_off = ""
+        """What of the function had no gradient at the first evaluation: a constant, or a mistake."""
         self.forms: tuple[Form, Form] | None = None
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
 
@@ -50,7 +52,8 @@ class Evaluator:
         """Evaluate at x (rounded to what the variables can hold)."""
         started = perf_counter()
         x = self.variables.rounded(x)
-        argument, leaves = self.variables.place(x)
+        with torch.inference_mode(False):
+            argument, leaves = self.variables.place(x)
         self._placements += 1
         try:
             trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
@@ -66,10 +69,12 @@ class Evaluator:
         return self._placements
 
     def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
-        with torch.enable_grad():
+        with torch.inference_mode(False), torch.enable_grad():
             f, inequalities, equalities = self.problem.values(argument)
             flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
             flat_equalities, equality_form = flatten(equalities, "the equalities")
+        if self.forms is None:
+            self.cut_off = _without_graph(f, flat_inequalities, flat_equalities)
         self._remember(inequality_form, equality_form)
         blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
         c = None if not blocks else blocks[0] if len(blocks) == 1 else torch.cat(blocks)
@@ -153,6 +158,13 @@ class Evaluator:
         constraints = factors(np.linalg.norm(trial.jacobian, axis=1))
         if objective != 1.0 or (constraints != 1.0).any():
             self.scales = Scales(objective, constraints)
+
+
+def _without_graph(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> str:
+    if not f.requires_grad:
+        return "the objective"
+    blocks = (("the inequality constraint", inequalities), ("the equality constraint", equalities))
+    return next((name for name, block in blocks if block is not None and block.numel() and not block.requires_grad), "")
 
 
 class _OfModule:

@@ -68,9 +68,11 @@ class Trial:
         self.equality_violation = float(apart.max(initial=0.0))
 
     @classmethod
-    def stored(cls, x: Vector, f: float, c: Vector, equalities: int, gradient: Vector, jacobian: Matrix) -> Trial:
+    def stored(
+        cls, x: Vector, f: float, c: Vector, equalities: int, gradient: Vector, jacobian: Matrix, *, units: Vector | None = None
+    ) -> Trial:
         """A point whose gradients are known already."""
-        trial = cls(x, f, c, equalities, None)
+        trial = cls(x, f, c, equalities, None, units=units)
         trial._gradient, trial._jacobian = gradient, jacobian
         return trial
 

@@ -1,6 +1,6 @@
 """The small convex quadratic programs behind every search direction."""
 
 from nonsmooth.qp.program import Program, Solution
-from nonsmooth.qp.solver import Counts, QPSolver, available
+from nonsmooth.qp.solver import Counts, QPSolver, Session, available
 
-__all__ = ["Counts", "Program", "QPSolver", "Solution", "available"]
+__all__ = ["Counts", "Program", "QPSolver", "Session", "Solution", "available"]

@@ -112,7 +112,8 @@ class Session:
                     yield self._daqp[ridge].solve(program)
             elif name == "native":
                 # Slow where many entries are free, but always there: the active-set method from the first corner.
-                yield polish(program, _corner(program), rounds=20 + 10 * program.size)
+                alone = self._solver._names[0] == "native"
+                yield polish(program, _corner(program), rounds=20 + 10 * program.size if alone else 60)
             else:
                 try:
                     yield ONE_SHOT[name](program)
