@@ -142,8 +142,9 @@ def _certificate(run: Run, ended: Ended, answer: Candidate) -> tuple[Certificate
         return run.last_check.certificate, run.last_check.multipliers
     at = run.state.current
     try:
-        trial = at if np.array_equal(at.x, answer.x) else run.evaluator(answer.x)
-        found = check(run.evaluator, trial, run.tolerances, max_samples=0)
+        evaluator = run.evaluator if run.evaluator.scales is None else Evaluator(run.evaluator.problem, run.evaluator.variables)
+        trial = at if np.array_equal(at.x, answer.x) and evaluator is run.evaluator else evaluator(answer.x)
+        found = check(evaluator, trial, run.tolerances, max_samples=0)
         if found.certificate.stationary:  # the gradients at one point alone do not prove it
             partial = dataclasses.replace(found.certificate, stationary=False, reason="not checked beyond the point itself")
             return partial, found.multipliers
@@ -208,8 +209,6 @@ def _blocks(run: Run, c: Vector) -> tuple[Any, Any, Vector, Vector]:
 
 def _multipliers(run: Run, flat: Vector) -> Multipliers:
     evaluator = run.evaluator
-    if evaluator.scales is not None:
-        flat = flat * evaluator.scales.constraints / evaluator.scales.objective
     inequalities, equalities, above, below = _blocks(run, flat)
     bounds = evaluator.bounds
     if evaluator.problem.bounds is None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
 from nonsmooth.certificate import Check, check
-from nonsmooth.errors import ProblemError
+from nonsmooth.errors import ProblemError, StateError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.incumbents import Incumbents
@@ -78,8 +78,11 @@ class Run:
         self.phases = Phases()
         self.last_check: Check | None = None
         self._started = perf_counter()
-        self._earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
-        self._base = 0 if saved is None else int(saved.numbers["evaluations"])
+        try:
+            self._earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
+            self._base = 0 if saved is None else int(saved.numbers["evaluations"])
+        except (TypeError, ValueError) as error:
+            raise StateError(f"the saved state is damaged: {error}") from error
         self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver)
         self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify)
         self.state = self._initial(saved)

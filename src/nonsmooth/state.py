@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -169,11 +168,15 @@ class State:
             with np.load(Path(path), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             numbers = json.loads(arrays.pop("numbers").tobytes().decode())
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        except Exception as error:  # a damaged archive raises whatever its damage happens to hit
             raise StateError(f"{path} is not a saved state: {error}") from error
+        if not isinstance(numbers, dict):
+            raise StateError(f"{path} is not a saved state: its numbers have no names")
         if numbers.get("format") != FORMAT:
             raise StateError(f"{path} was written by another version of nonsmooth (format {numbers.get('format')!r})")
-        return SavedState(arrays, numbers)
+        saved = SavedState(arrays, numbers)
+        saved.check(path)
+        return saved
 
 
 _NUMBERS = (
@@ -189,8 +192,40 @@ class SavedState:
     arrays: dict[str, NDArray[Any]]
     numbers: dict[str, Any]
 
+    def check(self, path: str | Path) -> None:
+        """Raise StateError unless everything is there and fits together."""
+        numbers, arrays = self.numbers, self.arrays
+        wanted = {"current.x", "current.c", "current.gradient", "current.jacobian", "history", "bundle.points"}
+        missing = [
+            name for name in (*_NUMBERS, "current.f", "equalities", "updates", "generator", "hessian") if name not in numbers
+        ]
+        missing += sorted(wanted - arrays.keys())
+        if missing:
+            raise StateError(f"{path} is not a whole saved state: it lacks {missing[0]!r}")
+        n, m = len(np.atleast_1d(arrays["current.x"])), len(np.atleast_1d(arrays["current.c"]))
+        k = len(np.atleast_1d(arrays.get("bundle.values", np.zeros(0))))
+        j = len(np.atleast_1d(arrays.get("cuts.values", np.zeros(0))))
+        shapes = {
+            "current.gradient": (n,), "current.jacobian": (m, n), "bundle.points": (k, n), "bundle.slopes": (k, n),
+            "bundle.values": (k,), "bundle.weights": (k,), "cuts.points": (j, n), "cuts.rows": (j, n), "cuts.index": (j,),
+            "cuts.signs": (j,), "cuts.values": (j,),
+        }  # fmt: skip
+        if numbers["hessian"] == "FullMemory":
+            shapes["hessian.matrix"] = (n, n)
+        for name, shape in shapes.items():
+            if name not in arrays or arrays[name].shape != shape or arrays[name].dtype.kind not in "fi":
+                raise StateError(f"{path} is damaged: {name!r} should be numbers of shape {shape}")
+        if arrays["history"].ndim != 2 or arrays["history"].shape[1] != len(COLUMNS):
+            raise StateError(f"{path} is damaged: 'history' should have {len(COLUMNS)} columns")
+
     def fill(self, state: State, units: Vector | None = None) -> None:
         """Make a state that a new run has built the one that was saved; `units` are the factors of pre-scaling."""
+        try:
+            self._fill(state, units)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            raise StateError(f"the saved state is damaged: {error}") from error
+
+    def _fill(self, state: State, units: Vector | None = None) -> None:
         arrays, numbers = self.arrays, self.numbers
         if len(arrays["current.x"]) != len(state.current.x) or len(arrays["current.c"]) != len(state.current.c):
             raise StateError(

@@ -118,7 +118,10 @@ class Variables:
 
     @staticmethod
     def _part(part: Any, template: Tensor, what: str) -> Tensor:
-        tensor = torch.as_tensor(part, dtype=torch.float64, device="cpu").detach()
+        try:
+            tensor = torch.as_tensor(part, dtype=torch.float64, device="cpu").detach()
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise ProblemError(f"{what} has a part that is no number or tensor: {part!r}") from error
         if tensor.numel() == template.numel():
             return tensor.reshape(template.shape)
         if tensor.numel() == 1:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from problems import PUBLISHED
 from torch import Tensor
 
 from nonsmooth import Result, Status, minimize
+from problems import PUBLISHED
 
 pytestmark = pytest.mark.gpu
 NAMES = ("A1", "A3", "B3", "C1")

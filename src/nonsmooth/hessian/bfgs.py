@@ -60,8 +60,7 @@ class FullMemory:
         change = np.outer(u, pair.s)
         if scale != 1.0:
             self.matrix *= scale
-        self.matrix += change
-        self.matrix += change.T
+        self.matrix += change + change.T
         self.updates += 1
         return outcome
 

@@ -1,0 +1,131 @@
+"""Gradients kept from earlier points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity, own_cut
+from nonsmooth.evaluate import Trial
+
+
+def convex(x: np.ndarray) -> tuple[float, np.ndarray]:
+    """The largest of two cones and a parabola, with a gradient."""
+    a, b = np.array([1.0, -2.0]), np.array([0.5, 0.5])
+    pieces = [
+        (np.abs(x - a).sum(), np.sign(x - a)),
+        (float((x - b) @ (x - b)), 2 * (x - b)),
+        (3 * abs(x[0] + x[1]), 3 * np.sign(x[0] + x[1]) * np.ones(2)),
+    ]
+    return max(pieces, key=lambda piece: piece[0])
+
+
+def trial(x: np.ndarray) -> Trial:
+    value, gradient = convex(x)
+    inequality, row = convex(x + 0.3)
+    return Trial.stored(x, value, np.array([inequality - 2.0]), 0, gradient, row[None])
+
+
+def points(count: int, seed: int = 0, spread: float = 2.0) -> np.ndarray:
+    return spread * np.random.default_rng(seed).standard_normal((count, 2))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cuts_lie_below_a_convex_function(seed: int) -> None:
+    bundle = Bundle(2, 50)
+    for x in points(20, seed):
+        bundle.add(trial(x))
+    at = trial(points(1, seed + 100)[0])
+    cuts = bundle.cuts(at)
+    assert cuts.slopes.shape == (21, 2)
+    assert (cuts.errors >= 0).all() and cuts.errors[0] == 0.0
+    for y in points(30, seed + 200):
+        model = at.f + (cuts.slopes @ (y - at.x) - cuts.errors).max()
+        assert model <= convex(y)[0] + 1e-12
+    np.testing.assert_array_equal(cuts.slopes[0], at.gradient)
+
+
+def test_a_cut_is_the_linearisation_where_it_was_made() -> None:
+    """At its own point a cut has the value of the function, up to what its distance costs."""
+    bundle = Bundle(2, 50)
+    x = np.array([0.2, 0.1])
+    bundle.add(trial(x))
+    at = trial(x + 1e-3)
+    cuts = bundle.cuts(at)
+    reached = at.f + cuts.slopes[1] @ (x - at.x) - cuts.errors[1]
+    assert reached == pytest.approx(convex(x)[0], abs=1e-8)
+
+
+def test_far_cuts_of_a_nonconvex_function_still_lie_below_its_value() -> None:
+    bundle = Bundle(1, 5)
+    for x in (-2.0, 1.5, 3.0):
+        bundle.add(Trial.stored(np.array([x]), -(x**2), np.zeros(0), 0, np.array([-2 * x]), np.zeros((0, 1))))
+    at = Trial.stored(np.zeros(1), 0.0, np.zeros(0), 0, np.zeros(1), np.zeros((0, 1)))
+    assert (bundle.cuts(at).errors[1:] > 0).all()
+
+
+def test_the_oldest_goes_when_it_is_full() -> None:
+    bundle = Bundle(2, 3)
+    given = points(5)
+    for x in given:
+        bundle.add(trial(x))
+    assert len(bundle) == 3
+    found = [x for x, _, _ in bundle.nearby(np.zeros(2), 1e9)]
+    np.testing.assert_array_equal(found, given[2:])
+    bundle.clear()
+    assert len(bundle) == 0 and bundle.cuts(trial(given[0])).slopes.shape == (1, 2)
+
+
+def test_only_points_within_the_radius_are_near() -> None:
+    bundle = Bundle(2, 10)
+    for x in ([0.0, 0.0], [1.0, 0.0], [3.0, 4.0]):
+        bundle.add(trial(np.array(x)))
+    near = bundle.nearby(np.zeros(2), 1.0)
+    assert [x.tolist() for x, _, _ in near] == [[0.0, 0.0], [1.0, 0.0]]
+    for x, f, gradient in near:
+        assert f == convex(x)[0]
+        np.testing.assert_array_equal(gradient, convex(x)[1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_constraint_cuts_lie_below_a_convex_constraint(seed: int) -> None:
+    cuts = ConstraintCuts(2, 30)
+    for x in points(10, seed):
+        cuts.add(trial(x), 0)
+    at = trial(points(1, seed + 50)[0])
+    rows = cuts.at(at)
+    assert (rows.values <= at.c[0]).all() and (rows.index == 0).all()
+    for y in points(20, seed + 70):
+        assert (rows.values + rows.rows @ (y - at.x)).max() <= trial(y).c[0] + 1e-12
+
+
+def test_arrays_restore_both() -> None:
+    bundle, cuts = Bundle(2, 4), ConstraintCuts(2, 4)
+    for x in points(6):
+        bundle.add(trial(x))
+        cuts.add(trial(x), 0)
+    other, others = Bundle(2, 4), ConstraintCuts(2, 4)
+    other.restore(bundle.arrays())
+    others.restore(cuts.arrays())
+    at = trial(np.array([0.1, 0.2]))
+    for each in (bundle, other):
+        each.add(at)
+    np.testing.assert_array_equal(bundle.cuts(at).errors, other.cuts(at).errors)
+    np.testing.assert_array_equal(bundle.cuts(at).slopes, other.cuts(at).slopes)
+    np.testing.assert_array_equal(cuts.at(at).values, others.at(at).values)
+    assert len(others) == 4
+
+
+def test_the_cut_of_a_point_alone() -> None:
+    at = trial(np.array([0.1, 0.2]))
+    cut = own_cut(at)
+    assert cut.errors.tolist() == [0.0]
+    np.testing.assert_array_equal(cut.slopes, at.gradient[None])
+
+
+def test_capacity_follows_the_size() -> None:
+    assert [default_capacity(size) for size in (1, 20, 95)] == [12, 50, 200]  # as many as a kink can need
+    sizes = [10**power for power in range(2, 8)]
+    found = [default_capacity(size) for size in sizes]
+    assert found == sorted(found, reverse=True) and found[-1] == 10
+    assert all(10 < count * size <= 2e8 for count, size in zip(found, sizes, strict=True))

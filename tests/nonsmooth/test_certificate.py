@@ -1,0 +1,217 @@
+"""What the independent check says about points whose answer is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from nonsmooth import Options, Problem
+from nonsmooth.certificate import Check, check, check_violation
+from nonsmooth.evaluate import Evaluator
+from nonsmooth.options import Tolerances
+from nonsmooth.variables import Variables
+from problems import ALL, Case
+
+TOLERANCES = Tolerances.of(Options(), single=False)
+Point = list[float]
+
+
+def checked(
+    function: Callable[[Tensor], Any], point: Any, tolerances: Tolerances = TOLERANCES, **more: Any
+) -> tuple[Check, Evaluator]:
+    x = torch.as_tensor(point, dtype=torch.float64)
+    evaluator = Evaluator(Problem(function, **more), Variables(x))
+    return check(evaluator, evaluator(x.numpy()), tolerances), evaluator
+
+
+def relu_difference(x: Tensor) -> Tensor:
+    """Equal to x; at exactly 0 torch says its slope is 0."""
+    return (torch.relu(x) - torch.relu(-x)).sum()
+
+
+def pointed(x: Tensor) -> Tensor:
+    """Max of three linear functions with 0 inside the hull of their slopes."""
+    return torch.stack([x[0] + x[1], -2 * x[0] + x[1], -x[1]]).max()
+
+
+STATIONARY: dict[str, tuple[Callable[[Tensor], Any], Point]] = {
+    "smooth": (lambda x: ((x - 1) ** 2).sum(), [1.0, 1.0]),
+    "constant": (lambda x: 0 * x.sum() + 3, [1.0, 2.0]),
+    "absolute value": (lambda x: x.abs().sum(), [0.0]),
+    "absolute values": (lambda x: x.abs().sum(), [0.0, 0.0, 0.0]),
+    "beside an absolute value": (lambda x: x.abs().sum(), [1e-8, -1e-9]),
+    "maximum": (pointed, [0.0, 0.0]),
+    "beside a maximum": (pointed, [1e-9, -1e-9]),
+    "norm": (lambda x: torch.sqrt((x**2).sum() + 1e-300), [0.0, 0.0]),
+    "curved kink": (lambda x: 8 * (x[0] ** 2 - x[1]).abs() + (1 - x[0]) ** 2, [1.0, 1.0]),
+    "active constraint": (lambda x: ((x**2).sum(), 1 - x[0], None), [1.0, 0.0]),
+    "inactive constraint": (lambda x: ((x**2).sum(), x[0] - 1, None), [0.0, 0.0]),
+    "equality": (lambda x: (x.sum(), None, (x**2).sum() - 2), [-1.0, -1.0]),
+    "maximiser on a circle": (lambda x: (x.sum(), None, (x**2).sum() - 2), [1.0, 1.0]),
+    "corner of constraints": (lambda x: (-x.sum(), torch.stack([x[0] - 1, x[1] - 1, x.sum() - 2]), None), [1.0, 1.0]),
+    "constraint with a kink": (lambda x: (-x[1], x[0].abs() + x[1], None), [0.0, 0.0]),
+    "kink and constraint": (
+        lambda x: (8 * (x[0] ** 2 - x[1]).abs() + (1 - x[0]) ** 2, torch.stack([2**0.5 * x[0] - 1, 2 * x[1] - 1]), None),
+        [0.5**0.5, 0.5],
+    ),
+    "equality with a kink": (lambda x: (x[1], None, x[1] - x[0].abs()), [0.0, 0.0]),
+    "duplicated equality": (lambda x: (x[0] ** 2, None, torch.stack([x[1] - 1, 2 * x[1] - 2])), [0.0, 1.0]),
+    "concave kink, in the sense of Clarke": (lambda x: -x.abs().sum(), [0.0]),
+    "saddle": (lambda x: x[0] ** 2 - x[1] ** 2, [0.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize(("function", "point"), STATIONARY.values(), ids=STATIONARY)
+def test_stationary_points(function: Callable[[Tensor], Any], point: Point) -> None:
+    certificate = checked(function, point)[0].certificate
+    assert certificate.stationary, certificate
+    assert certificate.residual <= 1e-6 and certificate.feasible and not certificate.descent
+    assert "stationary" in str(certificate)
+
+
+NOT_STATIONARY: dict[str, tuple[Callable[[Tensor], Any], Point]] = {
+    "smooth": (lambda x: ((x - 1) ** 2).sum(), [1.0, 1.01]),
+    "on a kink that does not hold": (lambda x: x[0].abs() + x[1], [0.0, 0.0]),
+    "far from the kink": (lambda x: x.abs().sum(), [1e-3, 0.0]),
+    "near a kink": (lambda x: x.abs().sum(), [5e-6, 0.0]),
+    "along a curved kink": (lambda x: 8 * (x[0] ** 2 - x[1]).abs() + (1 - x[0]) ** 2, [0.5, 0.25]),
+    "just beside a curved kink": (lambda x: 8 * (x[0] ** 2 - x[1]).abs() + (1 - x[0]) ** 2, [0.5, 0.25 + 1e-8]),
+    "zero gradient at a kink, rising": (relu_difference, [0.0]),
+    "zero gradients at kinks": (relu_difference, [0.0, 0.0, 0.0]),
+    "constraint that does not hold it": (lambda x: (x.sum(), x[0] - 1, None), [1.0, 0.0]),
+    "along a constraint with a kink": (lambda x: (x[0], x[0].abs() + x[1], None), [0.0, 0.0]),
+    "multiplier of the wrong sign": (lambda x: ((x**2).sum(), x[0] - 1, None), [1.0, 0.0]),
+}
+
+
+@pytest.mark.parametrize(("function", "point"), NOT_STATIONARY.values(), ids=NOT_STATIONARY)
+def test_points_that_are_not_stationary(function: Callable[[Tensor], Any], point: Point) -> None:
+    found, _ = checked(function, point)
+    assert not found.certificate.stationary, found.certificate
+
+
+WITNESSED = [name for name in NOT_STATIONARY if name not in ("near a kink",)]
+
+
+@pytest.mark.parametrize("name", WITNESSED)
+def test_the_witness_is_really_better(name: str) -> None:
+    function, point = NOT_STATIONARY[name]
+    found, evaluator = checked(function, point)
+    if found.better is None:
+        pytest.skip("undecided, which is allowed")
+    assert found.certificate.descent
+    assert np.linalg.norm(found.better.x - np.array(point)) <= found.certificate.radius * (1 + 1e-9)
+    here, there = evaluator(np.array(point)), evaluator(found.better.x)
+    weight = 2.0 * float(np.abs(found.multipliers).max(initial=0.0)) + 1e-8
+    assert there.penalty(weight) < here.penalty(weight)
+    if len(here.c) == 0:
+        assert there.f < here.f
+
+
+def test_descent_is_found_where_there_is_some() -> None:
+    """At least the smooth and the simply kinked points are decided, not left open."""
+    for name in (
+        "smooth",
+        "on a kink that does not hold",
+        "far from the kink",
+        "along a curved kink",
+        "zero gradient at a kink, rising",
+    ):
+        assert checked(*NOT_STATIONARY[name])[0].certificate.descent, name
+
+
+def test_an_infeasible_point_is_not_stationary() -> None:
+    certificate = checked(lambda x: ((x**2).sum(), 1 - x[0], None), [1.0 - 1e-4, 0.0])[0].certificate
+    assert not certificate.stationary and not certificate.feasible
+    assert certificate.inequality_violation == pytest.approx(1e-4)
+    certificate = checked(lambda x: ((x**2).sum(), None, x[0] - 1), [1.0 + 1e-4, 0.0])[0].certificate
+    assert not certificate.stationary and certificate.equality_violation == pytest.approx(1e-4)
+
+
+def test_a_violation_within_the_tolerance_is_allowed() -> None:
+    assert checked(lambda x: ((x**2).sum(), 1 - x[0], None), [1.0 - 5e-7, 0.0])[0].certificate.stationary
+
+
+def test_multipliers_are_those_of_the_textbook() -> None:
+    found, _ = checked(lambda x: ((x**2).sum(), torch.stack([1 - x[0], x[1] - 5]), x[1] - 2), [1.0, 2.0])
+    assert found.certificate.stationary
+    np.testing.assert_allclose(found.multipliers, [-4.0, 2.0, 0.0], atol=1e-9)
+
+
+def test_degenerate_multipliers_are_not_believed() -> None:
+    """HS13: no multipliers exist at the solution, but near it they do, and are huge."""
+
+    def hs13(x: Tensor) -> Any:
+        return (x[0] - 2) ** 2 + x[1] ** 2, torch.stack([x[1] - (1 - x[0]) ** 3, -x[1]]), None
+
+    assert not checked(hs13, [1.0, 0.0])[0].certificate.stationary
+    certificate = checked(hs13, [1.0 - 1e-5, 0.0])[0].certificate
+    assert not certificate.stationary
+    assert certificate.degenerate == (certificate.residual <= 1e-6)
+
+
+def test_a_slack_constraint_does_not_prove_much() -> None:
+    """The constraint is 1e-3 away: a multiplier for it would cost that much."""
+    assert not checked(lambda x: (-x[0], x[0] - 1, None), [1.0 - 1e-3])[0].certificate.stationary
+
+
+def test_curvature_is_not_mistaken_for_a_kink() -> None:
+    """Within the radius the gradient changes its sign, but no function of this steepness is flat."""
+    steep = 1e9
+    found, _ = checked(lambda x: 0.5 * steep * (x[0] - 3e-7) ** 2, [0.0])
+    assert not found.certificate.stationary
+
+
+def test_points_where_the_function_is_not_defined_are_left_out() -> None:
+    """f is NaN on one side of the point; the other decides."""
+    found, _ = checked(lambda x: torch.sqrt(x[0]) + x[1] ** 2, [1e-4, 0.0])
+    assert not found.certificate.stationary
+
+
+def test_units_of_f_do_not_matter_much() -> None:
+    for scale in (1e-3, 1.0, 1e3, 1e6):
+        assert checked(lambda x, s=scale: s * pointed(x), [0.0, 0.0])[0].certificate.stationary
+        assert not checked(lambda x, s=scale: s * x[0].abs() + s * x[1], [0.0, 0.0])[0].certificate.stationary
+
+
+def test_bounds_are_constraints() -> None:
+    assert checked(lambda x: x.sum(), [1.0, 2.0], bounds=(torch.tensor([1.0, 2.0]), None))[0].certificate.stationary
+    assert not checked(lambda x: x.sum(), [1.0, 2.5], bounds=(torch.tensor([1.0, 2.0]), None))[0].certificate.stationary
+
+
+SOLVED = {
+    name: case for name, case in ALL.items() if case.solution is not None and case.n <= 60 and name not in ("hs78_penalty",)
+}
+
+
+@pytest.mark.parametrize("case", SOLVED.values(), ids=SOLVED)
+def test_away_from_known_solutions_nothing_is_proven(case: Case) -> None:
+    """A step of 1e-2 away from the solution: a certificate there would have to be true, so none of a convex case is."""
+    generator = torch.Generator().manual_seed(1)
+    x = case.answer() + 1e-2 * torch.randn(case.n, dtype=torch.float64, generator=generator)
+    found, _ = checked(case.function, x)
+    if case.convex and case.optimum is not None and float(case.objective(x)) > case.optimum + 1e-4:
+        assert not found.certificate.stationary
+    assert found.certificate.samples >= 1
+
+
+def test_infeasibility_is_proven_where_the_violation_is_stationary() -> None:
+    def evaluator_of(function: Callable[[Tensor], Any]) -> Evaluator:
+        return Evaluator(Problem(function), Variables(torch.zeros(2).double()))
+
+    apart = evaluator_of(lambda x: (x.sum(), torch.stack([1 - x[0], x[0]]), None))
+    assert check_violation(apart, apart(np.array([0.5, 3.0])), TOLERANCES).certificate.stationary
+    assert not check_violation(apart, apart(np.array([2.0, 0.0])), TOLERANCES).certificate.stationary
+    pointed = evaluator_of(lambda x: (x.sum(), x.abs().sum() + 1, None))
+    assert check_violation(pointed, pointed(np.zeros(2)), TOLERANCES).certificate.stationary
+    assert not check_violation(pointed, pointed(np.array([0.1, 0.0])), TOLERANCES).certificate.stationary
+
+
+def test_the_check_gives_the_same_answer_twice() -> None:
+    for function, point in (*STATIONARY.values(), *NOT_STATIONARY.values()):
+        assert checked(function, point)[0].certificate == checked(function, point)[0].certificate
