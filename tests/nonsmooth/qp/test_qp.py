@@ -166,6 +166,14 @@ def test_without_any_package(monkeypatch: pytest.MonkeyPatch) -> None:
         QPSolver("osqp")
 
 
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_solver_that_refuses_a_program_is_one_that_failed(name: str) -> None:
+    """Rounding can make a matrix indefinite; whatever a solver thinks of that, there is an answer within the bounds."""
+    matrix = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, -1e-3]])
+    given = Program(matrix, np.array([-1.0, 0.5, 0.1]), -np.ones(3), np.ones(3))
+    check(given, QPSolver(name).session(matrix).solve(given.linear, given.lower, given.upper).y)
+
+
 def test_programs_that_share_a_matrix() -> None:
     generator = np.random.default_rng(8)
     given = program(generator, 7, 3)
