@@ -117,7 +117,7 @@ class Session:
             else:
                 try:
                     yield ONE_SHOT[name](program)
-                except (ValueError, RuntimeError, ArithmeticError):  # a solver that refuses is one that failed
+                except Exception:  # a solver that refuses, in whatever words, is one that failed
                     yield None
 
 
@@ -134,12 +134,8 @@ def closed_form(program: Program) -> Vector | None:
         last = program.size - 1
         slope = program.linear[last] + (program.matrix[last, 0] if program.simplex else 0.0)
         steepness = program.matrix[last, last]
-        target = -slope / steepness if steepness > 0 else -np.sign(slope) * np.inf
-        y[last] = (
-            np.clip(target, program.lower[last], program.upper[last])
-            if slope
-            else np.clip(0.0, program.lower[last], program.upper[last])
-        )
+        target = 0.0 if slope == 0 else -slope / steepness if steepness > 0 else -np.sign(slope) * np.inf
+        y[last] = np.clip(target, program.lower[last], program.upper[last])
     return y
 
 
