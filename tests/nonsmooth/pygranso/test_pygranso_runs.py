@@ -167,7 +167,7 @@ def test_the_matrix_goes_round_unchanged() -> None:
 
 
 @pytest.mark.skipif(not WARM_START, reason="Options.initial_pairs does not exist yet")
-@pytest.mark.parametrize("pairs", [1, 3, 10])
+@pytest.mark.parametrize("pairs", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(10, marks=pytest.mark.slow)])
 def test_restart_with_limited_memory(pairs: int) -> None:
     first = solve(PUBLISHED["B2"](), limited_mem_size=10, maxit=pairs)
     assert first.H_final["S"].shape[1] <= pairs
