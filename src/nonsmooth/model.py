@@ -79,11 +79,13 @@ class Model:
         self._solver = solver
         self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
 
-    def _session(self, weight: float) -> tuple[NDArray[np.intp], Session]:
+    def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
         """The programs without the cuts that cannot carry a step with this weight, and which entries are left.
 
         Any weights on the simplex give an upper bound p of the dual optimum. Where a cut carries the step, its error is
-        at most √(2p) times its length in the metric of H, plus 2p; the constraints add at most ρ · violation to p.
+        at most |r| times its own length in the metric of H plus 2p, where ½|r|² ≤ p. With constraints p grows by ρ times
+        the violation at x of all rows, and the error may be larger by |own gradient| · |r|, since a step that lets the
+        violation grow must gain as much from the objective.
         """
         count = self._count
         keep = np.ones(len(self._gradients), dtype=bool)
@@ -92,9 +94,13 @@ class Model:
             hint /= hint.sum()
             bounds = [0.5 * float(self._matrix[0, 0])]
             bounds.append(float(0.5 * hint @ (self._matrix[:count, :count] @ hint) + hint @ self._cuts.errors))
-            bound = 2.0 * (max(min(bounds), 0.0) + weight * self._at.total_violation)
+            violation = float(
+                np.abs(values[: self._at.equalities]).sum() + np.maximum(values[self._at.equalities :], 0.0).sum()
+            )
+            bound = 2.0 * (max(min(bounds), 0.0) + weight * violation)
             lengths = np.sqrt(np.maximum(np.diag(self._matrix)[:count], 0.0))
-            keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + bound)
+            slack = bound + (np.sqrt(bound) * lengths[0] if len(values) else 0.0)
+            keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + slack)
         key = keep.tobytes()
         if key not in self._sessions:
             kept = np.nonzero(keep)[0]
@@ -105,7 +111,7 @@ class Model:
         """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
         values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
         lower, upper = self._box(weight)
-        kept, session = self._session(weight)
+        kept, session = self._session(weight, values)
         solution = session.solve(np.concatenate([self._cuts.errors, -values])[kept], lower[kept], upper[kept])
         y = np.zeros(len(lower))
         y[kept] = solution.y

@@ -99,7 +99,7 @@ class Run:
         except FunctionFailed as failure:
             raise failure.original from None
         if not finite:
-            what = "objective" if not np.isfinite(start.f) else "a constraint"
+            what = "the objective" if not np.isfinite(start.f) else "a constraint"
             raise ProblemError(f"the value of {what} at x0 is not finite; start at a point where all functions are defined")
         if not differentiable:
             raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
@@ -147,16 +147,18 @@ class Run:
 
     def evaluate(self, x: Vector) -> Trial:
         """Evaluate a point; ends the run at a limit, at the target, or when the function raises."""
-        options = self.options
-        if self.seconds > options.max_seconds:
-            raise Ended(Status.TIME_LIMIT)
-        if self.evaluations >= options.max_evaluations:
-            raise Ended(Status.EVALUATION_LIMIT)
+        self._stop_at_limits()
         trial = self.evaluator(x)
         self.incumbents.see(trial)
-        if self.feasible(trial) and self.evaluator.unscaled(trial.f, trial.c)[0] <= options.target_value:
+        if self.feasible(trial) and self.evaluator.unscaled(trial.f, trial.c)[0] <= self.options.target_value:
             raise Ended(Status.TARGET_REACHED, at=trial)
         return trial
+
+    def _stop_at_limits(self) -> None:
+        if self.seconds > self.options.max_seconds:
+            raise Ended(Status.TIME_LIMIT)
+        if self.evaluations >= self.options.max_evaluations:
+            raise Ended(Status.EVALUATION_LIMIT)
 
     @property
     def evaluations(self) -> int:
@@ -253,7 +255,12 @@ class Run:
         """The check in the user's units, where the solver works with scaled functions."""
         plain = Evaluator(self.evaluator.problem, self.evaluator.variables)
         plain.costs = self.evaluator.costs
-        found = check(plain, plain(at.x), self.tolerances)
+
+        def evaluate(x: Vector) -> Trial:
+            self._stop_at_limits()
+            return plain(x)
+
+        found = check(evaluate, evaluate(at.x), self.tolerances)
         better = None if found.better is None else self.evaluate(found.better.x)
         return Check(found.certificate, found.multipliers, better, ())
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,8 @@ from torch import Tensor
 
 from nonsmooth.errors import OptionError
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
-from nonsmooth.options import Options
 
 Matrix = NDArray[np.float64]
-
-WARM_START = "initial_pairs" in {field.name for field in dataclasses.fields(Options)}
 
 
 def initial_matrix(value: Any, size: int, *, check: bool) -> Matrix:
@@ -56,9 +51,6 @@ def initial_pairs(value: Any, size: int) -> dict[str, Any]:
         )
     gamma = float(_array(value["gamma"], "limited_mem_warm_start gamma").reshape(-1)[0])
     curved = (steps * changes).sum(0) > 0  # rounding, or pairs from elsewhere: only such pairs can be used
-    if not WARM_START:
-        warnings.warn("limited_mem_warm_start has no effect in this version", UserWarning, stacklevel=6)
-        return {}
     return {"initial_pairs": (steps[:, curved].T.copy(), changes[:, curved].T.copy(), gamma)}
 
 

@@ -12,7 +12,6 @@ from published_adapter import solve
 
 from nonsmooth import ProblemError, Status
 from nonsmooth.pygranso import pygranso, pygransoStruct
-from nonsmooth.pygranso.matrices import WARM_START
 from nonsmooth.pygranso.termination import CODES, MEANINGS
 from problems import PUBLISHED
 
@@ -166,7 +165,6 @@ def test_the_matrix_goes_round_unchanged() -> None:
     assert torch.equal(same.final.x, first.final.x) and same.final.mu == pytest.approx(first.final.mu)
 
 
-@pytest.mark.skipif(not WARM_START, reason="Options.initial_pairs does not exist yet")
 @pytest.mark.parametrize("pairs", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(10, marks=pytest.mark.slow)])
 def test_restart_with_limited_memory(pairs: int) -> None:
     first = solve(PUBLISHED["B2"](), limited_mem_size=10, maxit=pairs)
