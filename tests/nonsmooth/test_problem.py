@@ -139,7 +139,7 @@ def test_a_problem_is_complete(more: dict[str, Any]) -> None:
         (lambda x: (square(x), torch.complex(x, x), None), "the inequalities is complex|are complex"),
         (lambda x: (square(x), None, None, None), r"must return f or \(f, ci, ce\), not 4 values"),
         (lambda x: (), r"must return f or \(f, ci, ce\), not 0 values"),
-        (lambda x: square(x) / 0, "the value of objective at x0 is not finite"),
+        (lambda x: square(x) / 0, "the value of the objective at x0 is not finite"),
         (lambda x: (square(x), torch.log(x), None), "the value of a constraint at x0 is not finite"),
         (lambda x: torch.sqrt(x - x).sum(), "a gradient at x0 is not finite"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import select
 import sys
 from collections.abc import Callable, Iterator
 
@@ -201,11 +202,19 @@ def pseudo_terminal() -> Iterator[tuple[int, io.TextIOWrapper]]:
     os.close(reader)
 
 
+def everything(reader: int) -> str:
+    """What was written to the terminal: one read may give a part of it only."""
+    parts = []
+    while select.select([reader], [], [], 0.5)[0]:
+        parts.append(os.read(reader, 100_000))
+    return b"".join(parts).decode()
+
+
 def test_a_real_terminal(capable_terminal: None, pseudo_terminal: tuple[int, io.TextIOWrapper]) -> None:
     reader, stream = pseudo_terminal
     run_shown(Progress(Options(), stream=stream), iterations=3)
     stream.flush()
-    text = os.read(reader, 100_000).decode()
+    text = everything(reader)
     assert "stationarity" in text and "of 1000" in text
     assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor was hidden and is back
 
