@@ -23,6 +23,7 @@ from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
 from nonsmooth.state import SavedState, State
+from nonsmooth.valley import Follower
 
 Vector = NDArray[np.float64]
 
@@ -84,6 +85,7 @@ class Run:
         except (TypeError, ValueError) as error:
             raise StateError(f"the saved state is damaged: {error}") from error
         self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver)
+        self._follower = Follower(self.evaluate, self.solver)
         self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify)
         self.state = self._initial(saved)
 
@@ -217,6 +219,13 @@ class Run:
                 return status
         while state.iteration < self.options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
+            if self._follow_valley():
+                model, step = self._propose()
+                self._record(step, length=0.0, level=0, null_steps=0)
+                status = self._after(step, before, weight)
+                if status is not None:
+                    return status
+                continue
             moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
             if isinstance(moved, Stuck):
                 outcome = self._rescue.unstick(state, moved, step)
@@ -239,17 +248,35 @@ class Run:
             self._relax_weight(moved.step)
             model, step = self._propose()
             self._record(step, length=moved.length, level=moved.level, null_steps=moved.null_steps)
-            change = (
-                abs(state.current.penalty(state.weight) - before) / abs(before) if before and state.weight == weight else np.inf
-            )
-            status = self._tests(step, change)
-            if self._tell() and status is None:
-                status = Status.USER_STOP
+            status = self._after(step, before, weight)
             if status is not None:
                 return status
-            if self.seconds > self.options.max_seconds:
-                return Status.TIME_LIMIT
         return Status.ITERATION_LIMIT
+
+    def _follow_valley(self) -> bool:
+        """Move along a valley, where there is one; False where the next iteration must be an ordinary one."""
+        state = self.state
+        if self.options.first_fallback or not self._follower.wanted(state, self.evaluations):
+            return False
+        found = self._follower.advance(state)
+        if found is None:
+            self._follower.leave(state, self.evaluations)
+            return False
+        state.current, state.iteration = found, state.iteration + 1
+        found.release()
+        return True
+
+    def _after(self, step: Step, before: float, weight: float) -> Status | None:
+        """Tests and news after an iteration that began with a value of the penalty function."""
+        state = self.state
+        changed = before and state.weight == weight
+        change = abs(state.current.penalty(state.weight) - before) / abs(before) if changed else np.inf
+        status = self._tests(step, change)
+        if self._tell() and status is None:
+            status = Status.USER_STOP
+        if status is None and self.seconds > self.options.max_seconds:
+            status = Status.TIME_LIMIT
+        return status
 
     def _certify_unscaled(self, at: Trial) -> Check:
         """The check in the user's units, where the solver works with scaled functions."""

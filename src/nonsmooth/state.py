@@ -18,10 +18,11 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian, Outcome
 from nonsmooth.incumbents import Candidate, Incumbents
 from nonsmooth.model import Step
+from nonsmooth.valley import Valley
 
 Vector = NDArray[np.float64]
 
-FORMAT = 1
+FORMAT = 2
 COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
 
 
@@ -70,6 +71,7 @@ class State:
     """How often the weight was lowered for that."""
     patience: int = 0
     """Iterations at which the tolerance was reached, but not with a digit to spare."""
+    valley: Valley = field(default_factory=Valley)
     evaluations: int = 0
     seconds: float = 0.0
     lowest_penalty_parameter: float = np.inf
@@ -139,6 +141,7 @@ class State:
         for group, part in (("hessian", self.hessian), ("bundle", self.bundle), ("cuts", self.constraint_cuts)):
             arrays |= {f"{group}.{name}": np.asarray(value) for name, value in part.arrays().items()}
         at = self.current
+        arrays |= {f"valley.{name}": value for name, value in self.valley.arrays(len(at.x)).items()}
         arrays |= {"current.x": at.x, "current.c": at.c, "current.gradient": at.gradient, "current.jacobian": at.jacobian}
         numbers: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
         numbers |= {"format": FORMAT, "hessian": type(self.hessian).__name__, "generator": self.generator.bit_generator.state}
@@ -147,6 +150,7 @@ class State:
             "equalities": at.equalities,
             "updates": vars(self.updates),
             "last_check": self.last_check,
+            "valley": self.valley.numbers(),
         }
         for name in ("best", "most_feasible"):
             candidate: Candidate | None = getattr(self.incumbents, name)
@@ -245,6 +249,7 @@ class SavedState:
         for name in _NUMBERS:
             setattr(state, name, numbers[name])
         state.last_check = (int(numbers["last_check"][0]), float(numbers["last_check"][1]))
+        state.valley = Valley.restored(numbers["valley"], arrays["valley.anchor"], arrays["valley.path"])
         state.updates = Updates(**numbers["updates"])
         state.generator.bit_generator.state = numbers["generator"]
         state.history = [tuple(row) for row in arrays["history"].tolist()]

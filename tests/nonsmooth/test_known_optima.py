@@ -13,8 +13,8 @@ from problems.published import trace
 
 UNBOUNDED = {"hs78_penalty": "the penalty of 10 is too small: the objective is unbounded below"}
 BADLY_SCALED = {"hs106": "badly scaled: variables from 1e1 to 1e4, multipliers from 1e-4 to 1e4"}
-LONG = {"nesterov_chebyshev_rosenbrock": 60_000, "oet5": 5_000}
-"""Cases that need more than 1000 iterations."""
+LONG = {"nesterov_chebyshev_rosenbrock": {"max_iterations": 60_000, "stationarity_tolerance": 1e-7}}
+"""Cases that need more than 1000 iterations; so flat near the optimum that a slope of 1e-6 is met 3e-6 above it."""
 SLOW = {"generalised_lasso", "chained_mifflin2", "chained_crescent_2", "gill", "hs46"}
 """More than a second."""
 
@@ -44,7 +44,7 @@ def test_known_optimum(case: Case) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
 def test_known_optimum_after_many_iterations(name: str) -> None:
-    assert_solved(ALL[name], minimize(ALL[name].function, ALL[name].initial(), max_iterations=LONG[name]))
+    assert_solved(ALL[name], minimize(ALL[name].function, ALL[name].initial(), **LONG[name]))
 
 
 @pytest.mark.parametrize("name", UNBOUNDED)
