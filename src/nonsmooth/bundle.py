@@ -104,6 +104,8 @@ class ConstraintRows:
     signs: Vector
     values: Vector
     rows: Matrix
+    weights: Vector
+    """Multiplier of each in an earlier step."""
 
 
 class ConstraintCuts:
@@ -119,6 +121,8 @@ class ConstraintCuts:
         self._points = np.zeros((0, size))
         self._values = np.zeros(0)
         self._rows = np.zeros((0, size))
+        self.weights = np.zeros(0)
+        """The multiplier each had in the last step; only a hint."""
 
     def __len__(self) -> int:
         return len(self._values)
@@ -127,6 +131,7 @@ class ConstraintCuts:
         """Keep the gradient of one constraint at one point."""
         keep = slice(1 if len(self) == self.capacity else 0, None)
         sign = -1.0 if index < trial.equalities and trial.c[index] < 0 else 1.0
+        self.weights = np.append(self.weights[keep], 0.0)
         self._index = np.append(self._index[keep], index)
         self._signs = np.append(self._signs[keep], sign)
         self._points = np.concatenate([self._points[keep], trial.x[None]])
@@ -136,6 +141,7 @@ class ConstraintCuts:
     def clear(self) -> None:
         """Forget all of them."""
         keep = slice(0, 0)
+        self.weights = self.weights[keep]
         self._index, self._signs, self._points, self._values, self._rows = (
             self._index[keep],
             self._signs[keep],
@@ -150,12 +156,13 @@ class ConstraintCuts:
         here = self._signs * trial.c[self._index]
         error = here - self._values - np.einsum("ij,ij->i", self._rows, offsets)
         locality = LOCALITY * np.einsum("ij,ij->i", offsets, offsets)
-        return ConstraintRows(self._index, self._signs, here - np.maximum(np.abs(error), locality), self._rows)
+        return ConstraintRows(self._index, self._signs, here - np.maximum(np.abs(error), locality), self._rows, self.weights)
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""
         return {
             "index": self._index, "signs": self._signs, "points": self._points, "values": self._values, "rows": self._rows,
+            "weights": self.weights,
         }  # fmt: skip
 
     def restore(self, arrays: dict[str, Any]) -> None:
@@ -163,3 +170,4 @@ class ConstraintCuts:
         self._index = np.array(arrays["index"], dtype=np.intp)
         self._signs = np.array(arrays["signs"])
         self._points, self._values, self._rows = (np.array(arrays[name]) for name in ("points", "values", "rows"))
+        self.weights = np.array(arrays["weights"])

@@ -27,6 +27,8 @@ CALM = 3
 LARGEST_WEIGHT = 1e12
 MANY_VARIABLES = 500
 """Up to so many variables the kinks of equalities are followed with cuts of their own."""
+RESTORATIONS = 3
+"""Most steps from one trial point to the constraints."""
 GROWTH = 1e-2
 """The smallest s·y, as a fraction of y·H·y, that the matrix learns unchanged."""
 
@@ -67,7 +69,7 @@ class Iteration:
         full = state.kinked if everything is None else everything
         cuts = state.bundle.cuts(at) if full and len(state.bundle) else own_cut(at)
         extra = state.constraint_cuts.at(at) if len(state.constraint_cuts) else None
-        return Model(at, cuts, extra, self._metric(state), self._solver)
+        return Model(at, cuts, extra, self._metric(state), self._solver, multipliers=state.multipliers)
 
     def _metric(self, state: State) -> InverseHessian:
         threshold = self._options.regularization_threshold
@@ -84,6 +86,10 @@ class Iteration:
         step = steer(model, state.current, weight, self._options)
         if len(step.weights) == len(state.bundle) + 1:
             state.bundle.weights = step.weights[1:]
+        own = len(state.current.c)
+        state.multipliers = step.rows[:own]
+        if len(step.rows) == own + len(state.constraint_cuts):
+            state.constraint_cuts.weights = step.rows[own:]
         return step
 
     def advance(self, state: State, model: Model, step: Step) -> Move | Stuck:
@@ -150,8 +156,29 @@ class Iteration:
             return None
         corrected = model.corrected(first, step)
         trial = self._evaluate(at.x + corrected.direction)
-        if trial.penalty(step.weight) < value + self._options.sufficient_decrease * step.decrease and trial.differentiable:
+        needed = value + self._options.sufficient_decrease * step.decrease
+        if trial.penalty(step.weight) < needed and trial.differentiable:
             return trial, corrected
+        restored = self._restore(first, step.weight, needed)
+        return None if restored is None else (restored, step)
+
+    def _restore(self, trial: Trial, weight: float, needed: float) -> Trial | None:
+        """Go from a trial point straight to the constraints, by their gradients there, until the penalty is low enough.
+
+        A correction with the gradients at x is no help where they turn on the way, as those of a norm do.
+        """
+        for _ in range(RESTORATIONS):
+            if not (trial.finite and trial.differentiable):
+                return None
+            violated = np.concatenate([np.ones(trial.equalities, dtype=bool), trial.c[trial.equalities :] > 0])
+            rows, values = trial.jacobian[violated], trial.c[violated]
+            back = np.linalg.lstsq(rows @ rows.T, values, rcond=1e-10)[0] @ rows
+            after = self._evaluate(trial.x - back)
+            if after.penalty(weight) < needed and after.differentiable:
+                return after
+            if not after.total_violation < 0.5 * trial.total_violation:
+                return None
+            trial = after
         return None
 
     def _gather(self, state: State, model: Model, step: Step, trial: Trial) -> bool:
@@ -227,7 +254,7 @@ class Iteration:
         """A direction that no model stands behind."""
         return Step(
             direction=direction, gradient=gradient, objective_gradient=at.gradient, weights=np.ones(1),
-            multipliers=weight * at.signs(), weight=weight, objective_change=float(at.gradient @ direction),
+            multipliers=weight * at.signs(), rows=np.zeros(0), weight=weight, objective_change=float(at.gradient @ direction),
             predicted_violation=at.total_violation, decrease=slope, error=0.0, trusted=True,
         )  # fmt: skip
 

@@ -45,6 +45,8 @@ class Step:
     weights: Vector
     multipliers: Vector
     """One per constraint, between −ρ or 0 and ρ."""
+    rows: Vector
+    """The multipliers of the rows themselves: first those of the constraints at x, then those of further cuts."""
     weight: float
     """ρ = 1/μ for which the step was computed."""
     objective_change: float
@@ -64,9 +66,18 @@ class Step:
 
 
 class Model:
-    """The model at one point, for any penalty weight."""
+    """The model at one point, for any penalty weight; `multipliers` of an earlier step tell large programs where to begin."""
 
-    def __init__(self, at: Trial, cuts: Cuts, extra: ConstraintRows | None, hessian: InverseHessian, solver: QPSolver) -> None:
+    def __init__(
+        self,
+        at: Trial,
+        cuts: Cuts,
+        extra: ConstraintRows | None,
+        hessian: InverseHessian,
+        solver: QPSolver,
+        *,
+        multipliers: Vector | None = None,
+    ) -> None:
         self._at, self._cuts, self._extra = at, cuts, extra
         rows = at.jacobian if extra is None else np.concatenate([at.jacobian, extra.rows])
         self._values = at.c if extra is None else np.concatenate([at.c, extra.values])
@@ -77,6 +88,14 @@ class Model:
         self._matrix = 0.5 * (matrix + matrix.T)
         self._count = len(cuts.errors)
         self._solver = solver
+        start = np.zeros(len(self._gradients))
+        start[1 : self._count] = cuts.weights
+        start[0] = max(0.0, 1.0 - float(cuts.weights.sum()))
+        if multipliers is not None and len(multipliers) == len(at.c):
+            start[self._count : self._count + len(at.c)] = multipliers
+        if extra is not None:
+            start[self._count + len(at.c) :] = extra.weights
+        self._last = start
         self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
@@ -112,9 +131,11 @@ class Model:
         values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)
-        solution = session.solve(np.concatenate([self._cuts.errors, -values])[kept], lower[kept], upper[kept])
+        linear = np.concatenate([self._cuts.errors, -values])
+        solution = session.solve(linear[kept], lower[kept], upper[kept], self._last[kept])
         y = np.zeros(len(lower))
         y[kept] = solution.y
+        self._last = y
         return self._describe(y, weight, solution.trusted)
 
     def corrected(self, trial: Trial, step: Step) -> Step:
@@ -165,6 +186,7 @@ class Model:
             objective_gradient=objective_gradient,
             weights=y[:count],
             multipliers=multipliers,
+            rows=y[count:],
             weight=weight,
             objective_change=change,
             predicted_violation=violation,

@@ -71,6 +71,8 @@ class State:
     """How often the weight was lowered for that."""
     patience: int = 0
     """Iterations at which the tolerance was reached, but not with a digit to spare."""
+    multipliers: Vector = field(default_factory=lambda: np.zeros(0))
+    """Those of the last program; only a hint about the next."""
     valley: Valley = field(default_factory=Valley)
     evaluations: int = 0
     seconds: float = 0.0
@@ -142,7 +144,13 @@ class State:
             arrays |= {f"{group}.{name}": np.asarray(value) for name, value in part.arrays().items()}
         at = self.current
         arrays |= {f"valley.{name}": value for name, value in self.valley.arrays(len(at.x)).items()}
-        arrays |= {"current.x": at.x, "current.c": at.c, "current.gradient": at.gradient, "current.jacobian": at.jacobian}
+        arrays |= {
+            "multipliers": self.multipliers,
+            "current.x": at.x,
+            "current.c": at.c,
+            "current.gradient": at.gradient,
+            "current.jacobian": at.jacobian,
+        }
         numbers: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
         numbers |= {"format": FORMAT, "hessian": type(self.hessian).__name__, "generator": self.generator.bit_generator.state}
         numbers |= {
@@ -212,7 +220,7 @@ class SavedState:
         shapes = {
             "current.gradient": (n,), "current.jacobian": (m, n), "bundle.points": (k, n), "bundle.slopes": (k, n),
             "bundle.values": (k,), "bundle.weights": (k,), "cuts.points": (j, n), "cuts.rows": (j, n), "cuts.index": (j,),
-            "cuts.signs": (j,), "cuts.values": (j,),
+            "cuts.signs": (j,), "cuts.values": (j,), "cuts.weights": (j,),
         }  # fmt: skip
         if numbers["hessian"] == "FullMemory":
             shapes["hessian.matrix"] = (n, n)
@@ -249,6 +257,7 @@ class SavedState:
         for name in _NUMBERS:
             setattr(state, name, numbers[name])
         state.last_check = (int(numbers["last_check"][0]), float(numbers["last_check"][1]))
+        state.multipliers = np.array(arrays["multipliers"], dtype=np.float64)
         state.valley = Valley.restored(numbers["valley"], arrays["valley.anchor"], arrays["valley.path"])
         state.updates = Updates(**numbers["updates"])
         state.generator.bit_generator.state = numbers["generator"]

@@ -335,3 +335,17 @@ def test_large_and_small_units() -> None:
         assert result.success and result.f == pytest.approx(0.0, abs=1e-5 * scale)
         result = minimize(lambda x, s=scale: slanted(x / s), START * scale)
         assert result.f == pytest.approx(0.0, abs=1e-4)
+
+
+def test_a_norm_that_must_vanish_is_met_by_its_gradient_at_the_trial_point() -> None:
+    """The gradient of the norm turns on the way, so corrections with the one at x lead nowhere."""
+    generator = torch.Generator().manual_seed(0)
+    target = torch.randn(4, 4, dtype=torch.float64, generator=generator)
+
+    def function(x: Tensor) -> tuple[Tensor, None, Tensor]:
+        return (x * target).sum(), None, torch.linalg.norm(x.T @ x - torch.eye(4, dtype=torch.float64))
+
+    start = torch.linalg.qr(torch.randn(4, 4, dtype=torch.float64, generator=generator))[0] * 1.1
+    result = minimize(function, start, max_iterations=60)
+    assert result.violation <= 1e-6
+    assert result.f == pytest.approx(-float(torch.linalg.svdvals(target).sum()), rel=1e-4)

@@ -18,6 +18,8 @@ Matrix = NDArray[np.float64]
 
 ENOUGH = (1e-7, 1e-6, 1e-5, 1e-4)
 """The residual that is good enough after the first, second, … attempt: a later solver must be worth its time."""
+LARGE = 100
+"""From this size on a program is first tried from an earlier answer: most entries will stay where they are."""
 
 
 @dataclass
@@ -26,6 +28,7 @@ class Counts:
 
     solved: int = 0
     polished: int = 0
+    warm: int = 0
     second_solver: int = 0
     failed: int = 0
 
@@ -67,10 +70,14 @@ class Session:
         # A simplex with one corner is a constant; what is left is a program over the box alone.
         self._rest = Session(solver, matrix[1:, 1:], 0) if simplex == 1 and len(matrix) > 2 else None
 
-    def solve(self, linear: Vector, lower: Vector, upper: Vector) -> Solution:
-        """The best answer found. It is marked as not trusted if no solver reached a small residual."""
+    def solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None = None) -> Solution:
+        """The best answer found, from a `start` where one is known and the program is large.
+
+        It is marked as not trusted if no solver reached a small residual.
+        """
         if self._rest is not None:
-            rest = self._rest.solve(linear[1:] + self._matrix[1:, 0], lower[1:], upper[1:])
+            start = None if start is None else start[1:]
+            rest = self._rest.solve(linear[1:] + self._matrix[1:, 0], lower[1:], upper[1:], start)
             return Solution(np.concatenate([[1.0], rest.y]), rest.residual, rest.trusted)
         program = Program(self._matrix, linear, lower, upper, self._simplex)
         counts = self._solver.counts
@@ -80,6 +87,14 @@ class Session:
             return Solution(exact, 0.0, trusted=True)
         best: Vector | None = None
         best_residual = np.inf
+        if start is not None and program.size >= LARGE:
+            near = program.feasible(start)
+            if near is not None:
+                best = polish(program, near)
+                best_residual = program.residual(best)
+                if best_residual <= ENOUGH[0]:
+                    counts.warm += 1
+                    return Solution(best, best_residual, trusted=True)
         for number, raw in enumerate(self._attempts(program)):
             y = None if raw is None else program.feasible(raw)
             if number == 2:

@@ -11,13 +11,10 @@ from published_adapter import solve
 from nonsmooth.pygranso import pygransoStruct
 from problems import PUBLISHED
 
-FAST = ("A1", "A1r", "A3", "B1", "B2", "B3", "C1", "C3")
-SLOW = ("A2", "B3big", "C1big", "C2", "D1", "D3", "D3u", "MC")
+FAST = ("A1", "A1r", "A3", "B1", "B2", "B3", "B3big", "C1", "C3", "D3", "D3u")
+SLOW = ("A2", "C1big", "C2", "D1", "MC")
 SOLVED = ("A1", "A1r", "B1", "B2", "B3", "B3big", "C1", "C1big", "C2", "C3", "MC")
 """Those whose optimum is reached, where PyGRANSO's answer is up to 1.3 off."""
-
-PEER_INFEASIBLE = ("A2", "D3")
-"""Those at whose end PyGRANSO is infeasible: the violation is compared first, for A2 alone (0.18 there)."""
 
 
 @pytest.fixture(autouse=True)
@@ -32,14 +29,8 @@ def one_thread() -> Iterator[None]:
 def check(name: str) -> pygransoStruct:
     published = PUBLISHED[name]()
     answer = solve(published)
-    if name in PEER_INFEASIBLE:
-        assert published.peer_violation is not None
-        assert answer.most_feasible.tv <= published.peer_violation
-        if name == "A2":
-            return answer
-    else:
-        assert answer.final.feasible_to_tol
-    if published.peer_objective is not None:
+    assert answer.final.feasible_to_tol
+    if published.peer_objective is not None and name != "A2":  # where PyGRANSO is lower, but outside by 0.18
         assert answer.final.f <= published.peer_objective + 1e-6 * max(1.0, abs(published.peer_objective))
     if name in SOLVED:
         assert published.optimum is not None

@@ -186,6 +186,29 @@ def test_programs_that_share_a_matrix() -> None:
         np.testing.assert_allclose(again.y, fresh.y, atol=1e-7 * upper.max())
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_large_programs_begin_at_an_earlier_answer(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    large = program(generator, 130, 110, rank=60)
+    solver = QPSolver()
+    first = solver.session(large.matrix, large.simplex).solve(large.linear, large.lower, large.upper)
+    nearby = large.linear + 1e-3 * generator.standard_normal(130)
+    warm = solver.session(large.matrix, large.simplex).solve(nearby, large.lower, large.upper, first.y)
+    assert solver.counts.warm == 1 and warm.trusted
+    changed = Program(large.matrix, nearby, large.lower, large.upper, large.simplex)
+    cold = solver.session(large.matrix, large.simplex).solve(nearby, large.lower, large.upper)
+    assert changed.value(warm.y) == pytest.approx(changed.value(cold.y), rel=1e-7, abs=1e-7)
+
+
+def test_a_useless_beginning_does_no_harm() -> None:
+    large = program(np.random.default_rng(0), 130, 110, rank=60)
+    session = QPSolver().session(large.matrix, large.simplex)
+    cold = session.solve(large.linear, large.lower, large.upper)
+    for start in (np.zeros(130), np.full(130, np.nan), np.full(130, 1e9)):
+        found = session.solve(large.linear, large.lower, large.upper, start)
+        assert found.trusted and large.value(found.y) == pytest.approx(large.value(cold.y), rel=1e-7, abs=1e-7)
+
+
 def test_duplicated_rows() -> None:
     """The same gradient many times over: the matrix has rank one."""
     vectors = np.ones((8, 1)) @ np.array([[1.0, -2.0]])
