@@ -99,7 +99,7 @@ def test_torch_is_never_imported_when_a_module_of_the_inspector_is_imported() ->
     assert offenders == []
 
 
-ARITHMETIC = ("bundle", "certificate", "hessian", "incumbents", "iteration", "linesearch", "model", "qp", "state")
+ARITHMETIC = ("bundle", "certificate", "hessian", "incumbents", "iteration", "linesearch", "model", "qp", "state", "valley")
 
 
 @pytest.mark.parametrize("part", ARITHMETIC)
