@@ -314,3 +314,71 @@ def recompile_limit(name: str) -> int | None:
     """The value of one of Dynamo's recompile limits."""
     value = getattr(sys.modules.get("torch._dynamo.config"), name, None)
     return value if isinstance(value, int) else None
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor, without importing torch for one that cannot be."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def flatten(value: Any) -> tuple[list[Any], Any]:
+    """The leaves of nested lists, tuples, dictionaries and registered classes, and what is needed to put them back."""
+    from torch.utils import _pytree
+
+    leaves, structure = _pytree.tree_flatten(value)
+    return leaves, structure
+
+
+def unflatten(leaves: list[Any], structure: Any) -> Any:
+    """What `flatten` took apart."""
+    from torch.utils import _pytree
+
+    return _pytree.tree_unflatten(leaves, structure)
+
+
+def trace(function: Callable[..., Any], inputs: list[Any], *, decompose: bool = False) -> Any:
+    """The operations that a function of tensors runs, as a graph; what is not a tensor is frozen into it."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    table = None
+    if decompose:
+        from torch._inductor.decomposition import select_decomp_table
+
+        table = select_decomp_table()
+    return make_fx(function, decomposition_table=table, tracing_mode="real")(*inputs)
+
+
+def compile_graph(graph: Any, inputs: list[Any]) -> Callable[..., Any]:
+    """The callable that Inductor makes of a graph: no guards, no wrappers, shapes as they are."""
+    import torch._inductor
+
+    compiled: Callable[..., Any] = torch._inductor.compile(graph, inputs)
+    return compiled
+
+
+def write_package(graph: Any, inputs: list[Any], path: str) -> None:
+    """Compile a graph ahead of time into an AOTInductor package."""
+    import torch
+    import torch._inductor
+
+    program = torch.export.export(graph, tuple(inputs))
+    torch._inductor.aoti_compile_and_package(program, package_path=path)
+
+
+def load_package(path: str) -> Callable[[list[Any]], list[Any]]:
+    """The function in an AOTInductor package, from a list of tensors (which it empties) to a list of tensors."""
+    import torch._inductor
+
+    run: Callable[[list[Any]], list[Any]] = torch._inductor.aoti_load_package(path).loader.boxed_run
+    return run
+
+
+@contextlib.contextmanager
+def suppressed_compiler_output() -> Iterator[None]:
+    """Keep warnings of torch's compilers about our own builds from the user's terminal."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

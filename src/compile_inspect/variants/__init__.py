@@ -1,0 +1,75 @@
+"""Every way of running a target, one small module each, all with the same face."""
+
+from __future__ import annotations
+
+from compile_inspect.errors import TargetError
+from compile_inspect.variants.base import Prepared, Refused, Step, Variant
+from compile_inspect.variants.compiled import MODES, Compiled
+from compile_inspect.variants.cuda_graph import CudaGraph
+from compile_inspect.variants.eager import Eager
+from compile_inspect.variants.inductor import AotInductor, InductorCallable
+from compile_inspect.variants.task import Task
+from compile_inspect.variants.torchscript import TorchScript
+
+__all__ = ["Prepared", "Refused", "Step", "Task", "Variant", "default_variants", "known_names", "variant"]
+
+_FIXED: dict[str, Variant] = {
+    item.name: item
+    for item in (
+        Eager(),
+        TorchScript("trace"),
+        TorchScript("script"),
+        InductorCallable(),
+        AotInductor(),
+        CudaGraph("eager"),
+        CudaGraph("inductor"),
+    )
+}
+_WORDS = {"dynamic": {"dynamic": True}, "static": {"dynamic": False}, "fullgraph": {"fullgraph": True}}
+
+
+def known_names() -> tuple[str, ...]:
+    """Names that `variant` understands; any registered backend can be named too, with modes after a slash."""
+    import torch
+
+    backends = ("eager-backend", "aot_eager", "inductor", "cudagraphs", *torch.compiler.list_backends())
+    return (*_FIXED, *(f"inductor/{mode}" for mode in MODES), *dict.fromkeys(backends))
+
+
+def variant(name: str) -> Variant:
+    """The variant of that name.
+
+    >>> variant("inductor/max-autotune/dynamic").name
+    'inductor/max-autotune/dynamic'
+    >>> variant("eager").name
+    'eager'
+
+    `eager` is no compilation at all; the backend of that name is `eager-backend`.
+    """
+    import torch
+
+    if name in _FIXED:
+        return _FIXED[name]
+    backend, *words = name.split("/")
+    backend = "eager" if backend == "eager-backend" else backend
+    choices: dict[str, object] = {}
+    for word in words:
+        if word in MODES and "mode" not in choices:
+            choices["mode"] = word
+        elif word in _WORDS:
+            choices |= _WORDS[word]
+        else:
+            raise TargetError(f"{name!r} is no variant: {word!r} is none of {', '.join([*MODES, *_WORDS])}")
+    known = ("eager", "inductor", "aot_eager", "cudagraphs", *torch.compiler.list_backends(exclude_tags=()))
+    if backend not in known:
+        raise TargetError(f"{name!r} is no variant: write one of {', '.join(known_names())}")
+    return Compiled(backend, **choices)  # type: ignore[arg-type]
+
+
+def default_variants(task: Task) -> tuple[Variant, ...]:
+    """What is worth trying for a task: eager first, then what may be faster on its device."""
+    names = ["eager", "inductor"]
+    names += ["inductor/reduce-overhead", "inductor/max-autotune"] if task.device == "cuda" else []
+    names += ["inductor-callable", "aot-inductor", "torchscript/trace"]
+    names += ["cuda-graph/eager", "cuda-graph/inductor"] if task.device == "cuda" else []
+    return tuple(variant(name) for name in names)

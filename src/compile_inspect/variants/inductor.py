@@ -1,0 +1,98 @@
+"""What Inductor makes of a traced task, called without guards: directly, or from a package compiled ahead of time."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compile_inspect.capture import torch_private
+from compile_inspect.variants.base import Prepared, Step, Variant
+from compile_inspect.variants.functional import Flat, Functional, traced
+from compile_inspect.variants.task import Task
+
+FROZEN = (
+    "Shapes, dtypes, devices and layouts of inputs stay as at the example.",
+    "Python values that the function reads stay as they were, and every branch goes the way it went.",
+)
+
+
+@dataclass(frozen=True)
+class InductorCallable(Variant):
+    """The task traced, and the graph compiled by Inductor."""
+
+    @property
+    def name(self) -> str:
+        """`inductor-callable`."""
+        return "inductor-callable"
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """Everything that is no tensor is frozen."""
+        return FROZEN
+
+    def build(self, task: Task) -> Prepared:
+        """Trace, compile, call once."""
+        with torch_private.suppressed_compiler_output():
+            functional, graph, inputs = traced(task)
+            compiled = torch_private.compile_graph(graph, inputs)
+
+        def flat(tensors: list[Any]) -> list[Any]:
+            return compiled(*tensors)  # type: ignore[no-any-return]
+
+        return from_flat(self, functional, flat)
+
+
+@dataclass(frozen=True)
+class AotInductor(Variant):
+    """The task traced, exported, and compiled into a package; called through its loader."""
+
+    path: str | None = None
+    """Where to write the package; a temporary file where none is given."""
+
+    @property
+    def name(self) -> str:
+        """`aot-inductor`."""
+        return "aot-inductor"
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """Everything that is no tensor is frozen."""
+        return FROZEN
+
+    def build(self, task: Task) -> Prepared:
+        """Trace, export, compile, load, call once."""
+        with torch_private.suppressed_compiler_output():
+            functional, graph, inputs = traced(task)
+            path = self.path or str(Path(tempfile.mkdtemp(prefix="compile-inspect-")) / "package.pt2")
+            torch_private.write_package(graph, inputs, path)
+        return from_flat(self, functional, torch_private.load_package(path), package=path)
+
+
+def from_flat(variant: Variant, functional: Functional, flat: Flat, *, package: str | None = None) -> Prepared:
+    """A prepared variant around a compiled function of tensors."""
+    import torch
+
+    task = functional.task
+
+    def run(*args: Any, **kwargs: Any) -> Step:
+        with torch.no_grad():
+            return functional.step(flat([tensor.detach() for tensor in functional.tensors(args, kwargs)]))
+
+    run(*task.args, **task.kwargs)
+    call = None if task.gradients else direct(functional, flat)
+    return Prepared(variant, run, call, 0.0, flat, package)
+
+
+def direct(functional: Functional, flat: Flat) -> Callable[..., Any]:
+    """The shortest way from inputs to the result, for inference."""
+    task = functional.task
+    simple = not task.kwargs and all(torch_private.is_tensor(item) for item in task.args)
+    if simple and functional.single and not task.held:
+        return lambda *args: flat(list(args))[0]
+    if simple and functional.single:
+        owners = [(item.owner, item.key) for item in task.held]
+        return lambda *args: flat([owner[key] for owner, key in owners] + list(args))[0]
+    return lambda *args, **kwargs: functional.step(flat(functional.tensors(args, kwargs))).result
