@@ -55,7 +55,7 @@ class Compiled(Variant):
 
         def run(*args: object, **kwargs: object) -> object:
             if "cudagraph" in self.backend or self.mode in ("reduce-overhead", "max-autotune"):
-                torch.compiler.cudagraph_mark_step_begin()
+                torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
             return task.run(compiled, args, kwargs)
 
         for _ in range(3):

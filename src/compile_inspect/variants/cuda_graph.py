@@ -67,12 +67,9 @@ class Recorded:
 
         self.held = len(functional.task.held)
         # Held tensors are read where they lie, so that an optimizer's changes are seen; inputs are copied in.
-        self.buffers = [
-            tensor if index < self.held or tensor.device.type != "cuda" else tensor.clone()
-            for index, tensor in enumerate(inputs)
-        ]
+        self.buffers = [tensor if index < self.held else tensor.clone() for index, tensor in enumerate(inputs)]
         self.addresses = [tensor.data_ptr() for tensor in self.buffers[: self.held]]
-        stream = torch.cuda.Stream()
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream), torch.no_grad():
             for _ in range(WARM_UPS):

@@ -56,7 +56,8 @@ class Functional:
             result = task.function(*args, **kwargs)
             found = gradients(result, wanted) if task.gradients else ()
         results, self.structure = torch_private.flatten(result)
-        self.leaves, self.outputs, flat = list(results), [], []
+        flat: list[Any] = []
+        self.outputs = []
         for leaf in results:
             self.outputs.append(len(flat) if torch_private.is_tensor(leaf) else None)
             if torch_private.is_tensor(leaf):
@@ -84,12 +85,10 @@ def _is_leaf(structure: Any) -> bool:
 
 def traced(task: Task) -> tuple[Functional, Any, list[Any]]:
     """The task as a graph; refuses what a graph cannot say."""
-    if any(
-        torch_private.is_tensor(leaf) and leaf.is_sparse for leaf in torch_private.flatten((task.args, dict(task.kwargs)))[0]
-    ):
-        raise Refused("sparse inputs cannot be traced")
     functional = Functional(task)
     inputs = [tensor.detach() for tensor in functional.tensors(task.args, task.kwargs)]
+    if any(tensor.is_sparse for tensor in inputs):
+        raise Refused("sparse tensors cannot be traced")
     versions = [tensor._version for tensor in inputs]
     graph = torch_private.trace(functional.function, inputs)
     if any(tensor._version != version for tensor, version in zip(inputs, versions, strict=True)):
@@ -107,7 +106,7 @@ def refuse_frozen(graph: Any) -> None:
             continue
         if all("lift_fresh" in str(user.target) for user in node.users):
             continue  # made by the function itself, from numbers
-        value = getattr(graph, node.target, None)
+        value: Any = getattr(graph, node.target, None)
         if torch_private.is_tensor(value):
             raise Refused(
                 f"it reads a tensor of shape {tuple(value.shape)} that is neither input, parameter, buffer nor in its closure"

@@ -41,7 +41,7 @@ class TorchScript(Variant):
             warnings.simplefilter("ignore")
             if self.how == "trace":
                 with torch.set_grad_enabled(task.gradients):
-                    compiled = torch.jit.trace(task.function, task.args, check_trace=False)
+                    compiled = torch.jit.trace(task.function, task.args, check_trace=False)  # type: ignore[no-untyped-call]
             elif self.how == "script":
                 compiled = torch.jit.script(task.function)
             else:
