@@ -9,6 +9,7 @@ import nonsmooth
 
 def test_public_names() -> None:
     assert compile_inspect.__all__ == [
+        "Agreement",
         "CaptureError",
         "InspectError",
         "Inspection",
@@ -20,6 +21,8 @@ def test_public_names() -> None:
         "inspect",
         "load",
         "record",
+        "time_variants",
+        "verify",
     ]
     for name in compile_inspect.__all__:
         assert getattr(compile_inspect, name) is not None

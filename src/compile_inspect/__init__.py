@@ -20,10 +20,15 @@ __version__ = "0.1.0"
 _HOMES = {
     "inspect": "compile_inspect.capture.inspecting",
     "record": "compile_inspect.capture.recorder",
+    "time_variants": "compile_inspect.timing.measuring",
+    "verify": "compile_inspect.agreement.verifying",
     "Recording": "compile_inspect.capture.recorder",
     "Target": "compile_inspect.target",
+    "tune": "compile_inspect.tuning.tune",
+    "Tuned": "compile_inspect.tuning.tuned",
     "load": "compile_inspect.capture_file",
     "Inspection": "compile_inspect.records",
+    "Agreement": "compile_inspect.records",
     "InspectError": "compile_inspect.errors",
     "TargetError": "compile_inspect.errors",
     "CaptureError": "compile_inspect.errors",
@@ -31,26 +36,35 @@ _HOMES = {
 }
 
 __all__ = [
+    "Agreement",
     "CaptureError",
     "InspectError",
     "Inspection",
     "Recording",
     "Target",
     "TargetError",
+    "Tuned",
     "UnsupportedTorch",
     "__version__",
     "inspect",
     "load",
     "record",
+    "tune",
+    "time_variants",
+    "verify",
 ]
 
 if TYPE_CHECKING:
+    from compile_inspect.agreement.verifying import verify
     from compile_inspect.capture.inspecting import inspect
     from compile_inspect.capture.recorder import Recording, record
     from compile_inspect.capture_file import load
     from compile_inspect.errors import CaptureError, InspectError, TargetError, UnsupportedTorch
-    from compile_inspect.records import Inspection
+    from compile_inspect.records import Agreement, Inspection
     from compile_inspect.target import Target
+    from compile_inspect.tuning.tune import tune
+    from compile_inspect.tuning.tuned import Tuned
+    from compile_inspect.timing.measuring import time_variants
 
 
 def __getattr__(name: str) -> Any:

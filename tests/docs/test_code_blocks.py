@@ -1,4 +1,4 @@
-"""The Python in the pages about the solver runs as it stands, and prints what the page says."""
+"""The Python in the pages about the solver, timing and agreement runs as it stands, and prints what the page says."""
 
 from __future__ import annotations
 
@@ -53,6 +53,26 @@ def test_the_page_of_the_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert len(found) > 15
     for block in found:
         execute("docs/solver.md", block, names)
+
+
+def test_the_page_about_timing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One session too."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    found = blocks("docs/bench.md")
+    assert len(found) == 5
+    for block in found:
+        execute("docs/bench.md", block, names)
+
+
+def test_the_page_about_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One session too; run from the root, for blame reads the lines of the page."""
+    monkeypatch.chdir(ROOT)
+    names: dict[str, object] = {"__name__": "page"}
+    found = blocks("docs/verify.md")
+    assert len(found) == 7
+    for block in found:
+        execute("docs/verify.md", block, names)
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/from-pygranso.md"])

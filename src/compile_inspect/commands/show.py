@@ -41,7 +41,7 @@ def show(
 ) -> None:
     """Show what a capture holds, and what to look at next.
 
-    compile-inspect show FILE... [SECTION], where SECTION is summary (the default), graphs, breaks, guards, recompiles, kernels, code, time, cache, cudagraphs or bytecode.
+    compile-inspect show FILE... [SECTION], where SECTION is summary (the default), graphs, breaks, guards, recompiles, kernels, code, time, cache, cudagraphs, bytecode or timing.
     """  # noqa: E501 - a line break here would be one on the screen
     paths, section = split_arguments(arguments)
     if trace is not None and section != "time":
@@ -86,7 +86,7 @@ def _show(
         _write_trace(trace, inspections, options, force)
         told = f"Wrote {trace}. To look at it, open https://ui.perfetto.dev and drop the file there.\n"
         typer.echo(told, err=as_json)
-    console = _console(no_color)
+    console = make_console(no_color)
     if as_json:
         from compile_inspect.reporters.json import section_data
 
@@ -137,7 +137,8 @@ def _is_bare_word(name: str) -> bool:
     return name.replace("-", "").replace("_", "").isalnum()
 
 
-def _console(no_color: bool) -> Console:
+def make_console(no_color: bool) -> Console:
+    """A console for standard output: plain and 120 wide where that is no terminal."""
     from rich.console import Console
 
     reconfigure: Any = getattr(sys.stdout, "reconfigure", None)

@@ -5,6 +5,16 @@ so a report can be made on a machine that has no torch. The records are plain da
 enums and tuples of them; no tensor, no weight and no code object is ever stored.
 """
 
+from compile_inspect.records.agreement import (
+    Agreement,
+    Blame,
+    BlameStage,
+    Difference,
+    DifferenceKind,
+    Measured,
+    VariantAgreement,
+    Verdict,
+)
 from compile_inspect.records.breaks import BreakEffect, GraphBreak
 from compile_inspect.records.compilations import Bytecode, Compilation, Outcome, Phase
 from compile_inspect.records.graphs import Direction, Graph, Node, Stage, TensorType
@@ -19,17 +29,38 @@ from compile_inspect.records.inspection import (
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.records.lowerings import Fate, Kernel, KernelKind, Lowering, MemoryEstimate, NotFused, UnplacedNode
 from compile_inspect.records.runtime import CacheEvent, CacheOutcome, CudaGraphEvent, CudaGraphOutcome
+from compile_inspect.records.timing import (
+    Build,
+    CacheUse,
+    Doubt,
+    Measurement,
+    Memory,
+    Outlier,
+    Payback,
+    Speed,
+    Summary,
+    Timing,
+    TimingPoint,
+)
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Agreement",
+    "Blame",
+    "BlameStage",
     "BreakEffect",
+    "Build",
     "Bytecode",
     "CacheEvent",
     "CacheOutcome",
+    "CacheUse",
     "Compilation",
     "CudaGraphEvent",
     "CudaGraphOutcome",
+    "Difference",
+    "DifferenceKind",
     "Direction",
+    "Doubt",
     "Environment",
     "Fate",
     "Graph",
@@ -42,16 +73,27 @@ __all__ = [
     "LimitHit",
     "Location",
     "Lowering",
+    "Measured",
+    "Measurement",
+    "Memory",
     "MemoryEstimate",
     "Missing",
     "Node",
     "NotFused",
     "Outcome",
+    "Outlier",
+    "Payback",
     "Phase",
     "Process",
     "Recompile",
+    "Speed",
     "Stack",
     "Stage",
+    "Summary",
     "TensorType",
+    "Timing",
+    "TimingPoint",
     "UnplacedNode",
+    "VariantAgreement",
+    "Verdict",
 ]

@@ -13,6 +13,7 @@ from compile_inspect.records.guards import Guard, LimitHit, Recompile
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.records.lowerings import Kernel, Lowering
 from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
+from compile_inspect.records.timing import Timing
 
 SCHEMA_VERSION = 1
 
@@ -84,6 +85,7 @@ class Inspection:
     caches: tuple[CacheEvent, ...] = ()
     cuda_graphs: tuple[CudaGraphEvent, ...] = ()
     bytecode: tuple[Bytecode, ...] = ()
+    timings: tuple[Timing, ...] = ()
     stacks: tuple[Stack, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
 

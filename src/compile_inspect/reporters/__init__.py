@@ -24,6 +24,7 @@ SECTIONS: Mapping[str, str] = MappingProxyType(
         "cache": "look-ups in torch's compile caches",
         "cudagraphs": "CUDA graphs: used, or skipped and why",
         "bytecode": "the bytecode of each frame before and after Dynamo",
+        "timing": "how long every variant takes, and when its build pays back",
     }
 )
 """The sections of a report, in the order they are listed, each with one line that describes it."""

@@ -150,6 +150,7 @@ _CONTENT: dict[str, Callable[[_Resolver, ShowOptions], Any]] = {
     "cache": lambda resolver, options: resolver.records(options.first(resolver.inspection.caches)),
     "cudagraphs": lambda resolver, options: resolver.records(options.first(resolver.inspection.cuda_graphs)),
     "bytecode": lambda resolver, options: resolver.records(options.first(resolver.inspection.bytecode)),
+    "timing": lambda resolver, options: resolver.records(options.first(resolver.inspection.timings)),
 }
 
 

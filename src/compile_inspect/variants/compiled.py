@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from compile_inspect.variants.base import Prepared, Variant
 from compile_inspect.variants.task import Task
@@ -23,7 +26,7 @@ class Compiled(Variant):
     @property
     def name(self) -> str:
         """The backend, then what differs from the default: `inductor/max-autotune/dynamic/fullgraph`."""
-        parts = [self.backend]
+        parts = ["eager-backend" if self.backend == "eager" else self.backend]
         if self.mode is not None:
             parts.append(self.mode)
         if self.dynamic is not None:
@@ -49,9 +52,10 @@ class Compiled(Variant):
         """Compile by calling it three times: dynamic shapes and CUDA graphs settle on the second and third."""
         import torch
 
-        # A function of its own: a mode compiled before must not be found in the cache of this one.
         mode = None if self.mode == "default" else self.mode
-        compiled = torch.compile(task.function, backend=self.backend, mode=mode, dynamic=self.dynamic, fullgraph=self.fullgraph)
+        # Dynamo keeps what it compiled by code and backend: another choice of shapes or strictness would be found there.
+        function = task.function if self.dynamic is None and not self.fullgraph else _apart(task.function)
+        compiled = torch.compile(function, backend=self.backend, mode=mode, dynamic=self.dynamic, fullgraph=self.fullgraph)
 
         def run(*args: object, **kwargs: object) -> object:
             if "cudagraph" in self.backend or self.mode in ("reduce-overhead", "max-autotune"):
@@ -61,3 +65,14 @@ class Compiled(Variant):
         for _ in range(3):
             run(*task.args, **task.kwargs)
         return Prepared(self, run, compiled, 0.0)  # type: ignore[arg-type]
+
+
+def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function behind a code object of its own."""
+
+    def apart(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    # In a file of its own too, for Dynamo may pass over this one.
+    code = apart.__code__.replace(co_filename="<apart>")
+    return types.FunctionType(code, apart.__globals__, "apart", None, apart.__closure__)

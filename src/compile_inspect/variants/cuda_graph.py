@@ -7,7 +7,7 @@ from typing import Any
 
 from compile_inspect.capture import torch_private
 from compile_inspect.variants.base import Prepared, Step, Variant
-from compile_inspect.variants.functional import Flat, Functional, traced
+from compile_inspect.variants.functional import Flat, traced
 from compile_inspect.variants.inductor import FROZEN
 from compile_inspect.variants.task import Task
 
@@ -41,48 +41,89 @@ class CudaGraph(Variant):
 
     def build(self, task: Task) -> Prepared:
         """Trace, warm up on a stream of its own, record."""
+        import torch
+
         with torch_private.suppressed_compiler_output():
             functional, graph, inputs = traced(task)
             if self.around == "eager":
-                launch = Recorded(lambda tensors: functional.function(*tensors), functional, inputs)
+                replays = Replays(lambda tensors: functional.function(*tensors), len(task.held), inputs)
             else:
                 compiled = torch_private.compile_graph(graph, inputs)
-                launch = Recorded(lambda tensors: compiled(*tensors), functional, inputs)
+                replays = Replays(lambda tensors: compiled(*tensors), len(task.held), inputs)
 
         def run(*args: Any, **kwargs: Any) -> Step:
-            import torch
-
             with torch.no_grad():
-                return functional.step([output.clone() for output in launch(functional.tensors(args, kwargs))])
+                return functional.step(replays(functional.tensors(args, kwargs)))
 
         run(*task.args, **task.kwargs)
-        return Prepared(self, run, None, 0.0, launch)
+        return Prepared(self, run, None, 0.0, replays, functional)
 
 
 class Recorded:
-    """A recorded graph with its buffers. Outputs are its own memory: the next replay overwrites them."""
+    """One recording: where it reads its inputs, and the memory it writes its outputs to."""
 
-    def __init__(self, flat: Flat, functional: Functional, inputs: list[Any]) -> None:
+    def __init__(self, flat: Flat, tensors: list[Any]) -> None:
         import torch
 
-        self.held = len(functional.task.held)
-        # Held tensors are read where they lie, so that an optimizer's changes are seen; inputs are copied in.
-        self.buffers = [tensor if index < self.held else tensor.clone() for index, tensor in enumerate(inputs)]
-        self.addresses = [tensor.data_ptr() for tensor in self.buffers[: self.held]]
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
+        # Gradients too are warmed up on the stream of the recording: what the default stream did would be waited for.
         with torch.cuda.stream(stream), torch.no_grad():
             for _ in range(WARM_UPS):
-                flat(list(self.buffers))
+                flat(list(tensors))
         torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph, stream=stream), torch.no_grad():
-            self.outputs = flat(list(self.buffers))
-        self._inputs = self.buffers[self.held :]
+            self.outputs = flat(list(tensors))
+        count, storages = torch_private.storage_uses(self.outputs)
+        self._uses = [(count, storage, count(storage)) for storage in storages]
+
+    def free(self) -> bool:
+        """Whether nobody else looks at the memory of the outputs any more."""
+        for count, storage, uses in self._uses:  # noqa: SIM110 (a generator would cost a microsecond)
+            if count(storage) != uses:
+                return False
+        return True
+
+
+class Replays:
+    """A function of tensors as recordings, safe to call at any time with any inputs of the same kind.
+
+    One recording reads the inputs where the example's were: many programs come back to the same memory. It hands out
+    its own outputs as long as nobody holds those of the call before. In every other case the second one is used, which
+    has buffers for its inputs, and its outputs are copied. Parameters and buffers are read where they lie.
+    """
+
+    def __init__(self, flat: Flat, held: int, inputs: list[Any]) -> None:
+        self._held = held
+        self._buffers = [tensor.clone() for tensor in inputs[held:]]
+        self._addresses = [tensor.data_ptr() for tensor in inputs[held:]]
+        self._buffered = Recorded(flat, [*inputs[:held], *self._buffers])
+        self._direct = Recorded(flat, inputs)
 
     def __call__(self, tensors: list[Any]) -> list[Any]:
-        """Copy the inputs in and replay."""
-        for buffer, tensor in zip(self._inputs, tensors[self.held :], strict=True):
-            buffer.copy_(tensor)
-        self.graph.replay()
-        return self.outputs
+        """The outputs, which stay as they are whatever is called next."""
+        given = tensors[self._held :]
+        if [tensor.data_ptr() for tensor in given] == self._addresses and self._direct.free():
+            self._direct.graph.replay()
+            return [output.detach() for output in self._direct.outputs]
+        self._fill(given)
+        self._buffered.graph.replay()
+        return [output.clone() for output in self._buffered.outputs]
+
+    def reusing(self, tensors: list[Any]) -> list[Any]:
+        """The outputs in memory that the next call overwrites."""
+        given = tensors[self._held :]
+        if [tensor.data_ptr() for tensor in given] == self._addresses:
+            self._direct.graph.replay()
+            return self._direct.outputs
+        self._fill(given)
+        self._buffered.graph.replay()
+        return self._buffered.outputs
+
+    def _fill(self, given: list[Any]) -> None:
+        import torch
+
+        if self._buffers:
+            torch._foreach_copy_(self._buffers, given)

@@ -55,7 +55,12 @@ class Functional:
         with torch.set_grad_enabled(task.gradients), replaced(task.held, held):
             result = task.function(*args, **kwargs)
             found = gradients(result, wanted) if task.gradients else ()
-        results, self.structure = torch_private.flatten(result)
+        results, structure = torch_private.flatten(result)
+        return [*self.describe(results, structure), *found]
+
+    def describe(self, results: list[Any], structure: Any) -> list[Any]:
+        """Remember what a result looks like; gives its tensors."""
+        self.structure = structure
         flat: list[Any] = []
         self.outputs = []
         for leaf in results:
@@ -63,7 +68,7 @@ class Functional:
             if torch_private.is_tensor(leaf):
                 flat.append(leaf.detach())
         self.leaves = [None if torch_private.is_tensor(leaf) else leaf for leaf in results]
-        return [*flat, *found]
+        return flat
 
     def step(self, outputs: list[Any]) -> Step:
         """The result in its own form, and the gradients."""
@@ -84,19 +89,57 @@ def _is_leaf(structure: Any) -> bool:
 
 
 def traced(task: Task) -> tuple[Functional, Any, list[Any]]:
-    """The task as a graph; refuses what a graph cannot say."""
+    """The task as a graph; refuses what a graph cannot say.
+
+    Operations are recorded while the function runs. Where its own Python looks at values, torch.export may still get
+    through, for it runs the function with tensors that have none; it cannot differentiate, though.
+    """
     functional = Functional(task)
     inputs = [tensor.detach() for tensor in functional.tensors(task.args, task.kwargs)]
     if any(tensor.is_sparse for tensor in inputs):
         raise Refused("sparse tensors cannot be traced")
     versions = [tensor._version for tensor in inputs]
-    graph = torch_private.trace(functional.function, inputs)
+    try:
+        graph = torch_private.trace(functional.function, inputs)
+    except Exception as error:
+        if task.gradients:
+            raise
+        graph = _exported(functional, inputs, error)
     if any(tensor._version != version for tensor, version in zip(inputs, versions, strict=True)):
         raise Refused("it changes its inputs, parameters or buffers in place")
     refuse_frozen(graph)
     if random_operations(graph):
         raise Refused("it draws random numbers, and a compiled graph draws others than eager")
     return functional, graph, inputs
+
+
+def _exported(functional: Functional, inputs: list[Any], first: Exception) -> Any:
+    """The graph by torch.export, taking the same list of tensors; raises the first error where that fails too."""
+    task = functional.task
+    try:
+        graph, sources, structure = torch_private.export(task.function, task.modules, task.args, dict(task.kwargs))
+    except Exception:
+        raise first from None
+    places = {id(item.now()): number for number, item in enumerate(task.held)}
+    order: list[int | Any] = []
+    given = iter(range(len(task.held), len(inputs)))
+    for source in sources:
+        if source is None:
+            order.append(next(given))
+        elif id(source) in places:
+            order.append(places[id(source)])
+        else:
+            raise Refused(f"it reads a tensor of shape {tuple(source.shape)} that is neither input, parameter nor buffer")
+    leaves: list[Any] = []
+
+    def function(*tensors: Any) -> list[Any]:
+        nonlocal leaves
+        leaves = list(graph(*[tensors[place] for place in order]))
+        return [leaf for leaf in leaves if torch_private.is_tensor(leaf)]
+
+    traced_again = torch_private.trace(function, inputs)
+    functional.describe(leaves, structure)
+    return traced_again
 
 
 def refuse_frozen(graph: Any) -> None:
@@ -120,9 +163,18 @@ def random_operations(graph: Any) -> list[str]:
     found = []
     for node in graph.graph.nodes:
         tags = getattr(node.target, "tags", ())
-        if torch.Tag.nondeterministic_seeded in tags:
+        if torch.Tag.nondeterministic_seeded in tags and not _drops_nothing(node):
             found.append(str(node.target))
     return found
+
+
+def _drops_nothing(node: Any) -> bool:
+    """Whether an operation would draw numbers for a dropout, but with probability 0."""
+    for position, argument in enumerate(node.target._schema.arguments):
+        if argument.name in ("dropout_p", "p"):
+            value = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name, argument.default_value)
+            return bool(value == 0)
+    return False
 
 
 Flat = Callable[[list[Any]], list[Any]]

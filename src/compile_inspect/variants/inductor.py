@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from compile_inspect.capture import torch_private
-from compile_inspect.variants.base import Prepared, Step, Variant
+from compile_inspect.variants.base import Prepared, Refused, Step, Variant
 from compile_inspect.variants.functional import Flat, Functional, traced
 from compile_inspect.variants.task import Task
 
@@ -68,7 +70,20 @@ class AotInductor(Variant):
             functional, graph, inputs = traced(task)
             path = self.path or str(Path(tempfile.mkdtemp(prefix="compile-inspect-")) / "package.pt2")
             torch_private.write_package(graph, inputs, path)
+        if task.device != "cpu":
+            survives_loading(path)
         return from_flat(self, functional, torch_private.load_package(path), package=path)
+
+
+def survives_loading(path: str) -> None:
+    """Refuse a package that brings down the process that loads it, as some do on CUDA, by trying it in another one."""
+    text = "import sys, torch, torch._inductor; torch._inductor.aoti_load_package(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", text, path], capture_output=True, check=False)
+    if done.returncode < 0:
+        raise Refused(f"loading the package ends a process with signal {-done.returncode}")
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        raise Refused(f"the package cannot be loaded: {lines[-1] if lines else 'no reason given'}")
 
 
 def from_flat(variant: Variant, functional: Functional, flat: Flat, *, package: str | None = None) -> Prepared:
@@ -83,7 +98,7 @@ def from_flat(variant: Variant, functional: Functional, flat: Flat, *, package: 
 
     run(*task.args, **task.kwargs)
     call = None if task.gradients else direct(functional, flat)
-    return Prepared(variant, run, call, 0.0, flat, package)
+    return Prepared(variant, run, call, 0.0, flat, functional, package)
 
 
 def direct(functional: Functional, flat: Flat) -> Callable[..., Any]:

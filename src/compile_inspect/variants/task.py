@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from compile_inspect.errors import TargetError
 from compile_inspect.target import Inputs, Target
 from compile_inspect.variants.base import Step
 
+MOST_FUNCTIONS = 200
+"""So many functions are looked into for what they hold."""
 SCALARS = (bool, int, float, complex, str, type(None))
 
 
@@ -166,10 +169,29 @@ def _plain(function: Any) -> Any:
 
 
 def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
-    """(name, owner, key) of everything a Python function finds in its closure and globals."""
-    plain = _plain(function)
-    if plain is None:
-        return
+    """(name, owner, key) of everything a Python function finds in its closure and globals, and so do those it finds."""
+    pending = [("", function)]
+    seen: set[types.CodeType] = set()
+    while pending:
+        prefix, current = pending.pop(0)
+        plain = _plain(current)
+        if plain is None or plain.__code__ in seen or len(seen) > MOST_FUNCTIONS:
+            continue
+        seen.add(plain.__code__)
+        for name, owner, key in _found(plain):
+            yield prefix + name, owner, key
+            value = owner[key]
+            if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not _of_a_library(value):
+                pending.append((f"{prefix}{name}.", value))
+
+
+def _of_a_library(function: Any) -> bool:
+    """Whether a function belongs to torch or Python itself, which read nothing of the user's."""
+    top = str(getattr(_plain(function), "__module__", "") or "").partition(".")[0]
+    return top in ("torch", "numpy", "builtins", "math", "functools", "typing", "collections")
+
+
+def _found(plain: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
     for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
         try:
             cell.cell_contents  # noqa: B018 (an empty cell raises)

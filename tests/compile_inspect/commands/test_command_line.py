@@ -15,7 +15,16 @@ from compile_inspect.records import Inspection
 from compile_inspect.reporters import SECTIONS
 from conftest import ROOT, environment
 
-READING = [[], ["--help"], ["--version"], ["show", "--help"], ["run", "--help"], ["inspect", "--help"], ["tour", "--help"]]
+READING = [
+    [],
+    ["--help"],
+    ["--version"],
+    ["show", "--help"],
+    ["run", "--help"],
+    ["inspect", "--help"],
+    ["tour", "--help"],
+    ["bench", "--help"],
+]
 
 
 def command(*arguments: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:

@@ -7,13 +7,16 @@ from typing import Any
 
 from compile_inspect.records import (
     BreakEffect,
+    Build,
     Bytecode,
     CacheEvent,
     CacheOutcome,
+    CacheUse,
     Compilation,
     CudaGraphEvent,
     CudaGraphOutcome,
     Direction,
+    Doubt,
     Environment,
     Fate,
     Graph,
@@ -26,17 +29,25 @@ from compile_inspect.records import (
     LimitHit,
     Location,
     Lowering,
+    Measurement,
+    Memory,
     MemoryEstimate,
     Missing,
     Node,
     NotFused,
     Outcome,
+    Outlier,
+    Payback,
     Phase,
     Process,
     Recompile,
+    Speed,
     Stack,
     Stage,
+    Summary,
     TensorType,
+    Timing,
+    TimingPoint,
     UnplacedNode,
 )
 
@@ -92,6 +103,7 @@ def everything() -> Inspection:
             CudaGraphEvent("0/1", CudaGraphOutcome.SKIPPED, "skipping: mutated inputs", Direction.BACKWARD, _SIN),
         ),
         bytecode=(Bytecode("0/0", "forward", MODEL, 4, "  4  0 RESUME 0\n  5  2 LOAD_GLOBAL 1\n", "  4  0 CALL 7\n"),),
+        timings=(timing(),),
         stacks=STACKS,
         sources={MODEL: MODEL_SOURCE},
     )
@@ -250,6 +262,35 @@ def _phases() -> tuple[Phase, ...]:
         Phase("0/0", "tiny", 1002.5, 0.02, 2, 0.02, 4242),
         Phase("0/1", "entire_frame_compile", 1010.0, 2.0, 0, 2.0),
     )
+
+
+def timing() -> Timing:
+    """Two sizes, three variants, one of which cannot run."""
+
+    def point(batch: int) -> TimingPoint:
+        eager = Measurement(
+            "eager",
+            samples=(0.001 * batch, 0.0011 * batch, 0.05),
+            summary=Summary(3, 0.001 * batch, 0.0009 * batch, 0.0012 * batch, 0.001 * batch, 1e-5, (Outlier(2, 0.05, 99.0),)),
+            build=Build(0.01, CacheUse.NOTHING),
+            memory=Memory(None, "not known: nothing tells"),
+            doubts=(Doubt.BUSY,),
+        )
+        inductor = Measurement(
+            "inductor",
+            samples=(0.0005, 0.0005, 0.0005),
+            summary=Summary(3, 0.0005, 0.0005, 0.0005, 0.0005, 0.0),
+            speed=Speed(2.0 * batch, 1.9 * batch, 2.1 * batch),
+            build=Build(3.0, CacheUse.ANEW, 9.0, 3.5, "no second process"),
+            payback=Payback(6000, 5500, None, 3.0, 0.0005),
+            memory=Memory(2048, "by the allocator"),
+            doubts=(Doubt.NOISY, Doubt.BUSY),
+            assumes=("Shapes stay.",),
+        )
+        refused = Measurement("cuda-graph/eager", refused="CUDA graphs need tensors on a CUDA device")
+        return TimingPoint({"batch": batch}, (f"float32[{batch}, 16] cpu",), (eager, inductor, refused))
+
+    return Timing("model.py:model", "cpu", "x86_64", "2.13.0", 2, False, 2.0, (point(1), point(8)))
 
 
 def empty() -> Inspection:

@@ -396,7 +396,8 @@ def test_next_leads_from_what_costs_most_to_what_costs_least() -> None:
     assert after("kernels") == "time"
     assert after("graphs") == "graphs --compilation 0/0"
     assert after("graphs", compilation="0/0") == "guards --compilation 0/0"
-    assert after("bytecode") == "summary"
+    assert after("bytecode") == "timing"
+    assert after("timing") == "summary"
     inspection = dataclasses.replace(inspection, breaks=(), recompiles=(), limits=(), cuda_graphs=())
     assert after("summary") == "kernels"
 

@@ -32,6 +32,7 @@ from compile_inspect.reporters.text import (
     summary,
     summary_details,
     time,
+    timing,
 )
 from compile_inspect.reporters.text.messages import PARTIAL, print_warning
 from compile_inspect.reporters.text.next_command import print_next
@@ -51,6 +52,7 @@ _RENDERERS: dict[str, Renderer] = {
     "cache": cache.render,
     "cudagraphs": cudagraphs.render,
     "bytecode": bytecode.render,
+    "timing": timing.render,
 }
 
 

@@ -27,6 +27,7 @@ _WORTH_READING: dict[str, Callable[[Inspection], bool]] = {
     "guards": lambda inspection: bool(inspection.guards),
     "code": lambda inspection: any(lowering.code for lowering in inspection.lowerings),
     "bytecode": lambda inspection: bool(inspection.bytecode),
+    "timing": lambda inspection: bool(inspection.timings),
 }
 
 

@@ -1,0 +1,127 @@
+"""Is the payback predicted from the first 50 calls the one that happens?
+
+For every workload and variant, in a fresh process with an empty cache: build, take 50 interleaved calls of eager and of the
+variant, predict after how many calls the build has paid back; then go on calling both in turn until the calls of eager, summed
+up, really took as long as the build and the calls of the variant. Where that takes over 50,000 calls of each, or longer than
+`--limit` seconds, the observed payback is the build divided by the mean gain of all calls made, and the table says so.
+
+`--clock cpu` counts the CPU time of the calling thread instead of wall time, for a machine that is shared with others: there
+the 50 calls, some hundredths of a second, see another load than the minutes that follow. The build is wall time in both.
+
+    python benchmarks/payback.py                 # one thread, some ten minutes
+    python benchmarks/payback.py --clock cpu
+    python benchmarks/payback.py --only GPT-2 --variants inductor
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+WORKLOADS = ("MLP, batch 32", "60 pointwise operations", "information scorer", "GPT-2, forward")
+VARIANTS = ("inductor", "inductor-callable", "aot-inductor")
+FIRST = 50
+CHUNK = 200
+MOST_CALLS = 50_000
+
+
+def observe(name: str, variant_name: str, limit: float, clock_name: str) -> dict[str, object]:
+    import torch
+    from workloads import workloads
+
+    from compile_inspect.timing.payback import predict_payback
+    from compile_inspect.timing.sampling import interleave
+    from compile_inspect.variants import Task, variant
+
+    clock = time.perf_counter if clock_name == "wall" else time.thread_time
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    task = Task.of(workloads(device)[name]())
+    with torch.set_grad_enabled(task.gradients):
+        eager = variant("eager").prepare(task)
+        prepared = variant(variant_name).prepare(task)
+
+        def bound(item):
+            function = item.run if task.gradients or item.call is None else item.call
+            return lambda: function(*task.args, **task.kwargs)
+
+        calls = {"eager": bound(eager), "variant": bound(prepared)}
+        samples = interleave(calls, device=task.device, seconds=0, rounds=FIRST, clock=clock)
+        predicted = predict_payback(prepared.build_seconds, samples["eager"], samples["variant"])
+
+        gained, done, crossed, started = 0.0, 0, None, time.monotonic()
+        while True:
+            for slow, fast in zip(samples["eager"], samples["variant"], strict=True):
+                gained, done = gained + slow - fast, done + 1
+                if gained >= prepared.build_seconds:
+                    crossed = done
+                    break
+            if crossed is not None or done >= MOST_CALLS or time.monotonic() - started > limit:
+                break
+            samples = interleave(calls, device=task.device, seconds=0, rounds=CHUNK, clock=clock)
+    extrapolated = None if gained <= 0 else round(prepared.build_seconds * done / gained)
+    return {
+        "build": prepared.build_seconds,
+        "predicted": predicted.calls,
+        "low": predicted.low,
+        "high": predicted.high,
+        "observed": extrapolated if crossed is None else crossed,
+        "crossed": crossed is not None,
+        "calls": done,
+    }
+
+
+def row(name: str, variant_name: str, found: dict[str, object]) -> str:
+    predicted, observed = found["predicted"], found["observed"]
+    if predicted is None or observed is None:
+        error = "both never" if predicted is observed else "they disagree"
+    else:
+        error = f"{100 * (predicted / observed - 1):+.0f} %"
+
+    def calls(number: object) -> str:
+        return "never" if number is None else f"{number:,}"
+
+    how = "seen" if found["crossed"] else f"from the mean of {found['calls']:,} calls"
+    interval = f"{calls(found['low'])} to {calls(found['high'])}"
+    cells = [name, variant_name, f"{found['build']:.1f} s", f"{calls(predicted)} ({interval})", calls(observed), how, error]
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="workloads whose name holds this")
+    parser.add_argument("--variants", default=",".join(VARIANTS))
+    parser.add_argument("--limit", type=float, default=120.0, help="most seconds to go on after the prediction")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--child", nargs=2, metavar=("WORKLOAD", "VARIANT"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        print(json.dumps(observe(*arguments.child, arguments.limit, arguments.clock)))
+        return
+    print("| Workload | Variant | Build | Predicted from 50 calls | Observed | How observed | Error |")
+    print("|---|---|---:|---:|---:|---|---:|")
+    for name in WORKLOADS:
+        if arguments.only not in name:
+            continue
+        for variant_name in arguments.variants.split(","):
+            with tempfile.TemporaryDirectory() as cache:
+                options = ["--limit", str(arguments.limit), "--clock", arguments.clock]
+                command = [sys.executable, __file__, "--child", name, variant_name, *options]
+                environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
+                done = subprocess.run(command, env=environment, capture_output=True, text=True)
+            if done.returncode:
+                print(
+                    f"| {name} | {variant_name} | {(done.stderr.strip().splitlines() or ['failed'])[-1]} | | | | |", flush=True
+                )
+            else:
+                print(row(name, variant_name, json.loads(done.stdout.strip().splitlines()[-1])), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""One run of a variant against eager: exceptions, structure, effects, then value by value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compile_inspect.agreement.observation import Observation, opaque, same
+from compile_inspect.agreement.precision import real_dtype
+from compile_inspect.agreement.values import Bystanders, Judgement, judge_floats, judge_whole
+from compile_inspect.capture import torch_private
+from compile_inspect.records.agreement import Difference, DifferenceKind
+
+
+def judge(seen: Observation, by: Bystanders, *, exact_kernels: bool = False) -> Judgement:
+    """Compare what a variant did with what eager did."""
+    found = Judgement()
+    if seen.error is not None or by.eager.error is not None:
+        _judge_exceptions(seen, by, found)
+        return found
+    if list(seen.values) != list(by.eager.values):
+        missing = [name for name in by.eager.values if name not in seen.values]
+        extra = [name for name in seen.values if name not in by.eager.values]
+        message = f"the result has another structure (missing {missing or 'nothing'}, besides {extra or 'nothing'})"
+        found.differences.append(Difference(by.point, "result", DifferenceKind.FORM, message))
+        return found
+    for name in dict.fromkeys([*by.eager.changes, *seen.changes]):
+        if (name in seen.changes) != (name in by.eager.changes) and not _uncertain_change(name, by):
+            who = "eager changes it and the variant does not" if name in by.eager.changes else "only the variant changes it"
+            found.differences.append(Difference(by.point, f"{name} after the call", DifferenceKind.EFFECT, who))
+    mine, eager = seen.everything, by.eager.everything
+    for name, value in eager.items():
+        if name in mine:
+            before = len(found.differences)
+            _judge_value(name, mine[name], value, by, found, exact_kernels)
+            if len(found.differences) > before and name in by.random:
+                del found.differences[before:]
+                found.incomparable.append(name)
+    return found
+
+
+def _uncertain_change(name: str, by: Bystanders) -> bool:
+    """Whether eager itself changes something in one arithmetic and not in another."""
+    return any((name in other.changes) != (name in by.eager.changes) for other in by.noisy if other.error is None)
+
+
+def _judge_exceptions(seen: Observation, by: Bystanders, found: Judgement) -> None:
+    if seen.error is not None and by.eager.error is not None:
+        if seen.error.partition(":")[0] != by.eager.error.partition(":")[0]:
+            found.notes.append(f"at {by.point}, eager raises {by.eager.error} and the variant {seen.error}")
+        return
+    if seen.error is not None:
+        message = f"the variant raises {seen.error}"
+    else:
+        message = f"eager raises {by.eager.error} and the variant does not"
+    found.differences.append(Difference(by.point, "result", DifferenceKind.RAISED, message))
+
+
+def _others(name: str, by: Bystanders, shape: Any) -> tuple[Any, list[Any]]:
+    """The reference and the disturbed runs for one value, as far as they have it in the same shape."""
+
+    def of(observation: Observation | None) -> Any:
+        if observation is None or observation.error is not None:
+            return None
+        value = observation.everything.get(name)
+        return value if value is not None and torch_private.is_tensor(value) and value.shape == shape else None
+
+    exact = None if name in by.random else of(by.exact)
+    return exact, [value for value in map(of, by.noisy) if value is not None]
+
+
+def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgement, exact_kernels: bool) -> None:
+    import torch
+
+    if isinstance(mine, (float, complex)) and isinstance(eager, (float, complex)):
+        mine, eager = (torch.tensor(value, dtype=torch.complex128) for value in (mine, eager))
+        number = True
+    else:
+        number = False
+    if not torch_private.is_tensor(mine) or not torch_private.is_tensor(eager):
+        if not same(mine, eager) and not _unsteady_object(name, eager, by):
+            message = f"eager gives {_short(eager)} and the variant {_short(mine)}"
+            found.differences.append(Difference(by.point, name, DifferenceKind.WHOLE, message))
+        return
+    for what, here, there in (
+        ("shape", tuple(mine.shape), tuple(eager.shape)),
+        ("dtype", mine.dtype, eager.dtype),
+        ("device", mine.device, eager.device),
+    ):
+        if here != there:
+            message = f"{what} {here} where eager has {there}"
+            found.differences.append(Difference(by.point, name, DifferenceKind.FORM, message))
+            return
+    if eager.numel() == 0:
+        return
+    if number:
+        judge_floats(name, mine, eager, _numbers(name, by), by, found, exact_kernels, by.precision)
+        return
+    others = _others(name, by, eager.shape)
+    if eager.is_quantized:
+        mine, eager, others = mine.dequantize(), eager.dequantize(), (None, [])
+    if eager.layout is not torch.strided:
+        mine, eager = mine.to_dense(), eager.to_dense()
+        others = (None if others[0] is None else others[0].to_dense(), [item.to_dense() for item in others[1]])
+    if eager.is_floating_point() or eager.is_complex():
+        judge_floats(name, mine, eager, others, by, found, exact_kernels, real_dtype(eager.dtype))
+    else:
+        judge_whole(name, mine, eager, others, by, found)
+
+
+def _numbers(name: str, by: Bystanders) -> tuple[Any, list[Any]]:
+    """As `_others`, for numbers of Python."""
+    import torch
+
+    def of(observation: Observation | None) -> Any:
+        value = None if observation is None or observation.error is not None else observation.everything.get(name)
+        return torch.tensor(value, dtype=torch.complex128) if isinstance(value, (int, float, complex)) else None
+
+    exact = None if name in by.random else of(by.exact)
+    return exact, [value for value in map(of, by.noisy) if value is not None]
+
+
+def _unsteady_object(name: str, eager: Any, by: Bystanders) -> bool:
+    others = [item.everything.get(name) for item in [by.exact, *by.noisy] if item is not None and item.error is None]
+    if any(torch_private.is_tensor(item) for item in others):
+        return False
+    return any(not same(item, eager) for item in others) or opaque(eager)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"

@@ -1,0 +1,265 @@
+"""One run, seen from outside: what it returned, its gradients, and what it changed. It leaves everything as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import inspect as python_inspect
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from compile_inspect.agreement.inputs import clone_tensor, cloned
+from compile_inspect.capture import torch_private
+from compile_inspect.target import Inputs
+from compile_inspect.variants import Step, Task
+from compile_inspect.variants.base import one_line
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a run gave, by name: `result[0]`, `gradient of weight`; and `changes`, by the name of what was changed."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    """The exception, in one line, if there was one."""
+
+    @property
+    def everything(self) -> dict[str, Any]:
+        """Values and changes together."""
+        return {**self.values, **{f"{name} after the call": value for name, value in self.changes.items()}}
+
+
+def observe(task: Task, run: Callable[..., Step], inputs: Inputs, seed: int) -> Observation:
+    """Run on copies of the inputs, from a given seed; then put back buffers, parameters, Python state and generators."""
+    args, kwargs = cloned(inputs)
+    before = clone_all(inputs)
+    # What a compiler has to say about inputs of ours is no news to the user.
+    with preserved_state(task) as changes, torch_private.suppressed_compiler_output():
+        with seeded(seed):
+            try:
+                step = run(*args, **kwargs)
+            except Exception as error:
+                return Observation(error=one_line(error))
+        values = named_values(task, step, args, kwargs)
+        held = changes()
+    given = dict(zip(input_names(task, inputs), zip(before, clone_all((args, kwargs)), strict=True), strict=True))
+    changed = {name: after for name, (first, after) in given.items() if not same(first, after)}
+    return Observation(values, {**changed, **held})
+
+
+def clone_all(inputs: Inputs) -> list[Any]:
+    """The tensors among inputs as they are now; a number or a string stands for itself."""
+    leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
+    return [clone_tensor(leaf).detach() if torch_private.is_tensor(leaf) else leaf for leaf in leaves]
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Generators of torch, Python and NumPy start from a seed; they and the grad mode are put back afterwards."""
+    import torch
+
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
+    python, numpy = random.getstate(), sys.modules.get("numpy.random")
+    numbers = numpy.get_state() if numpy is not None else None
+    with torch.random.fork_rng(devices), torch.set_grad_enabled(torch.is_grad_enabled()):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        if numpy is not None:
+            numpy.seed(seed % 2**32)
+        try:
+            yield
+        finally:
+            random.setstate(python)
+            if numpy is not None:
+                numpy.set_state(numbers)
+
+
+@contextlib.contextmanager
+def preserved_state(task: Task) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Whatever happens inside, what the function holds is put back.
+
+    Gives a function that says what has changed since: tensors, their accumulated gradients, and Python values.
+    """
+    import torch
+
+    tensors = [item.now() for item in task.held]
+    saved = [clone_tensor(tensor).detach() for tensor in tensors]
+    gradients = [tensor.grad if tensor.is_leaf else None for tensor in tensors]
+    saved_gradients = [None if item is None else item.detach().clone() for item in gradients]
+    constants = [item.owner[item.key] for item in task.constants]
+
+    def changes() -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for item, value, slope in zip(task.held, saved, saved_gradients, strict=True):
+            now = item.now()
+            if not same(now, value):
+                found[item.name] = clone_tensor(now).detach() if torch_private.is_tensor(now) else now
+            current = now.grad if torch_private.is_tensor(now) and now.is_leaf else None
+            if current is not None and not same(current, slope):
+                found[f"{item.name}.grad"] = current.detach().clone()
+        for constant, value in zip(task.constants, constants, strict=True):
+            if not same(constant.owner[constant.key], value):
+                found[constant.name] = constant.owner[constant.key]
+        return found
+
+    try:
+        yield changes
+    finally:
+        with torch.no_grad():
+            for index, item in enumerate(task.held):
+                if item.now() is not tensors[index]:
+                    item.owner[item.key] = tensors[index]
+                if not same(tensors[index], saved[index]):
+                    tensors[index].copy_(saved[index])
+                if tensors[index].is_leaf:
+                    slope = gradients[index]
+                    if slope is not None and not same(slope, saved_gradients[index]):
+                        slope.copy_(saved_gradients[index])
+                    tensors[index].grad = slope
+        for constant, value in zip(task.constants, constants, strict=True):
+            if constant.owner[constant.key] is not value:
+                constant.owner[constant.key] = value
+
+
+@dataclass(frozen=True)
+class State:
+    """What a function held at one moment: copies of its tensors, and its Python values."""
+
+    tensors: list[Any]
+    constants: list[Any]
+
+    @classmethod
+    def now(cls, task: Task) -> State:
+        """As it is."""
+        tensors = [clone_tensor(item.now()).detach() for item in task.held]
+        return cls(tensors, [item.owner[item.key] for item in task.constants])
+
+
+@contextlib.contextmanager
+def at_state(task: Task, state: State) -> Iterator[None]:
+    """For a while, let the function hold what it held then: building a variant may have moved a running mean."""
+    import torch
+
+    with preserved_state(task):
+        with torch.no_grad():
+            for item, tensor in zip(task.held, state.tensors, strict=True):
+                if not same(item.now(), tensor):
+                    item.now().copy_(tensor)
+        for constant, value in zip(task.constants, state.constants, strict=True):
+            if not same(constant.owner[constant.key], value):
+                constant.owner[constant.key] = value
+        yield
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are the same, NaN being the same as NaN."""
+    import torch
+
+    if torch_private.is_tensor(one) and torch_private.is_tensor(other):
+        if one.shape != other.shape or one.dtype != other.dtype or one.layout != other.layout or one.device != other.device:
+            return False
+        if one.layout is not torch.strided:
+            one, other = one.to_dense(), other.to_dense()
+        try:
+            if torch.equal(one, other):
+                return True
+            floating = one.is_floating_point() or one.is_complex()
+            return bool(floating and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True))
+        except (RuntimeError, NotImplementedError):  # dtypes that cannot be compared, such as quantized ones
+            return False
+    if torch_private.is_tensor(one) or torch_private.is_tensor(other):
+        return False
+    try:
+        return one is other or (type(one) is type(other) and bool(one == other)) or bool(one != one and other != other)
+    except Exception:  # an object of the user's may refuse to be compared
+        return False
+
+
+def named_values(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Result and gradients under the names they are reported by, as copies."""
+    values = {}
+    for path, leaf in named_leaves(step.result):
+        values[f"result{path}"] = clone_tensor(leaf).detach() if torch_private.is_tensor(leaf) else leaf
+    names = gradient_names(task, (args, kwargs))
+    for name, gradient in zip(names, step.gradients, strict=False):
+        values[f"gradient of {name}"] = clone_tensor(gradient).detach()
+    return values
+
+
+def named_leaves(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
+    """The leaves of a nested structure with their paths.
+
+    Classes that torch does not know are opened too: dataclasses with all their fields, of other objects the tensors.
+    """
+    from torch.utils._pytree import keystr, tree_flatten_with_path
+
+    found: list[tuple[str, Any]] = []
+    for path, leaf in tree_flatten_with_path(value)[0]:
+        inside = _inside(leaf) if depth else None
+        if inside is None:
+            found.append((keystr(path), leaf))
+            continue
+        opened = [
+            (f"{keystr(path)}.{name}{rest}", inner)
+            for name, item in inside.items()
+            for rest, inner in named_leaves(item, depth - 1)
+        ]
+        found += [item for item in opened if dataclasses.is_dataclass(leaf) or torch_private.is_tensor(item[1])]
+    return found
+
+
+def _inside(leaf: Any) -> dict[str, Any] | None:
+    """The attributes of an object that holds a result; None for what is a value by itself."""
+    import torch
+
+    if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
+        return {item.name: getattr(leaf, item.name) for item in dataclasses.fields(leaf)}
+    plain = torch_private.is_tensor(leaf) or isinstance(leaf, (type, torch.nn.Module)) or callable(leaf)
+    return None if plain or not opaque(leaf) else dict(getattr(leaf, "__dict__", {}))
+
+
+def opaque(value: Any) -> bool:
+    """Whether an object compares by identity, so that two calls never give equal ones."""
+    equality: Any = type(value).__eq__
+    return equality is object.__eq__
+
+
+def input_names(task: Task, inputs: Inputs) -> list[str]:
+    """A name for every leaf of the inputs: that of the parameter it is given for, and the path inside."""
+    from torch.utils._pytree import keystr, tree_flatten_with_path
+
+    positional = _parameter_names(task.function)
+    names = []
+    paths: list[Any] = [path for path, _ in tree_flatten_with_path((inputs[0], dict(inputs[1])))[0]]
+    for path in paths:
+        if path[0].idx == 0:
+            place = path[1].idx
+            base = positional[place] if place < len(positional) else f"input {place}"
+        else:
+            base = str(path[1].key)
+        names.append(base + keystr(path[2:]))
+    return names
+
+
+def gradient_names(task: Task, inputs: Inputs) -> list[str]:
+    """Names of what a run gives gradients of, in the order of `Task.wanted`."""
+    leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
+    held = [item.name for item in task.held if item.differentiable and item.now().requires_grad]
+    names = input_names(task, inputs)
+    return held + [
+        name for name, leaf in zip(names, leaves, strict=True) if torch_private.is_tensor(leaf) and leaf.requires_grad
+    ]
+
+
+def _parameter_names(function: Any) -> list[str]:
+    forward = getattr(function, "forward", function)
+    try:
+        parameters = python_inspect.signature(forward).parameters.values()
+    except (TypeError, ValueError):  # built in C
+        return []
+    names = [item.name for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
+    return names

@@ -1,0 +1,57 @@
+"""The user's line that an operation of a graph came from."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from pathlib import Path
+from typing import Any
+
+from compile_inspect.agreement.inputs import cloned
+from compile_inspect.agreement.precision import intercepted
+from compile_inspect.records.locations import Location, Stack
+from compile_inspect.variants import Task
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)\n\s*(?P<code>.*)')
+_PACKAGE = str(Path(__file__).resolve().parents[1])
+
+
+def line_of_stack(text: str | None) -> Location | None:
+    """The innermost line outside torch in a stack as torch writes it.
+
+    >>> str(line_of_stack('  File "/home/me/model.py", line 3, in forward\\n    return x.relu()\\n'))
+    '/home/me/model.py:3'
+    """
+    found = [
+        Location(match["file"], int(match["line"]), match["function"].strip(), match["code"].strip())
+        for match in _FRAME.finditer(text or "")
+    ]
+    return Stack(tuple(found)).user_line
+
+
+def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
+    """The user's line behind a node of a traced graph: a run of the function sees the same operations in the same order."""
+    nodes = [item for item in graph.graph.nodes if item.op == "call_function" and item.target is node.target]
+    place = nodes.index(node)
+    seen: list[Location | None] = []
+
+    def note(operation: Any, args: Any, kwargs: Any) -> Any:
+        if operation is node.target:
+            seen.append(_own_line())
+        return operation(*args, **kwargs)
+
+    args, kwargs = cloned((task.args, task.kwargs))
+    with intercepted(note):
+        task.run(task.function, args, kwargs)
+    return seen[place] if place < len(seen) else None
+
+
+def _own_line() -> Location | None:
+    for frame in reversed(traceback.extract_stack()):
+        location = Location(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
+        if location.in_torch or frame.filename.startswith(_PACKAGE):
+            if frame.filename.startswith(_PACKAGE) and frame.name == "gradients":
+                return None  # a backward runs where the gradients are asked for, not where the user computes
+            continue
+        return location
+    return None

@@ -1,0 +1,207 @@
+"""`compile-inspect bench`: time every variant of one target."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from compile_inspect.errors import CaptureError, TargetError
+
+if TYPE_CHECKING:
+    from compile_inspect.records.timing import Timing
+
+_REDRAWN_SECONDS = 0.25
+
+
+def bench(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            "--inputs",
+            metavar="TARGET",
+            help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.",
+        ),
+    ] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(
+            "--variants",
+            metavar="NAMES",
+            help="With commas between them, such as eager,inductor,aot-inductor. Default: what may be faster on the device.",
+        ),
+    ] = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--sweep",
+            metavar="SIZES",
+            help="batch=1,8,64, or NAME=ARGUMENT:DIMENSION=SIZES such as tokens=0:1=16,32; or further, for a Target's own.",
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option("--seconds", help="How long to sample at every size, all variants together.")] = 2.0,
+    gradients: Annotated[
+        bool | None,
+        typer.Option("--gradients/--no-gradients", help="Forward and backward, or forward. Default: as the target says."),
+    ] = None,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Also build in fresh processes, with empty and with filled caches.")
+    ] = False,
+    export: Annotated[
+        Path | None, typer.Option("--export", metavar="FILE", help="Write the results as .json, .csv or .md.")
+    ] = None,
+    export_format: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="json, csv or md, where the file's suffix does not say.")
+    ] = None,
+    capture: Annotated[
+        Path | None, typer.Option("--capture", metavar="FILE", help="Add the results to a capture, made if there is none.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Let --export overwrite a file.")] = False,
+) -> None:
+    """Time a target in every variant: how fast, how much faster than eager, what the build costs and when it pays back.
+
+    A variant that cannot run says why, and the others go on.
+    """
+    # All that can be said before torch is imported and minutes are spent is said now.
+    if not seconds > 0:
+        raise TargetError(f"--seconds is {seconds}: give a number above 0")
+    if export is not None:
+        _check_export(export, export_format, force)
+    if capture is not None:
+        _known_capture(capture)
+    names = None if variants is None else _names(variants)
+    sizes = _sweep(sweep)
+
+    from compile_inspect.target import find_target
+    from compile_inspect.timing.cold import Origin
+    from compile_inspect.timing.measuring import measure
+
+    found = find_target(target, inputs)
+    if gradients is not None:
+        found = replace(found, gradients=gradients)
+    with _progress(target) as report:
+        timing = measure(
+            found,
+            variants=names,
+            seconds=seconds,
+            sweep=sizes,
+            cold=cold,
+            progress=report,
+            origin=Origin(target, inputs),
+        )
+    if capture is not None:
+        _join(capture, timing)
+    if export is not None:
+        from compile_inspect.reporters.timings import export as export_timings
+
+        export_timings([timing], export, named=export_format)
+    _print(timing, export, capture)
+    if not any(item.summary for point in timing.points for item in point.measurements):
+        sys.exit(1)
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise TargetError("--variants names none: write for example --variants eager,inductor,aot-inductor")
+    return names
+
+
+def _sweep(texts: list[str] | None) -> Any:
+    from compile_inspect.timing.sweep import FURTHER, axes_of, parse_sweep
+
+    if not texts:
+        return None
+    if texts == [FURTHER]:
+        return FURTHER
+    sizes = parse_sweep(texts)
+    axes_of(sizes)
+    return sizes
+
+
+def _check_export(path: Path, named: str | None, force: bool) -> None:
+    from compile_inspect.capture_file import refuse_to_overwrite
+    from compile_inspect.reporters.timings import format_of
+
+    format_of(path, named)
+    refuse_to_overwrite(path, force=force)
+
+
+def _known_capture(path: Path) -> Any:
+    """The capture that the results will join, None where there is none yet."""
+    from compile_inspect.capture_file import load, refuse_to_overwrite
+
+    if path.is_file():
+        known = load(path)
+        if not known.complete:
+            raise CaptureError(f"{path} is partial or still being recorded; name another capture")
+        return known
+    refuse_to_overwrite(path, force=False)
+    return None
+
+
+def _join(path: Path, timing: Timing) -> None:
+    """Add a timing to a capture as it is now: another program may have added to it meanwhile."""
+    import os
+    import time
+
+    from compile_inspect import __version__
+    from compile_inspect.capture.collectors.environment import describe_environment
+    from compile_inspect.capture_file import save
+    from compile_inspect.records import Environment, Inspection, Process
+    from compile_inspect.serialization import from_data
+
+    known = _known_capture(path)
+    if known is None:
+        known = Inspection(
+            environment=from_data(Environment, describe_environment()),
+            process=Process(pid=os.getpid(), command=tuple(sys.argv), ended=time.time(), recorder=__version__),
+        )
+    save(replace(known, timings=(*known.timings, timing)), path, force=True)
+
+
+def _print(timing: Timing, export: Path | None, capture: Path | None) -> None:
+    from compile_inspect.commands.show import make_console
+    from compile_inspect.reporters.options import ShowOptions
+    from compile_inspect.reporters.text.timing import print_timing
+
+    print_timing(timing, make_console(no_color=False), ShowOptions())
+    if export is not None:
+        typer.echo(f"Wrote {export}.")
+    if capture is not None:
+        typer.echo(f"Next: compile-inspect show {shlex.quote(str(capture))} timing")
+
+
+@contextmanager
+def _progress(target: str) -> Iterator[Callable[[str, float], object] | None]:
+    """A bar on standard error, where that is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True, markup=False)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    # Drawn in the same thread, between rounds: a thread of its own would take time from the samples.
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
+        task = bar.add_task(target, total=1.0)
+        drawn = 0.0
+
+        def report(told: str, part: float) -> None:
+            # Drawing takes a millisecond, more than a round of short calls: four times a second is enough.
+            nonlocal drawn
+            if monotonic() - drawn >= _REDRAWN_SECONDS:
+                drawn = monotonic()
+                bar.update(task, completed=part, description=told, refresh=True)
+
+        yield report

@@ -1,0 +1,151 @@
+"""Whether the ways of running a function agree with eager, and what is to blame where one does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from compile_inspect.records.locations import Location
+
+
+class Verdict(Enum):
+    """What came of comparing one variant with eager."""
+
+    AGREES = "it agrees with eager"
+    ASSUMES = "it agrees with eager as long as what it froze stays as it was"
+    RANDOM = "it draws other random numbers than eager and cannot be compared"
+    DISAGREES = "it does not agree with eager"
+    REFUSED = "it cannot run this function"
+
+
+class DifferenceKind(Enum):
+    """In what way a variant differs from eager."""
+
+    VALUE = "the values differ by more than rounding explains"
+    NOT_FINITE = "NaN or infinity in other places"
+    WHOLE = "integers or truth values differ"
+    FORM = "another structure, shape, dtype or device"
+    EFFECT = "it changes something that eager leaves alone, or the other way round"
+    RAISED = "one raises an exception and the other does not"
+
+
+class BlameStage(Enum):
+    """The part of torch that made the difference."""
+
+    DYNAMO = "Dynamo, which reads the Python code"
+    AOT_AUTOGRAD = "AOTAutograd, which makes the backward graph"
+    DECOMPOSITIONS = "the decompositions into simpler operations"
+    INDUCTOR = "Inductor, which writes the kernels"
+    BACKEND = "the backend that was named"
+    TRACING = "tracing, which freezes Python values and branches"
+    SCRIPTING = "TorchScript, which runs the graph"
+    UNKNOWN = "no stage showed the difference by itself"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One value that differs: at which inputs, of what, and by how much.
+
+    `error` is the variant's distance from the float64 reference (from eager where there is none), `eager_error` that
+    of eager itself, `allowed` what the variant's may be. The three values are those at `index`, the worst place.
+    """
+
+    point: str
+    name: str
+    kind: DifferenceKind
+    message: str
+    error: float | None = None
+    eager_error: float | None = None
+    allowed: float | None = None
+    index: tuple[int, ...] = ()
+    eager: str = ""
+    variant: str = ""
+    reference: str = ""
+
+    def __str__(self) -> str:
+        return f"at {self.point}, {self.name}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The largest error of one value over all inputs, of the variant and of eager, and what was allowed there."""
+
+    name: str
+    error: float
+    eager_error: float
+    allowed: float
+
+
+@dataclass(frozen=True)
+class Blame:
+    """What made a variant wrong: the stage, then the operation of the graph and the line of the user's it came from."""
+
+    stage: BlameStage
+    message: str
+    node: str = ""
+    operation: str = ""
+    location: Location | None = None
+    graph: str = ""
+    """The graph that was searched, as text."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class VariantAgreement:
+    """One variant against eager."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+    differences: tuple[Difference, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    measured: tuple[Measured, ...] = ()
+    notes: tuple[str, ...] = ()
+    blame: Blame | None = None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether it is right at all inputs that were tried."""
+        return self.verdict in (Verdict.AGREES, Verdict.ASSUMES)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {self.reason}"]
+        lines += [f"  {item}" for item in self.differences[:3] if str(item) not in self.reason]
+        lines += [f"  as long as {item}" for item in self.assumptions]
+        lines += [f"  blame: {self.blame}"] if self.blame is not None else []
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Every variant of a function against eager, at the same inputs."""
+
+    function: str
+    gradients: bool
+    points: tuple[str, ...]
+    """The inputs compared at, in words."""
+    variants: tuple[VariantAgreement, ...] = ()
+    reference: bool = True
+    """Whether there is a float64 reference for at least one of the points."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def agrees(self) -> bool:
+        """Whether no variant that can run is wrong or beyond comparison."""
+        return all(item.verdict is not Verdict.DISAGREES for item in self.variants)
+
+    def variant(self, name: str) -> VariantAgreement:
+        """The comparison of one variant, by its name."""
+        for item in self.variants:
+            if item.name == name:
+                return item
+        raise KeyError(f"{name!r} was not compared: there are {', '.join(item.name for item in self.variants)}")
+
+    def __str__(self) -> str:
+        what = "values and gradients" if self.gradients else "values"
+        lines = [f"{self.function}: {what} at {len(self.points)} inputs"]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join([*lines, *map(str, self.variants)])

@@ -1,0 +1,57 @@
+"""What `tune` tried, measured and chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(Enum):
+    """What became of a variant."""
+
+    CHOSEN = "It was the fastest that agrees with eager, and is used."
+    SLOWER = "It agrees with eager, but something else is faster."
+    DISAGREES = "Its results differ from eager's."
+    REFUSED = "It cannot run this function."
+    NOT_TRIED = "The time allowed was used up before it was its turn."
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One variant: what became of it and why. Times are in seconds per call, with the 95 % interval of the median."""
+
+    variant: str
+    outcome: Outcome
+    reason: str
+    build_seconds: float | None = None
+    median: float | None = None
+    low: float | None = None
+    high: float | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Which variant of a function is used, and on what evidence."""
+
+    target: str
+    chosen: str
+    reason: str
+    device: str
+    torch: str
+    gradients: bool
+    seconds: float
+    """How long it took to decide."""
+    tried: tuple[Tried, ...]
+    from_disk: bool = False
+    """Whether the evidence is that of an earlier process."""
+
+    def __str__(self) -> str:
+        """A readable table."""
+        lines = [f"{self.target} on {self.device}: {self.chosen}. {self.reason}"]
+        for item in self.tried:
+            time = "" if item.median is None else f"{1e6 * item.median:.1f} µs"
+            build = "" if item.build_seconds is None else f"{item.build_seconds:.1f} s to build"
+            said = item.outcome.name.lower().replace("_", " ")
+            lines.append(f"  {item.variant:26} {time:>12}  {build:18} {said}: {item.reason}")
+        return "\n".join(lines)

@@ -1,0 +1,115 @@
+"""How long every variant takes: a table and bars for every size, and lines over a sweep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Inspection
+from compile_inspect.records.timing import Doubt, Measurement, Timing, TimingPoint
+from compile_inspect.reporters import timings as words
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_paragraph
+from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
+from compile_inspect.reporters.text.plots import Line, bar, line_plot
+from compile_inspect.reporters.text.quantities import seconds
+from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+
+_MOST_POINTS = 8
+_BAR_WIDTH = 40
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print every timing that a capture holds."""
+    if not inspection.timings:
+        print_empty(console, inspection, "No timings: compile-inspect bench TARGET --capture FILE adds them to a capture.")
+        return
+    for timing in inspection.timings:
+        print_timing(timing, console, options)
+
+
+def print_timing(timing: Timing, console: Console, options: ShowOptions) -> None:
+    """Print one timing: its tables, the plot over its sizes, and what there is to doubt."""
+    title, *details = words.heading(timing)
+    print_heading(console, title, *(detail for detail in details if detail))
+    shown = options.first(timing.points, _MOST_POINTS)
+    for point in shown:
+        _print_point(point, console, alone=len(timing.points) == 1)
+    print_folded(console, len(timing.points) - len(shown), "size")
+    _print_lines(timing, console)
+    for doubt in words.seen_doubts(timing):
+        told = f"{words.doubt_name(doubt)} ({_doubted(timing, doubt)}): {doubt.value}"
+        print_paragraph(console, told, indent="  ", bullet="- ", style="dim")
+    if any(item.speed and item.speed.low <= 1 <= item.speed.high for point in timing.points for item in point.measurements):
+        print_paragraph(console, "?: no difference to eager beyond the noise", indent="  ", bullet="- ", style="dim")
+    reasons = dict.fromkeys(
+        item.build.reason for point in timing.points for item in point.measurements if item.build and item.build.reason
+    )
+    for reason in reasons:
+        print_paragraph(console, f"no build in a fresh process: {reason}", indent="  ", bullet="- ", style="dim")
+    console.print()
+
+
+def _doubted(timing: Timing, doubt: Doubt) -> str:
+    """The variants that a doubt is about."""
+    measured = [item for point in timing.points for item in point.measurements if item.summary is not None]
+    names = dict.fromkeys(item.variant for item in measured if doubt in item.doubts)
+    return "all" if len(names) == len({item.variant for item in measured}) > 1 else enumerate_some(names)
+
+
+def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
+    if point.sizes:
+        print_heading(console, words.sizes(point.sizes), *point.inputs[:4], indent="  ")
+    ran = [item for item in point.measurements if item.summary is not None]
+    best = point.fastest
+    if ran:
+        # Doubts come with their sentences below: in the table they would take the width of all else.
+        name, *numbers, _doubts = words.COLUMNS
+        table = new_table(name, *(f">{column}" for column in numbers))
+        for item in ran:
+            style = "bold green" if item is best and len(ran) > 1 else ""
+            add_row(table, *(plain(cell, style) for cell in words.cells(item)[:-1]))
+        print_table(console, table)
+    for item in point.measurements:
+        if item.summary is None:
+            line = Text(f"  {one_line(item.variant)} cannot run: ", style="yellow").append(one_line(item.refused), style="dim")
+            console.print(line, soft_wrap=True)
+    console.print()
+    if alone:
+        _print_bars(ran, console)
+
+
+def _print_bars(ran: Sequence[Measurement], console: Console) -> None:
+    medians = {one_line(item.variant): item.summary.median for item in ran if item.summary}
+    longest = max(medians.values(), default=0.0)
+    if len(medians) < 2 or not (0 < longest < math.inf):
+        return
+    width = max(map(len, medians))
+    for name, median in medians.items():
+        line = Text(f"  {name.ljust(width)}  ")
+        line.append(bar(median / longest, _BAR_WIDTH, console.encoding), style="blue")
+        line.append(f" {seconds(median)}")
+        console.print(line, soft_wrap=True)
+    console.print()
+
+
+def _print_lines(timing: Timing, console: Console) -> None:
+    """The medians over the sizes of a sweep with one axis."""
+    axes = {tuple(point.sizes) for point in timing.points}
+    if len(timing.points) < 2 or len(axes) != 1 or len(next(iter(axes))) != 1:
+        return
+    names = dict.fromkeys(item.variant for point in timing.points for item in point.measurements if item.summary)
+    lines = []
+    for name in names:
+        found = []
+        for point in timing.points:
+            item = point.of(name)
+            if item is not None and item.summary is not None and 0 < item.summary.median < math.inf:
+                found.append((next(iter(point.sizes.values())), item.summary.median))
+        lines.append(Line(one_line(name), tuple(found)))
+    for row in line_plot(lines, width=min(console.width - 4, 76), label=one_line(next(iter(axes))[0])):
+        console.print(Text(f"  {row}"), soft_wrap=True)
+    console.print()

@@ -1,0 +1,229 @@
+"""Timings as words and numbers that the terminal, Markdown and CSV share, and as files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from compile_inspect.errors import InspectError
+from compile_inspect.records.timing import Build, CacheUse, Doubt, Measurement, Memory, Payback, Speed, Summary, Timing
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.quantities import TIMES, count, seconds, size
+from compile_inspect.serialization import to_data
+
+FORMATS = {"json": "json", "csv": "csv", "md": "markdown", "markdown": "markdown"}
+"""Suffixes of exported files, and the format each stands for."""
+
+COLUMNS = ("Variant", "Median", "95 % interval", "Speed-up", "Build", "Calls to pay back", "Memory", "Doubts")
+NUMBERS = (
+    "variant",
+    "refused",
+    "samples",
+    "median_seconds",
+    "low_seconds",
+    "high_seconds",
+    "mean_seconds",
+    "deviation_seconds",
+    "outliers",
+    "speed_up",
+    "speed_up_low",
+    "speed_up_high",
+    "build_seconds",
+    "build_caches",
+    "build_cold_seconds",
+    "build_warm_seconds",
+    "payback_calls",
+    "payback_low",
+    "payback_high",
+    "peak_bytes",
+    "doubts",
+)
+
+
+def cells(item: Measurement) -> tuple[str, ...]:
+    """One measurement, a text for each of `COLUMNS`."""
+    if item.summary is None:
+        return (item.variant, "cannot run", *[""] * (len(COLUMNS) - 3), one_line(item.refused))
+    return (
+        item.variant,
+        seconds(item.summary.median),
+        interval(item.summary),
+        speed_up(item.speed),
+        build_time(item.build),
+        payback(item.payback),
+        memory(item.memory),
+        ", ".join(doubt_name(doubt) for doubt in item.doubts),
+    )
+
+
+def doubt_name(doubt: Doubt) -> str:
+    """A doubt in a word or two.
+
+    >>> doubt_name(Doubt.FIRST_CALL_SLOW)
+    'first call slow'
+    """
+    return doubt.name.lower().replace("_", " ")
+
+
+def interval(summary: Summary) -> str:
+    """The ends of the interval.
+
+    >>> interval(Summary(9, 0.001, 0.0009, 0.0012, 0.001, 0.0)), interval(Summary(9, 0.02, 0.019, 0.021, 0.02, 0.0))
+    ('900.0 µs–1.2 ms', '19.0–21.0 ms')
+    """
+    low, high = seconds(summary.low), seconds(summary.high)
+    number, _, unit = low.partition(" ")
+    return f"{number if high.endswith(' ' + unit) and ' ' not in unit else low}–{high}"
+
+
+def speed_up(speed: Speed | None) -> str:
+    """How many times faster; a trailing `?` where the interval holds 1.
+
+    >>> speed_up(Speed(2.0, 1.9, 2.1)), speed_up(Speed(1.05, 0.9, 1.2))
+    ('2.00×', '1.05×?')
+    """
+    if speed is None:
+        return ""
+    return f"{speed.ratio:.2f}{TIMES}" + ("?" if speed.low <= 1.0 <= speed.high else "")
+
+
+def build_time(build: Build | None) -> str:
+    """What the build took: in fresh processes where that was measured, else here, with what caches did."""
+    if build is None or build.caches is CacheUse.NOTHING:
+        return ""
+    if build.cold_seconds is not None:
+        warm = "" if build.warm_seconds is None else f", {seconds(build.warm_seconds)} warm"
+        return f"{seconds(build.cold_seconds)} cold{warm}"
+    told = {CacheUse.FOUND: " (from caches)", CacheUse.PARTLY: " (partly from caches)"}
+    return seconds(build.seconds) + told.get(build.caches, "")
+
+
+def payback(found: Payback | None) -> str:
+    """After how many calls the build has paid back.
+
+    >>> payback(Payback(5000, 4800, 5300)), payback(Payback(None, None, None)), payback(Payback(None, 900, None))
+    ('5,000 (4,800–5,300)', 'never', 'never (at best 900)')
+    >>> payback(Payback(5000, 900, None))
+    '5,000 (900–never)'
+    """
+    if found is None:
+        return ""
+    if found.calls is None:
+        return "never" if found.low is None else f"never (at best {found.low:,})"
+    high = "never" if found.high is None else f"{found.high:,}"
+    return f"{found.calls:,} ({found.low or 0:,}–{high})"
+
+
+def memory(found: Memory | None) -> str:
+    """The peak, `-` where it is not known."""
+    return "-" if found is None or found.peak_bytes is None else size(found.peak_bytes)
+
+
+def sizes(values: Mapping[str, int]) -> str:
+    """The sizes of a point.
+
+    >>> sizes({"batch": 8, "tokens": 32})
+    'batch 8, tokens 32'
+    """
+    return ", ".join(f"{one_line(name)} {value:,}" for name, value in values.items())
+
+
+def heading(timing: Timing) -> tuple[str, ...]:
+    """What was timed and where."""
+    what = "forward and backward" if timing.gradients else "forward"
+    hardware = timing.hardware if timing.device != "cpu" else count(timing.threads, "thread")
+    return (one_line(timing.target), what, timing.device, one_line(hardware), f"torch {one_line(timing.torch)}")
+
+
+def as_json(timings: Sequence[Timing]) -> str:
+    """All there is, raw samples included; numbers that JSON does not know become null."""
+    return json.dumps({"timings": [_finite(to_data(timing)) for timing in timings]}, indent=1)
+
+
+def as_csv(timings: Sequence[Timing]) -> str:
+    """One line for every variant at every size, times in seconds; raw samples are left out."""
+    axes = list(dict.fromkeys(name for timing in timings for point in timing.points for name in point.sizes))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["target", "device", "gradients", *axes, *NUMBERS])
+    for timing in timings:
+        for point in timing.points:
+            for item in point.measurements:
+                at = [point.sizes.get(name, "") for name in axes]
+                writer.writerow([timing.target, timing.device, timing.gradients, *at, *_numbers(item)])
+    return text.getvalue()
+
+
+def _numbers(item: Measurement) -> Iterator[object]:
+    summary, speed, build, pays = item.summary, item.speed, item.build, item.payback
+    yield from (item.variant, item.refused, len(item.samples))
+    yield from (
+        (summary.median, summary.low, summary.high, summary.mean, summary.deviation, len(summary.outliers))
+        if summary
+        else [""] * 6
+    )
+    yield from (speed.ratio, speed.low, speed.high) if speed else [""] * 3
+    yield from (build.seconds, build.caches.name, build.cold_seconds, build.warm_seconds) if build else [""] * 4
+    yield from (("never" if pays.calls is None else pays.calls), pays.low, pays.high) if pays else [""] * 3
+    yield "" if item.memory is None else item.memory.peak_bytes
+    yield " ".join(doubt.name for doubt in item.doubts)
+
+
+def as_markdown(timings: Sequence[Timing]) -> str:
+    """Tables, one for every size."""
+    lines: list[str] = []
+    for timing in timings:
+        lines += [" · ".join(_escaped(part) for part in heading(timing)), ""]
+        for point in timing.points:
+            if point.sizes:
+                lines += [f"**{_escaped(sizes(point.sizes))}**", ""]
+            lines += ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 2) + "|---|"]
+            lines += ["| " + " | ".join(_escaped(cell) for cell in cells(item)) + " |" for item in point.measurements]
+            lines.append("")
+        lines += [f"- {_escaped(doubt_name(doubt))}: {doubt.value}" for doubt in seen_doubts(timing)]
+        lines.append("")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def seen_doubts(timing: Timing) -> list[Doubt]:
+    """Every doubt that some measurement raises, in the order of the enum."""
+    seen = {doubt for point in timing.points for item in point.measurements for doubt in item.doubts}
+    return [doubt for doubt in Doubt if doubt in seen]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def format_of(path: Path, named: str | None) -> str:
+    """The format to write: as named, else by the suffix of the file.
+
+    >>> format_of(Path("a.md"), None), format_of(Path("a.txt"), "csv")
+    ('markdown', 'csv')
+    """
+    found = FORMATS.get((named or path.suffix.removeprefix(".")).lower())
+    if found is None:
+        asked = f"--format {named}" if named else f"the suffix of {path}"
+        raise InspectError(f"{asked} is none of json, csv and md: end the file name in .json, .csv or .md, or add --format")
+    return found
+
+
+def export(timings: Sequence[Timing], path: Path, *, named: str | None = None) -> None:
+    """Write timings to a file, in the format named or that of its suffix."""
+    write = {"json": as_json, "csv": as_csv, "markdown": as_markdown}[format_of(path, named)]
+    try:
+        path.write_text(write(timings), encoding="utf-8")
+    except OSError as error:
+        raise InspectError(f"the timings cannot be written to {path}: {error.strerror or error}") from error
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value

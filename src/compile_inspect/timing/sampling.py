@@ -1,0 +1,163 @@
+"""Samples of how long calls take: raw, interleaved, in changing order.
+
+samples = interleave({"eager": eager, "compiled": compiled}, device="cpu", seconds=1.0)
+summarize(samples["eager"]).median
+faster(samples["compiled"], samples["eager"])
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import repeat
+from random import Random
+from time import perf_counter
+
+from compile_inspect.timing.noise import faster, summarize
+
+__all__ = ["Rounds", "faster", "interleave", "sample_rounds", "summarize"]
+
+Call = Callable[[], object]
+Clock = Callable[[], float]
+
+LEAST_ROUNDS = 5
+# A clock of some 50 ns and its own cost are a thousandth of this.
+_SHORT = 50e-6
+_BATCH_SECONDS = 100e-6
+_MOST_IN_BATCH = 10_000
+# A sample of picoseconds is noise; fewer digits keep captures small.
+_DIGITS = 12
+
+
+@dataclass
+class Rounds:
+    """Raw seconds per call of each, one for every round; `device` holds those between device events, on CUDA only."""
+
+    wall: dict[str, tuple[float, ...]]
+    device: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    batches: dict[str, int] = field(default_factory=dict)
+
+
+def interleave(
+    calls: Mapping[str, Call],
+    *,
+    device: str,
+    seconds: float,
+    rounds: int | None = None,
+    on_round: Callable[[int], object] | None = None,
+    clock: Clock = perf_counter,
+) -> dict[str, tuple[float, ...]]:
+    """Raw seconds per call of each, sampled in interleaved rounds.
+
+    Every round calls each once, in another order, until `seconds` are used (at least 5 rounds), or for exactly `rounds`
+    rounds. Calls under 50 µs are timed in batches. On CUDA every call is followed by a synchronisation, which counts.
+    """
+    return sample_rounds(calls, device=device, seconds=seconds, rounds=rounds, on_round=on_round, clock=clock).wall
+
+
+def sample_rounds(
+    calls: Mapping[str, Call],
+    *,
+    device: str,
+    seconds: float,
+    rounds: int | None = None,
+    on_round: Callable[[int], object] | None = None,
+    clock: Clock = perf_counter,
+) -> Rounds:
+    """As `interleave`, with device times and batch sizes."""
+    if not calls:
+        return Rounds({})
+    on_cuda = device.startswith("cuda")
+    units = {name: _synchronized(call) if on_cuda else call for name, call in calls.items()}
+    batches = {name: _batch_size(call, clock) for name, call in units.items()}
+    wall: dict[str, list[float]] = {name: [] for name in calls}
+    events: dict[str, list[float]] = {name: [] for name in calls}
+    order, shuffle = list(calls), Random(0).shuffle
+    started, done = clock(), 0
+    with without_garbage_collection():
+        while done < (LEAST_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
+            shuffle(order)
+            for name in order:
+                wall[name].append(round(_one_sample(units[name], batches[name], clock), _DIGITS))
+                if on_cuda:
+                    events[name].append(_between_events(calls[name]))
+            done += 1
+            if on_round is not None:
+                on_round(done)
+    return Rounds(
+        {name: tuple(found) for name, found in wall.items()},
+        {name: tuple(found) for name, found in events.items() if found},
+        batches,
+    )
+
+
+def _one_sample(call: Call, batch: int, clock: Clock) -> float:
+    if batch == 1:
+        started = clock()
+        call()
+        return clock() - started
+    numbers = repeat(None, batch)
+    started = clock()
+    for _ in numbers:
+        call()
+    return (clock() - started) / batch
+
+
+def _batch_size(call: Call, clock: Clock) -> int:
+    """How many calls make a sample: one, or for short calls as many as take 100 µs."""
+    call()  # the very first touches memory and caches
+    batch = 1
+    while batch < _MOST_IN_BATCH:
+        # The least of three: one interruption must not make a short call look long.
+        each = min(_one_sample(call, batch, clock) for _ in range(3))
+        if each >= _SHORT:
+            return 1
+        if each * batch >= _SHORT:
+            return min(_MOST_IN_BATCH, max(1, math.ceil(_BATCH_SECONDS / each)))
+        batch *= 4
+    return _MOST_IN_BATCH
+
+
+def _synchronized(call: Call) -> Call:
+    """The call and the wait for what it launched: what a caller who needs the result waits for."""
+    import torch
+
+    synchronize = torch.cuda.synchronize
+    synchronize()
+
+    def unit() -> None:
+        call()
+        synchronize()
+
+    return unit
+
+
+def _between_events(call: Call) -> float:
+    """Seconds that the device's stream takes from before to after one call.
+
+    It is a call of its own: recording events inside a sample would lengthen it.
+    """
+    import torch
+
+    before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    before.record()
+    call()
+    after.record()
+    after.synchronize()
+    return round(float(before.elapsed_time(after)) / 1e3, _DIGITS)
+
+
+@contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """No collection of Python's garbage meanwhile: one takes as long as thousands of short calls."""
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,59 @@
+"""Which of several callables is the fastest, and the record of how that was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+
+from compile_inspect.records.decision import Decision, Outcome, Tried
+from compile_inspect.timing.sampling import faster, interleave, summarize
+from compile_inspect.tuning.runners import Runner
+from compile_inspect.variants import Prepared, Task
+
+SAMPLING_SECONDS = 2.0
+MARGIN = 0.03
+"""A variant must be this much faster than eager to be preferred to it."""
+
+
+def fastest(
+    task: Task, ready: dict[str, tuple[Runner, Prepared]], tried: dict[str, Tried], seconds: float = SAMPLING_SECONDS
+) -> tuple[Runner, str, str]:
+    """The callable to use, the name of its variant, and the reason."""
+    calls = {"eager": task.function} | {name: call for name, (call, _) in ready.items()}
+    times = interleave({name: once(task, call) for name, call in calls.items()}, device=task.device, seconds=seconds)
+    summaries = {name: summarize(values) for name, values in times.items()}
+    best = min(summaries, key=lambda name: summaries[name].median)
+    if best != "eager" and not faster(times[best], times["eager"], by=MARGIN):
+        best = "eager"
+    ratio = summaries["eager"].median / summaries[best].median
+    reason = "Nothing is faster beyond the noise." if best == "eager" else f"It is {ratio:.2g} times as fast as eager."
+    for name, summary in summaries.items():
+        old = tried.get(name, Tried(name, Outcome.SLOWER, "the function as it is"))
+        outcome = Outcome.CHOSEN if name == best else Outcome.SLOWER
+        tried[name] = replace(old, outcome=outcome, median=summary.median, low=summary.low, high=summary.high)
+    return calls[best], best, reason
+
+
+def once(task: Task, call: Runner) -> Callable[[], object]:
+    """One call as the user makes it: without gradients, or with the backward."""
+    import torch
+
+    if not task.gradients:
+
+        def inference() -> object:
+            with torch.no_grad():
+                return call(*task.args, **task.kwargs)
+
+        return inference
+    return lambda: task.run(call, task.args, task.kwargs)
+
+
+def decide(task: Task, chosen: str, reason: str, started: float, tried: dict[str, Tried]) -> Decision:
+    """The record of a decision that began at a time."""
+    import torch
+
+    device = torch.cuda.get_device_name() if task.device == "cuda" else task.device
+    seconds = perf_counter() - started
+    order = sorted(tried.values(), key=lambda item: float("inf") if item.median is None else item.median)
+    return Decision(task.name, chosen, reason, device, str(torch.__version__), task.gradients, seconds, tuple(order))

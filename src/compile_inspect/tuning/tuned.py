@@ -1,0 +1,46 @@
+"""The callable that `tune` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compile_inspect.records.decision import Decision
+
+
+class Tuned:
+    """A function or module in the fastest form that agrees with eager.
+
+    Call it like the original. Everything else (`state_dict`, `train`, `parameters`, …) is the original's own.
+    `decision` tells what was tried, measured and chosen; `fallbacks` counts the calls that went the safe way because
+    their inputs were not like the example.
+    """
+
+    def __init__(self, function: Callable[..., Any], fast: Callable[..., Any], decision: Decision) -> None:
+        self.__dict__["_original"] = function
+        self.__dict__["decision"] = decision
+        self.__dict__["fallbacks"] = 0
+        self.__dict__["_fast"] = fast
+        self.__dict__["__wrapped__"] = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the original for these inputs."""
+        return self._fast(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_original"], name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_original"], name, value)
+
+    def __repr__(self) -> str:
+        return f"<tuned {self.decision.target}: {self.decision.chosen}>"
+
+    def replace(self, fast: Callable[..., Any], decision: Decision) -> None:
+        """Go on with another callable and the evidence for it."""
+        self.__dict__["_fast"], self.__dict__["decision"] = fast, decision
+
+    def fell_back(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the original, and count that it was needed."""
+        self.__dict__["fallbacks"] += 1
+        return self.__dict__["_original"](*args, **kwargs)

@@ -1,0 +1,93 @@
+"""Programs that nobody wrote, compiled by backends known to be right: no alarm, no crash."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+from random_programs import BLOCKS, EXPRESSIONS, Program, programs
+
+from compile_inspect import verify
+from compile_inspect.agreement import compare
+from compile_inspect.agreement.inputs import cloned
+from compile_inspect.records import Verdict
+from compile_inspect.variants import Prepared, Task, variant
+
+quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+once = [Phase.explicit, Phase.generate]  # a program that fails is printed whole; making it smaller takes an hour
+
+
+def assert_no_alarm(program: Program, variants: list[str]) -> None:
+    torch.compiler.reset()  # otherwise what earlier programs left behind slows every guard down
+    found = verify(program.function(), *program.inputs(), variants=variants, blame=False)
+    for item in found.variants:
+        assert item.verdict in (Verdict.AGREES, Verdict.ASSUMES) or may_refuse(item.name, item.reason), (
+            f"{program.source}\n{item}"
+        )
+
+
+def may_refuse(name: str, reason: str) -> bool:
+    """A branch on data, or a change in place, cannot be traced; torch.compile must take everything."""
+    traced = name in ("inductor-callable", "aot-inductor")
+    return traced and ("data-dependent" in reason or "in place" in reason or "trac" in reason)
+
+
+def test_there_are_sixty_operations() -> None:
+    assert len(EXPRESSIONS) + len(BLOCKS) >= 60
+
+
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(programs())
+def test_no_false_alarm_with_eager_kernels(program: Program) -> None:
+    assert_no_alarm(program, ["eager-backend", "aot_eager"])
+
+
+@pytest.mark.slow
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(programs())
+def test_no_false_alarm_with_inductor(program: Program) -> None:
+    assert_no_alarm(program, ["inductor", "inductor-callable"])
+
+
+def leaves(value: Any) -> list[torch.Tensor]:
+    found = torch.utils._pytree.tree_leaves(value)
+    return [item.detach() for item in found if isinstance(item, torch.Tensor) and item.is_floating_point()]
+
+
+def plainly_different(one: Any, other: Any) -> bool:
+    """Whether a value differs by a hundredth of the largest in its tensor, which no rounding explains."""
+    return any(
+        bool((mine - theirs).abs().max() > 0.01 * (mine.abs().max() + 1e-3))
+        for mine, theirs in zip(leaves(one), leaves(other), strict=True)
+        if mine.isfinite().all() and theirs.isfinite().all()
+    )
+
+
+CHANGES = (
+    (".sin()", ".cos()"),
+    (" + ", " - "),
+    ("mean", "sum"),
+    ("> ", "< "),
+    (" * ", " + "),
+    ("amax", "amin"),
+    ("0.5", "0.4"),
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(programs(), st.integers(0, 100))
+def test_a_program_with_one_thing_changed_is_told_apart(program: Program, place: int) -> None:
+    changes = [change for change in CHANGES if change[0] in program.source]
+    assume(changes)
+    old, new = changes[place % len(changes)]
+    head, found, tail = program.source.rpartition(old)
+    changed = replace(program, source=head + new + tail)
+    right, wrong = program.function(), changed.function()
+    assume(found and plainly_different(right(*cloned((program.inputs(), {}))[0]), wrong(*cloned((program.inputs(), {}))[0])))
+    task = Task(right, program.inputs(), {}, False)
+    claimed = Prepared(variant("aot_eager"), lambda *args: task.run(wrong, args, {}), None, 0.0)
+    assert not compare(task, claimed).agrees, f"{program.source}\nagrees with\n{changed.source}"

@@ -1,0 +1,219 @@
+"""`time_variants` on real functions and real compilers."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+
+import pytest
+import torch
+
+import compile_inspect
+from compile_inspect.errors import TargetError
+from compile_inspect.records import CacheUse, Doubt, Timing
+from compile_inspect.serialization import from_data, to_data
+from compile_inspect.target import Target
+from compile_inspect.timing.measuring import cache_use, measure
+from compile_inspect.variants import Compiled, Task
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> object:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def many(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(20):
+        x = torch.tanh(x * 1.01 + 0.1)
+    return x
+
+
+@pytest.fixture(scope="module")
+def timed() -> Timing:
+    torch.set_num_threads(1)
+    told: list[tuple[str, float]] = []
+    found = compile_inspect.time_variants(
+        many,
+        torch.randn(4096),
+        variants=["inductor-callable", "cuda-graph/inductor", "eager-backend"],
+        seconds=0.5,
+        progress=lambda what, part: told.append((what, part)),
+    )
+    parts = [part for _, part in told]
+    assert parts == sorted(parts) and parts[0] >= 0.0 and parts[-1] <= 1.0
+    assert told[0][0] == "building eager" and told[-1][0].startswith("sampling, round ")
+    return found
+
+
+def test_eager_is_first_and_every_variant_is_kept(timed: Timing) -> None:
+    assert [item.variant for item in timed.points[0].measurements] == [
+        "eager",
+        "inductor-callable",
+        "cuda-graph/inductor",
+        "eager-backend",
+    ]
+    assert (timed.target, timed.device, timed.gradients, timed.threads) == ("many", "cpu", False, 1)
+    assert timed.points[0].inputs == ("float32[4096] cpu",)
+
+
+def test_a_refused_variant_has_its_reason_and_nothing_else(timed: Timing) -> None:
+    refused = timed.points[0].of("cuda-graph/inductor")
+    assert refused is not None
+    assert refused.refused == "CUDA graphs need tensors on a CUDA device"
+    assert (refused.samples, refused.summary, refused.build, refused.payback) == ((), None, None, None)
+
+
+def test_what_is_much_faster_is_seen_to_be(timed: Timing) -> None:
+    eager, fast = timed.points[0].of("eager"), timed.points[0].of("inductor-callable")
+    assert eager is not None and fast is not None
+    assert eager.summary is not None and fast.summary is not None and fast.speed is not None
+    assert fast.speed.low > 1.2
+    assert fast.speed.low <= fast.speed.ratio <= fast.speed.high
+    assert timed.points[0].fastest is fast
+    assert eager.speed is None and eager.payback is None
+
+
+def test_raw_samples_are_kept_one_for_every_round(timed: Timing) -> None:
+    ran = [item for item in timed.points[0].measurements if item.summary]
+    assert len({len(item.samples) for item in ran}) == 1
+    for item in ran:
+        assert item.summary is not None
+        assert item.summary.count == len(item.samples) >= 5
+        assert item.summary.median == median(item.samples)
+        assert min(item.samples) > 0
+        assert item.warm_ups >= 3 and item.first_seconds is not None
+
+
+def test_the_build_pays_back_by_its_gain(timed: Timing) -> None:
+    fast = timed.points[0].of("inductor-callable")
+    assert fast is not None and fast.payback is not None and fast.build is not None and fast.payback.calls is not None
+    assert fast.payback.build_seconds == fast.build.seconds > 0
+    assert fast.payback.calls == pytest.approx(fast.build.seconds / fast.payback.gain_seconds, abs=1)
+    assert fast.build.caches in (CacheUse.ANEW, CacheUse.FOUND)
+    eager = timed.points[0].of("eager")
+    assert eager is not None and eager.build is not None and eager.build.caches is CacheUse.NOTHING
+
+
+def test_memory_is_told(timed: Timing) -> None:
+    eager, fast = timed.points[0].of("eager"), timed.points[0].of("inductor-callable")
+    assert eager is not None and eager.memory is not None and eager.memory.peak_bytes is not None
+    assert fast is not None and fast.memory is not None and fast.memory.peak_bytes is not None
+    assert eager.memory.peak_bytes >= 2 * 4 * 4096
+    assert 4 * 4096 <= fast.memory.peak_bytes < eager.memory.peak_bytes
+
+
+def test_a_timing_goes_through_json(timed: Timing) -> None:
+    assert from_data(Timing, json.loads(json.dumps(to_data(timed)))) == timed
+
+
+def test_gradients_and_sizes() -> None:
+    model = torch.nn.Linear(4, 4)
+    seen: list[tuple[int, bool]] = []
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        seen.append((len(x), torch.is_grad_enabled()))
+        return model(x).square().sum()
+
+    timing = compile_inspect.time_variants(
+        forward, torch.randn(2, 4), variants=[Compiled("aot_eager")], gradients=True, seconds=0.05, sweep={"batch": [3, 5]}
+    )
+    assert timing.gradients
+    assert [dict(point.sizes) for point in timing.points] == [{"batch": 3}, {"batch": 5}]
+    assert [point.inputs for point in timing.points] == [("float32[3, 4] cpu",), ("float32[5, 4] cpu",)]
+    assert {size for size, _ in seen} == {3, 5} and all(grad for _, grad in seen)
+    for point in timing.points:
+        compiled = point.of("aot_eager")
+        # A second size is a build of its own, with fixed sizes, not a recompilation with symbolic ones.
+        assert compiled is not None and compiled.summary is not None and Doubt.RECOMPILED not in compiled.doubts
+    assert model.weight.grad is None
+
+
+def test_without_gradients_nothing_is_kept_for_a_backward() -> None:
+    modes = set()
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        modes.add(torch.is_grad_enabled())
+        return x * 2
+
+    compile_inspect.time_variants(forward, torch.ones(2), variants=["eager"], seconds=0.01)
+    assert modes == {False}
+    assert torch.is_grad_enabled()
+
+
+def test_a_function_that_fails_is_a_refusal_at_every_size_it_fails_at() -> None:
+    weight = torch.ones(4)
+    timing = compile_inspect.time_variants(
+        lambda x: x * weight, torch.ones(4), variants=[], seconds=0.01, sweep={"batch": [4, 3]}
+    )
+    good, bad = (point.measurements[0] for point in timing.points)
+    assert good.summary is not None
+    assert bad.refused.startswith("RuntimeError: The size of tensor a (3) must match the size of tensor b (4)")
+
+
+def test_a_function_that_fails_later_is_a_refusal_too() -> None:
+    calls = 0
+
+    def fails_later(x: torch.Tensor) -> torch.Tensor:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise RuntimeError("enough")
+        return x
+
+    timing = compile_inspect.time_variants(fails_later, torch.ones(2), variants=[], seconds=0.01)
+    assert timing.points[0].measurements[0].refused == "RuntimeError: enough"
+
+
+def test_a_target_has_its_own_inputs() -> None:
+    target = Target(torch.sin, (torch.ones(3),), further=(((torch.ones(5),), {}),))
+    timing = compile_inspect.time_variants(target, variants=["eager"], seconds=0.01, sweep="further")
+    assert [point.inputs for point in timing.points] == [("float32[3] cpu",), ("float32[5] cpu",)]
+    with pytest.raises(TargetError, match="inputs of its own"):
+        compile_inspect.time_variants(target, torch.ones(2))
+
+
+def test_mistakes_are_explained() -> None:
+    with pytest.raises(TargetError, match="'inductr' is no variant"):
+        compile_inspect.time_variants(torch.sin, torch.ones(2), variants=["inductr"])
+    with pytest.raises(TargetError, match=r"write a list, \['inductor'\]"):
+        compile_inspect.time_variants(torch.sin, torch.ones(2), variants="inductor")
+    with pytest.raises(ValueError, match="seconds must be more than 0, not 0"):
+        measure(Target(torch.sin, (torch.ones(2),)), seconds=0)
+
+
+def test_a_variant_given_twice_is_timed_once() -> None:
+    timing = compile_inspect.time_variants(torch.sin, torch.ones(2), variants=["eager", "eager"], seconds=0.01)
+    assert [item.variant for item in timing.points[0].measurements] == ["eager"]
+    assert Task.of(Target(torch.sin, (torch.ones(2),))).device == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("grown", "expected"),
+    [
+        ({}, CacheUse.UNKNOWN),
+        ({"inductor.fxgraph_cache_miss": 1}, CacheUse.ANEW),
+        ({"inductor.fxgraph_cache_bypass": 1}, CacheUse.ANEW),
+        ({"aot_autograd.autograd_cache_hit": 1}, CacheUse.FOUND),
+        ({"inductor.fxgraph_cache_hit": 1, "inductor.fxgraph_cache_miss": 1}, CacheUse.PARTLY),
+    ],
+)
+def test_what_the_counters_say_about_caches(grown: dict[str, int], expected: CacheUse) -> None:
+    before = {"inductor.fxgraph_cache_hit": 3, "inductor.fxgraph_cache_miss": 4}
+    after = {name: before.get(name, 0) + grown.get(name, 0) for name in {*before, *grown}}
+    assert cache_use(before, after) is expected
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_every_default_variant_is_timed_or_says_why_not() -> None:
+    timing = compile_inspect.time_variants(many, torch.randn(4096, device="cuda"), seconds=1.0)
+    ran = {item.variant: item for item in timing.points[0].measurements if item.summary}
+    assert {"eager", "inductor", "cuda-graph/eager", "cuda-graph/inductor"} <= set(ran)
+    for item in ran.values():
+        assert len(item.device_samples) == len(item.samples)
+        assert item.memory is not None and item.memory.peak_bytes is not None
+    graph = ran["cuda-graph/inductor"]
+    assert graph.speed is not None and graph.speed.low > 3
+    assert timing.device == "cuda" and "NVIDIA" in timing.hardware

@@ -1,0 +1,222 @@
+"""The fastest version that agrees, and what it does with calls it was not made for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import compile_inspect
+from compile_inspect import TargetError
+from compile_inspect.records.decision import Decision, Outcome
+from compile_inspect.tuning.store import Store, digest
+from compile_inspect.variants import Task
+
+torch.manual_seed(0)
+X = torch.randn(3, 5)
+
+
+def pointwise(x: Tensor) -> Tensor:
+    for _ in range(12):
+        x = torch.tanh(x * 1.1 + 0.1)
+    return x
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.fixture(scope="module")
+def fast(kept: Path) -> compile_inspect.Tuned:
+    return compile_inspect.tune(pointwise, X, variants=["aot-inductor", "torchscript/trace"], cache=kept)
+
+
+def test_the_fastest_that_agrees_is_chosen(fast: compile_inspect.Tuned) -> None:
+    decision = fast.decision
+    assert decision.chosen == "aot-inductor" and not decision.from_disk and not decision.gradients
+    outcomes = {item.variant: item.outcome for item in decision.tried}
+    assert outcomes["aot-inductor"] is Outcome.CHOSEN and outcomes["eager"] is Outcome.SLOWER
+    times = {item.variant: item.median for item in decision.tried if item.median is not None}
+    assert times["aot-inductor"] == min(times.values())
+    assert "µs" in str(decision) and "aot-inductor" in repr(fast)
+
+
+def test_other_inputs_go_the_safe_way(fast: compile_inspect.Tuned) -> None:
+    torch.testing.assert_close(fast(X), pointwise(X))
+    before = fast.fallbacks
+    for other in (torch.randn(4, 5), X.double(), torch.randn(5, 3).T, X.clone().requires_grad_()):
+        result = fast(other)
+        torch.testing.assert_close(result, pointwise(other))
+        assert result.requires_grad == other.requires_grad
+    assert fast.fallbacks == before + 4
+
+
+def test_outputs_of_several_calls_are_their_own(fast: compile_inspect.Tuned) -> None:
+    inputs = [torch.randn(3, 5) for _ in range(4)]
+    results = [fast(x) for x in inputs]
+    for x, result in zip(inputs, results, strict=True):
+        torch.testing.assert_close(result, pointwise(x))
+
+
+def test_an_earlier_decision_is_reused(fast: compile_inspect.Tuned, kept: Path) -> None:
+    again = compile_inspect.tune(pointwise, X, cache=kept)
+    assert again.decision.from_disk and again.decision.chosen == "aot-inductor"
+    torch.testing.assert_close(again(X), pointwise(X))
+
+
+def test_damaged_and_stale_entries_are_dropped(fast: compile_inspect.Tuned, kept: Path, tmp_path: Path) -> None:
+    task = Task(pointwise, (X,))
+    store = Store(tmp_path)
+    assert store.load(task) is None
+    store.save(task, fast.decision, None)
+    loaded = store.load(task)
+    assert loaded is not None and loaded[0] == fast.decision and loaded[1] is None
+    (store.entry(task) / "decision.json").write_text("{")
+    assert store.load(task) is None and not store.entry(task).exists()
+    package = tmp_path / "package"
+    package.write_bytes(b"not a package")
+    store.save(task, fast.decision, str(package))
+    assert store.load(task) is not None
+    (store.entry(task) / "package.pt2").write_bytes(b"changed")
+    assert store.load(task) is None and not store.entry(task).exists()
+    store.save(task, fast.decision, str(package))  # an honest digest of something that is no package
+    built = compile_inspect.tune(pointwise, X, cache=tmp_path, variants=["torchscript/trace"])
+    assert not built.decision.from_disk
+
+
+def test_what_an_entry_depends_on() -> None:
+    scale = 2.0
+
+    def function(x: Tensor) -> Tensor:
+        return x * scale
+
+    first = digest(Task(function, (X,)))
+    assert digest(Task(function, (torch.zeros(3, 5),))) == first
+    assert digest(Task(function, (X.double(),))) != first
+    assert digest(Task(function, (X.clone().requires_grad_(),), gradients=True)) != first
+    scale = 3.0
+    assert digest(Task(function, (X,))) != first
+    assert digest(Task(lambda x: x * scale + 1, (X,))) != digest(Task(lambda x: x * scale + 2, (X,)))
+
+
+def test_eager_is_kept_where_nothing_wins() -> None:
+    big = torch.randn(300, 300)
+    tuned = compile_inspect.tune(torch.mm, big, big, variants=["torchscript/trace"])
+    assert tuned.decision.chosen in ("eager", "torchscript/trace")
+    torch.testing.assert_close(tuned(big, big), big @ big)
+    slow = compile_inspect.tune(lambda x: x + 1, X, variants=["inductor"])
+    assert slow.decision.chosen == "eager" and "beyond the noise" in slow.decision.reason
+
+
+def test_a_variant_that_disagrees_is_never_used() -> None:
+    def branching(x: Tensor) -> Tensor:
+        return x * 2 if x.sum() > 0 else x * 3
+
+    tuned = compile_inspect.tune(branching, X.abs(), variants=["torchscript/trace", "aot-inductor"])
+    outcomes = {item.variant: item.outcome for item in tuned.decision.tried}
+    assert tuned.decision.chosen == "eager"
+    assert outcomes["torchscript/trace"] is Outcome.DISAGREES and outcomes["aot-inductor"] is Outcome.REFUSED
+    torch.testing.assert_close(tuned(-X.abs()), -X.abs() * 3)
+
+
+def test_a_module_keeps_its_face() -> None:
+    model = nn.Linear(5, 2)
+    tuned = compile_inspect.tune(model, X, variants=["inductor-callable"])
+    assert set(tuned.state_dict()) == {"weight", "bias"}
+    tuned.eval()
+    assert not model.training
+    with torch.no_grad():
+        torch.testing.assert_close(tuned(X), model(X))
+        model.weight.add_(1)
+        torch.testing.assert_close(tuned(X), model(X))
+        model.double()
+        torch.testing.assert_close(tuned(X.double()), model(X.double()))
+
+
+@pytest.fixture(scope="module")
+def trained() -> tuple[nn.Module, compile_inspect.Tuned]:
+    model = nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.Linear(16, 1))
+
+    def loss(x: Tensor) -> Tensor:
+        return model(x).square().mean()
+
+    return model, compile_inspect.tune(loss, X, gradients=True, variants=["aot-inductor"])
+
+
+def test_training_steps_are_the_same(trained: tuple[nn.Module, compile_inspect.Tuned]) -> None:
+    model, tuned = trained
+    assert tuned.decision.gradients
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        x = torch.randn(3, 5)
+        (3 * tuned(x)).backward()
+        found = [parameter.grad.clone() for parameter in model.parameters()]
+        optimizer.zero_grad()
+        (3 * model(x).square().mean()).backward()
+        for ours, theirs in zip(found, model.parameters(), strict=True):
+            torch.testing.assert_close(ours, theirs.grad, rtol=1e-4, atol=1e-6)
+        optimizer.step()
+
+
+def test_second_derivatives_are_refused_rather_than_wrong(trained: tuple[nn.Module, compile_inspect.Tuned]) -> None:
+    model, tuned = trained
+    if tuned.decision.chosen == "eager":
+        pytest.skip("nothing was faster than eager here")
+    (gradient,) = torch.autograd.grad(tuned(X), [model[0].weight], create_graph=True)
+    with pytest.raises(RuntimeError):
+        gradient.sum().backward()
+
+
+def test_gradients_of_something_larger_than_a_number_are_refused() -> None:
+    tuned = compile_inspect.tune(pointwise, X.clone().requires_grad_(), gradients=True, variants=["inductor-callable"])
+    refused = next(item for item in tuned.decision.tried if item.variant == "inductor-callable")
+    assert refused.outcome is Outcome.REFUSED and "one number" in refused.reason
+
+
+def test_a_budget_of_nothing_tries_nothing() -> None:
+    tuned = compile_inspect.tune(pointwise, X, budget=0.0)
+    assert tuned.decision.chosen == "eager"
+    assert {item.outcome for item in tuned.decision.tried if item.variant != "eager"} == {Outcome.NOT_TRIED}
+
+
+def test_mistakes_are_said_at_once() -> None:
+    with pytest.raises(TargetError, match="needs a callable"):
+        compile_inspect.tune(3)  # type: ignore[arg-type]
+    with pytest.raises(TargetError, match="no variant"):
+        compile_inspect.tune(pointwise, X, variants=["fastest"])
+
+
+def test_an_exception_of_the_function_is_its_own() -> None:
+    def broken(x: Tensor) -> Tensor:
+        raise LookupError("of the user")
+
+    with pytest.raises(LookupError, match="of the user"):
+        compile_inspect.tune(broken, X, variants=["inductor-callable"])(X)
+
+
+def test_decisions_survive_json() -> None:
+    from compile_inspect import serialization
+
+    tuned = compile_inspect.tune(pointwise, X, budget=0.0)
+    assert serialization.from_data(Decision, serialization.to_data(tuned.decision)) == tuned.decision
+
+
+def test_in_the_background(tmp_path: Path) -> None:
+    tuned = compile_inspect.tune(pointwise, X, background=True, cache=tmp_path)
+    assert tuned.decision.chosen == "eager" and "another process" in tuned.decision.reason
+    torch.testing.assert_close(tuned(X), pointwise(X))
+    assert tuned.build.wait(120)
+    torch.testing.assert_close(tuned(X), pointwise(X))
+    assert tuned.decision.chosen == "aot-inductor"
+    torch.testing.assert_close(tuned(X), pointwise(X))
+    assert compile_inspect.tune(pointwise, X, cache=tmp_path).decision.from_disk
+
+
+def test_what_cannot_be_traced_runs_eagerly_in_the_background_too() -> None:
+    tuned = compile_inspect.tune(lambda x: x * x.sum().item(), X, background=True)
+    assert tuned.decision.chosen == "eager"
+    torch.testing.assert_close(tuned(X), X * X.sum().item())
