@@ -82,3 +82,13 @@ def test_blocks_that_stand_alone(page: str, tmp_path: Path, monkeypatch: pytest.
     assert found
     for block in found:
         execute(page, block, {"__name__": "page"})
+
+
+def test_the_page_about_tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One session too."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    found = blocks("docs/tune.md")
+    assert len(found) == 3
+    for block in found:
+        execute("docs/tune.md", block, names)
