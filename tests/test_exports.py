@@ -16,12 +16,14 @@ def test_public_names() -> None:
         "Recording",
         "Target",
         "TargetError",
+        "Tuned",
         "UnsupportedTorch",
         "__version__",
         "inspect",
         "load",
         "record",
         "time_variants",
+        "tune",
         "verify",
     ]
     for name in compile_inspect.__all__:

@@ -81,7 +81,7 @@ def test_only_one_module_reaches_into_torch() -> None:
     offenders = [
         f"{name_of(path)}: {name}"
         for path in MODULES
-        if name_of(path) != "compile_inspect.capture.torch_private"
+        if not name_of(path).startswith("compile_inspect.capture.torch_private")
         for name, _ in imports(path)
         if name.startswith(PRIVATE_TORCH)
     ]

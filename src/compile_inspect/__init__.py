@@ -49,8 +49,8 @@ __all__ = [
     "inspect",
     "load",
     "record",
-    "tune",
     "time_variants",
+    "tune",
     "verify",
 ]
 
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
     from compile_inspect.errors import CaptureError, InspectError, TargetError, UnsupportedTorch
     from compile_inspect.records import Agreement, Inspection
     from compile_inspect.target import Target
+    from compile_inspect.timing.measuring import time_variants
     from compile_inspect.tuning.tune import tune
     from compile_inspect.tuning.tuned import Tuned
-    from compile_inspect.timing.measuring import time_variants
 
 
 def __getattr__(name: str) -> Any:

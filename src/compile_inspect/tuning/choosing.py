@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 
+from compile_inspect.agreement.observation import preserved_state, seeded
+from compile_inspect.capture import torch_private
 from compile_inspect.records.decision import Decision, Outcome, Tried
 from compile_inspect.timing.sampling import faster, interleave, summarize
 from compile_inspect.tuning.runners import Runner
@@ -21,7 +24,8 @@ def fastest(
 ) -> tuple[Runner, str, str]:
     """The callable to use, the name of its variant, and the reason."""
     calls = {"eager": task.function} | {name: call for name, (call, _) in ready.items()}
-    times = interleave({name: once(task, call) for name, call in calls.items()}, device=task.device, seconds=seconds)
+    with kept(task):
+        times = interleave({name: once(task, call) for name, call in calls.items()}, device=task.device, seconds=seconds)
     summaries = {name: summarize(values) for name, values in times.items()}
     best = min(summaries, key=lambda name: summaries[name].median)
     if best != "eager" and not faster(times[best], times["eager"], by=MARGIN):
@@ -33,6 +37,24 @@ def fastest(
         outcome = Outcome.CHOSEN if name == best else Outcome.SLOWER
         tried[name] = replace(old, outcome=outcome, median=summary.median, low=summary.low, high=summary.high)
     return calls[best], best, reason
+
+
+@contextmanager
+def kept(task: Task) -> Iterator[None]:
+    """Whatever is run meanwhile, inputs, held tensors and random generators are afterwards as they were.
+
+    Inputs keep their memory: a CUDA graph may have been recorded to read it.
+    """
+    leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
+    inputs = [leaf.detach() for leaf in leaves if torch_private.is_tensor(leaf)]
+    copies, versions = [tensor.clone() for tensor in inputs], [tensor._version for tensor in inputs]
+    with preserved_state(task), seeded(0):
+        try:
+            yield
+        finally:
+            for tensor, copy, version in zip(inputs, copies, versions, strict=True):
+                if tensor._version != version:
+                    tensor.copy_(copy)
 
 
 def once(task: Task, call: Runner) -> Callable[[], object]:

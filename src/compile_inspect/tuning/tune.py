@@ -12,7 +12,7 @@ from compile_inspect.agreement import compare, make_reference
 from compile_inspect.errors import TargetError
 from compile_inspect.records.decision import Outcome, Tried
 from compile_inspect.target import Target
-from compile_inspect.tuning.choosing import decide, fastest
+from compile_inspect.tuning.choosing import decide, fastest, kept
 from compile_inspect.tuning.later import in_background, reused
 from compile_inspect.tuning.runners import Runner, runner
 from compile_inspect.tuning.store import Store
@@ -114,7 +114,8 @@ def _candidates(
             tried[name] = Tried(name, Outcome.NOT_TRIED, f"{max(left, 0.0):.0f} s of the budget of {budget:g} s were left")
             continue
         try:
-            prepared = choice.prepare(task)
+            with kept(task):
+                prepared = choice.prepare(task)
             call = runner(task, prepared, tuned.fell_back, reuse_outputs=reuse_outputs)
         except Refused as refusal:
             tried[name] = Tried(name, Outcome.REFUSED, str(refusal))

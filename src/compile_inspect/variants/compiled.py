@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect as python_inspect
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,7 +56,11 @@ class Compiled(Variant):
         mode = None if self.mode == "default" else self.mode
         # Dynamo keeps what it compiled by code and backend: another choice of shapes or strictness would be found there.
         function = task.function if self.dynamic is None and not self.fullgraph else _apart(task.function)
-        compiled = torch.compile(function, backend=self.backend, mode=mode, dynamic=self.dynamic, fullgraph=self.fullgraph)
+        choices: dict[str, Any] = {"mode": mode, "dynamic": self.dynamic, "fullgraph": self.fullgraph}
+        if "isolate_recompiles" in python_inspect.signature(torch.compile).parameters:
+            # Else other variants' compilations count towards this one's limit, past which Dynamo silently runs eager.
+            choices["isolate_recompiles"] = True
+        compiled = torch.compile(function, backend=self.backend, **choices)
 
         def run(*args: object, **kwargs: object) -> object:
             if "cudagraph" in self.backend or self.mode in ("reduce-overhead", "max-autotune"):

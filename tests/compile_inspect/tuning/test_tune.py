@@ -220,3 +220,15 @@ def test_what_cannot_be_traced_runs_eagerly_in_the_background_too() -> None:
     tuned = compile_inspect.tune(lambda x: x * x.sum().item(), X, background=True)
     assert tuned.decision.chosen == "eager"
     torch.testing.assert_close(tuned(X), X * X.sum().item())
+
+
+def test_tuning_leaves_state_as_it_was() -> None:
+    model = nn.BatchNorm1d(5)
+    x, before = torch.randn(3, 5), torch.get_rng_state()
+    copy, mean = x.clone(), model.running_mean.clone()
+    tuned = compile_inspect.tune(model, x, variants=["aot_eager", "inductor-callable"])
+    assert torch.equal(model.running_mean, mean) and model.num_batches_tracked == 0
+    assert torch.equal(torch.get_rng_state(), before)
+    tuned = compile_inspect.tune(lambda x: x.add_(1), x, variants=["aot_eager", "inductor-callable"])
+    assert torch.equal(x, copy)
+    assert tuned.decision.chosen in ("eager", "aot_eager")

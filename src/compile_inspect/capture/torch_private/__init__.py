@@ -1,4 +1,4 @@
-"""The only module that imports torch's private parts.
+"""The only package that imports torch's private parts.
 
 Everything the recorder needs of `torch._dynamo`, `torch._inductor`, `torch._functorch`, `torch._guards` and
 `torch._logging` is reached through the functions below, so a change in torch is met in one place. Nothing is
@@ -16,6 +16,46 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
+
+from compile_inspect.capture.torch_private.building import (
+    autocast_switch as autocast_switch,
+)
+from compile_inspect.capture.torch_private.building import (
+    compile_graph as compile_graph,
+)
+from compile_inspect.capture.torch_private.building import (
+    export as export,
+)
+from compile_inspect.capture.torch_private.building import (
+    flatten as flatten,
+)
+from compile_inspect.capture.torch_private.building import (
+    is_tensor as is_tensor,
+)
+from compile_inspect.capture.torch_private.building import (
+    load_package as load_package,
+)
+from compile_inspect.capture.torch_private.building import (
+    package_program as package_program,
+)
+from compile_inspect.capture.torch_private.building import (
+    save_program as save_program,
+)
+from compile_inspect.capture.torch_private.building import (
+    storage_uses as storage_uses,
+)
+from compile_inspect.capture.torch_private.building import (
+    suppressed_compiler_output as suppressed_compiler_output,
+)
+from compile_inspect.capture.torch_private.building import (
+    trace as trace,
+)
+from compile_inspect.capture.torch_private.building import (
+    unflatten as unflatten,
+)
+from compile_inspect.capture.torch_private.building import (
+    write_package as write_package,
+)
 
 TRACE_LOGGER = "torch.__trace"
 # What the test-suite has run against. Outside this range everything is still tried.
@@ -314,134 +354,3 @@ def recompile_limit(name: str) -> int | None:
     """The value of one of Dynamo's recompile limits."""
     value = getattr(sys.modules.get("torch._dynamo.config"), name, None)
     return value if isinstance(value, int) else None
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor, without importing torch for one that cannot be."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
-
-
-def flatten(value: Any) -> tuple[list[Any], Any]:
-    """The leaves of nested lists, tuples, dictionaries and registered classes, and what is needed to put them back."""
-    from torch.utils import _pytree
-
-    leaves, structure = _pytree.tree_flatten(value)
-    return leaves, structure
-
-
-def unflatten(leaves: list[Any], structure: Any) -> Any:
-    """What `flatten` took apart."""
-    from torch.utils import _pytree
-
-    return _pytree.tree_unflatten(leaves, structure)
-
-
-def trace(function: Callable[..., Any], inputs: list[Any], *, decompose: bool = False) -> Any:
-    """The operations that a function of tensors runs, as a graph; what is not a tensor is frozen into it."""
-    from torch.fx.experimental.proxy_tensor import make_fx
-
-    table = None
-    if decompose:
-        from torch._inductor.decomposition import select_decomp_table
-
-        table = select_decomp_table()
-    return make_fx(function, decomposition_table=table, tracing_mode="real")(*inputs)
-
-
-def export(
-    function: Callable[..., Any], modules: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, list[Any], Any]:
-    """A graph by torch.export, where each of its inputs comes from (a tensor held, None for one given), and the structure
-    of the result."""
-    import torch
-    from torch.export.graph_signature import InputKind, OutputKind
-
-    class Holder(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.held = torch.nn.ModuleList(modules)
-
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
-
-    holder = Holder()
-    holder.training = any(module.training for module in modules)  # its own flag only: the modules keep theirs
-    with torch.no_grad():
-        program = torch.export.export(holder, args, kwargs, strict=False)
-    if any(item.kind is not OutputKind.USER_OUTPUT for item in program.graph_signature.output_specs):
-        raise ValueError("it changes its inputs, parameters or buffers in place")
-    held = dict(holder.named_parameters(remove_duplicate=False)) | dict(holder.named_buffers(remove_duplicate=False))
-    state = held | dict(program.constants)
-    sources = []
-    for item in program.graph_signature.input_specs:
-        sources.append(None if item.kind is InputKind.USER_INPUT else state[str(item.target)])
-    return program.graph_module, sources, program.call_spec.out_spec
-
-
-def compile_graph(graph: Any, inputs: list[Any]) -> Callable[..., Any]:
-    """The callable that Inductor makes of a graph: no guards, no wrappers, shapes as they are."""
-    import torch._inductor
-
-    compiled: Callable[..., Any] = torch._inductor.compile(graph, inputs)
-    return compiled
-
-
-def write_package(graph: Any, inputs: list[Any], path: str) -> None:
-    """Compile a graph ahead of time into an AOTInductor package."""
-    import torch
-    import torch._inductor
-
-    program = torch.export.export(graph, tuple(inputs))
-    torch._inductor.aoti_compile_and_package(program, package_path=path)
-
-
-def load_package(path: str) -> Callable[[list[Any]], list[Any]]:
-    """The function in an AOTInductor package, from a list of tensors (which it empties) to a list of tensors."""
-    import torch._inductor
-
-    run: Callable[[list[Any]], list[Any]] = torch._inductor.aoti_load_package(path).loader.boxed_run
-    return run
-
-
-@contextlib.contextmanager
-def suppressed_compiler_output() -> Iterator[None]:
-    """Keep warnings of torch's compilers about our own builds from the user's terminal."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
-
-
-def autocast_switch() -> Callable[[], bool]:
-    """The function that says whether autocast is on for any type of device."""
-    import torch
-
-    switch: Callable[[], bool] = torch._C._is_any_autocast_enabled
-    return switch
-
-
-def storage_uses(tensors: list[Any]) -> tuple[Callable[[int], int], list[int]]:
-    """A function that says how many tensors share a piece of memory, and the pieces these tensors lie in.
-
-    Views count, also those that only C++ knows.
-    """
-    import torch
-
-    return torch._C._storage_Use_Count, [tensor.untyped_storage()._cdata for tensor in tensors]
-
-
-def save_program(graph: Any, inputs: list[Any], path: str) -> None:
-    """Write a graph to a file, for another process to compile; example inputs are kept as shapes only."""
-    import torch
-
-    torch.export.save(torch.export.export(graph, tuple(inputs)), path)
-
-
-def package_program(program: str, package: str) -> None:
-    """Compile what `save_program` wrote into an AOTInductor package."""
-    import torch
-    import torch._inductor
-
-    torch._inductor.aoti_compile_and_package(torch.export.load(program), package_path=package)
