@@ -150,3 +150,17 @@ def test_training_steps() -> None:
 def test_other_variants_with_graphs(name: str, inputs: tuple[Tensor, Tensor]) -> None:
     prepared = variant(name).prepare(Task(function, inputs))
     close(prepared.run(*inputs).result, function(*inputs))
+
+
+def test_graphs_survive_those_of_inductor() -> None:
+    """Inductor's own CUDA graphs let go of cuBLAS' workspaces; a recording that used a shared one would read freed memory."""
+    data = torch.randn(30, 9000, dtype=torch.float64, device="cuda")
+
+    def products(q: Tensor) -> Tensor:
+        return data @ (q @ data).sign()
+
+    q = torch.randn(30, dtype=torch.float64, device="cuda")
+    tuned = compile_inspect.tune(products, q, variants=["cuda-graph/inductor", "cuda-graph/eager", "inductor/reduce-overhead"])
+    for _ in range(20):
+        close(tuned(q), products(q))
+    torch.cuda.synchronize()

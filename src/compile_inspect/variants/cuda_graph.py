@@ -74,8 +74,12 @@ class Recorded:
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
+        # The recording must have a workspace in memory of its own. Inductor's CUDA graphs let go of all shared ones, and
+        # a replay that still uses one reads and writes what belongs to others by then.
+        torch_private.clear_workspaces()
         with torch.cuda.graph(self.graph, stream=stream), torch.no_grad():
             self.outputs = flat(list(tensors))
+        torch_private.clear_workspaces()
         count, storages = torch_private.storage_uses(self.outputs)
         self._uses = [(count, storage, count(storage)) for storage in storages]
 

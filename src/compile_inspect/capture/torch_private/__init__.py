@@ -21,6 +21,9 @@ from compile_inspect.capture.torch_private.building import (
     autocast_switch as autocast_switch,
 )
 from compile_inspect.capture.torch_private.building import (
+    clear_workspaces as clear_workspaces,
+)
+from compile_inspect.capture.torch_private.building import (
     compile_graph as compile_graph,
 )
 from compile_inspect.capture.torch_private.building import (

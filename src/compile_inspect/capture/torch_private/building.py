@@ -137,3 +137,10 @@ def package_program(program: str, package: str) -> None:
     import torch._inductor
 
     torch._inductor.aoti_compile_and_package(torch.export.load(program), package_path=package)
+
+
+def clear_workspaces() -> None:
+    """Let go of the memory that cuBLAS keeps for its own use on every stream; it gets new memory when it needs some."""
+    import torch
+
+    torch._C._cuda_clearCublasWorkspaces()
