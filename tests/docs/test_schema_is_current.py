@@ -31,4 +31,5 @@ def test_every_record_is_in_the_tables() -> None:
     from compile_inspect import records
 
     for name in records.__all__:
-        assert name == "SCHEMA_VERSION" or f"\n### {name}\n" in PAGE, name
+        inside = getattr(records, name).__module__ != "compile_inspect.records.agreement" if name != "SCHEMA_VERSION" else False
+        assert not inside or f"\n### {name}\n" in PAGE, name  # what `verify` gives is not part of a capture

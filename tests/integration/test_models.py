@@ -11,7 +11,7 @@ import pytest
 from compile_inspect.records import BreakEffect, CacheOutcome, Direction, Fate, KernelKind, Outcome, Stage
 from conftest import PROGRAMS, Recorded, run_plain
 
-MODELS = ("mlp", "breaking", "gpt2", "bert")
+MODELS = ("mlp", "breaking", "gpt2", pytest.param("bert", marks=pytest.mark.slow))
 GetRecorded = Callable[[str], Recorded]
 
 

@@ -91,6 +91,7 @@ def test_with_inductor(case: str) -> None:
     assert found.variant("inductor").verdict is Verdict.AGREES
 
 
+@pytest.mark.slow
 def test_gradients_of_a_small_network_with_inductor() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.GELU(), torch.nn.Linear(16, 4))
     found = verify(model, draw(5, 8), gradients=True, variants=["inductor", "inductor-callable", "torchscript/trace"])

@@ -40,7 +40,7 @@ def test_there_are_sixty_operations() -> None:
     assert len(EXPRESSIONS) + len(BLOCKS) >= 60
 
 
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs())
 def test_no_false_alarm_with_eager_kernels(program: Program) -> None:
     assert_no_alarm(program, ["eager-backend", "aot_eager"])

@@ -103,6 +103,7 @@ def test_show_reads_it_again_without_torch(swept: subprocess.CompletedProcess[st
     assert data["processes"][0]["timing"][0]["target"] == "mine.py:double"
 
 
+@pytest.mark.slow
 def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
     options = ["--variants", "eager", "--export", "out.txt", "--format", "csv", "--capture", "new file.inspection"]
     done = command(*BENCH, *options, cwd=folder)
@@ -139,6 +140,7 @@ def test_mistakes_get_one_sentence_and_status_2(arguments: list[str], sentence: 
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_a_target_that_no_variant_can_run_ends_with_status_1(folder: Path) -> None:
     done = command("bench", "mine.py:fails", "--inputs", "mine.py:inputs", "--variants", "eager", cwd=folder)
     assert done.returncode == 1

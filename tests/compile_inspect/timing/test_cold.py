@@ -59,6 +59,7 @@ def test_a_named_target_is_built_twice(module: Path) -> None:
     assert found.warm_seconds > 0 and found.cold_seconds > 0
 
 
+@pytest.mark.slow
 def test_caches_are_empty_first_and_filled_then(module: Path) -> None:
     task = Task(lambda x: x, (torch.ones(4),))
     found = build_afresh(task, "eager", origin=origin(module, "empty_cache"))
@@ -89,6 +90,7 @@ def test_a_function_of_the_running_program_is_not_run_again(monkeypatch: pytest.
     assert found.reason.endswith("compile-inspect bench FILE.py:NAME --cold")
 
 
+@pytest.mark.slow
 def test_a_module_of_torch_travels_by_pickle() -> None:
     found = build_afresh(Task(torch.nn.ReLU(), (torch.ones(2),)), "eager", origin=None)
     assert (found.reason, found.cold_seconds is not None, found.warm_seconds is not None) == ("", True, True)
