@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import compile_inspect
 from compile_inspect.capture_file import load_together
 from compile_inspect.records import Outcome
