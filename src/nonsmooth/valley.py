@@ -42,7 +42,8 @@ ACROSS = 0.01
 """How far bundle steps may move along the floor, as a fraction of the guess."""
 PARABOLA = 0.25
 """The least distance between the points of a parabola, as a fraction of the guess."""
-REMEMBERED = 30
+REMEMBERED, REMEMBERED_IF_LARGE = 30, 3
+"""Points of the path that are kept, up to 10,000 variables and beyond."""
 
 
 @dataclass
@@ -157,7 +158,8 @@ class Follower:
         if length == 0:
             valley.failures = MOST_FAILURES + 1
             return centre
-        valley.path = [*valley.path, centre.x][-REMEMBERED:]
+        kept = REMEMBERED if len(centre.x) <= 10_000 else REMEMBERED_IF_LARGE
+        valley.path = [*valley.path, centre.x][-kept:]
         curve = self._parabola(valley) if valley.failures == 0 else None
         if valley.failures:
             valley.path = []
