@@ -15,6 +15,7 @@ from typing import Any
 
 from compile_inspect.capture import torch_private
 from compile_inspect.variants import Refused, Task
+from compile_inspect.variants.base import one_line
 from compile_inspect.variants.functional import Functional, traced
 
 logger = logging.getLogger("compile_inspect")
@@ -38,6 +39,7 @@ class Build:
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.done = False
         self.error: str | None = None
+        self._flat: Callable[[list[Any]], list[Any]] | None = None
         # A thread that sleeps: asking the process at every call would cost a system call each time.
         self._watcher = Thread(target=self._watch, daemon=True)
         self._watcher.start()
@@ -48,13 +50,18 @@ class Build:
         if self._process.returncode:
             lines = said.decode(errors="replace").strip().splitlines()
             self.error = lines[-1] if lines else f"the compiler ended with status {self._process.returncode}"
+        else:
+            try:  # here, where nobody waits: torch first finds out what the CPU can do
+                self._flat = torch_private.load_package(str(self.package))
+            except Exception as error:
+                self.error = one_line(error)
         self.done = True
 
     def load(self) -> Callable[[list[Any]], list[Any]]:
         """The compiled function; raises `Refused` where there is none."""
-        if self.error is not None:
-            raise Refused(self.error)
-        return torch_private.load_package(str(self.package))
+        if self._flat is None:
+            raise Refused(self.error or "it was stopped")
+        return self._flat
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the other process has ended; whether it has."""

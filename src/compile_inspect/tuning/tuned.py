@@ -28,7 +28,12 @@ class Tuned:
         return self._fast(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if "_original" not in self.__dict__:  # while it is copied or unpickled
+            raise AttributeError(name)
         return getattr(self.__dict__["_original"], name)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a tuned callable belongs to its process; send the original and tune it there, with cache=True")
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.__dict__["_original"], name, value)

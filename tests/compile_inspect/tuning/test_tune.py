@@ -234,3 +234,13 @@ def test_tuning_leaves_state_as_it_was() -> None:
     tuned = compile_inspect.tune(lambda x: x.add_(1), x, variants=["aot_eager", "inductor-callable"])
     assert torch.equal(x, copy)
     assert tuned.decision.chosen in ("eager", "aot_eager")
+
+
+def test_it_stays_in_its_process(fast: compile_inspect.Tuned) -> None:
+    import copy
+    import pickle
+
+    with pytest.raises(TypeError, match="belongs to its process"):
+        pickle.dumps(fast)
+    with pytest.raises(TypeError, match="belongs to its process"):
+        copy.copy(fast)
