@@ -10,7 +10,7 @@ from typing import Any
 from compile_inspect.agreement import compare
 from compile_inspect.records.decision import Decision, Outcome, Tried
 from compile_inspect.tuning.background import Build
-from compile_inspect.tuning.choosing import decide, fastest
+from compile_inspect.tuning.choosing import decide, fastest, kept
 from compile_inspect.tuning.runners import runner
 from compile_inspect.tuning.store import Store
 from compile_inspect.tuning.tuned import Tuned
@@ -27,15 +27,16 @@ PROOF_SECONDS = 0.1
 
 def reused(task: Task, store: Store, started: float, *, reuse_outputs: bool) -> Tuned | None:
     """What an earlier process decided, if it is kept, can be made ready and still agrees with eager."""
-    kept = store.load(task)
-    if kept is None:
+    entry = store.load(task)
+    if entry is None:
         return None
-    decision, package = kept
+    decision, package = entry
     tuned = Tuned(task.function, task.function, replace(decision, from_disk=True, seconds=perf_counter() - started))
     if decision.chosen == "eager":
         return tuned
     try:
-        prepared = _ready(task, decision.chosen, None if package is None else str(package))
+        with kept(task):
+            prepared = _ready(task, decision.chosen, None if package is None else str(package))
         fast = runner(task, prepared, tuned.fell_back, reuse_outputs=reuse_outputs)
         comparison = compare(task, prepared, samples=1, seed=0)
         if not comparison.agrees:
@@ -64,7 +65,8 @@ def in_background(task: Task, store: Store | None, started: float, samples: int)
     waiting = decide(task, "eager", "A package is being built in another process.", started, {})
     tuned = Tuned(task.function, task.function, waiting)
     try:
-        build = Build(task)
+        with kept(task):
+            build = Build(task)
     except Exception as error:  # what cannot be traced runs eagerly
         tuned.replace(task.function, _eager(task, started, one_line(error)))
         return tuned

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -68,17 +70,23 @@ class AotInductor(Variant):
         """Trace, export, compile, load, call once."""
         with torch_private.suppressed_compiler_output():
             functional, graph, inputs = traced(task)
-            path = self.path or str(Path(tempfile.mkdtemp(prefix="compile-inspect-")) / "package.pt2")
+            path = self.path or _temporary()
             torch_private.write_package(graph, inputs, path)
         if task.device != "cpu":
             survives_loading(path)
         return from_flat(self, functional, torch_private.load_package(path), package=path)
 
 
+def _temporary() -> str:
+    """A place for a package that goes when the process ends."""
+    directory = tempfile.mkdtemp(prefix="compile-inspect-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return str(Path(directory) / "package.pt2")
+
+
 def survives_loading(path: str) -> None:
     """Refuse a package that brings down the process that loads it, as some do on CUDA, by trying it in another one."""
-    text = "import sys, torch, torch._inductor; torch._inductor.aoti_load_package(sys.argv[1])"
-    done = subprocess.run([sys.executable, "-c", text, path], capture_output=True, check=False)
+    done = subprocess.run([sys.executable, "-c", torch_private.LOAD_PACKAGE, path], capture_output=True, check=False)
     if done.returncode < 0:
         raise Refused(f"loading the package ends a process with signal {-done.returncode}")
     if done.returncode:

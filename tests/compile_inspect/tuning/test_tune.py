@@ -234,6 +234,8 @@ def test_tuning_leaves_state_as_it_was() -> None:
     tuned = compile_inspect.tune(lambda x: x.add_(1), x, variants=["aot_eager", "inductor-callable"])
     assert torch.equal(x, copy)
     assert tuned.decision.chosen in ("eager", "aot_eager")
+    assert compile_inspect.tune(model, torch.randn(3, 5), background=True).decision.chosen == "eager"
+    assert torch.equal(model.running_mean, mean) and model.num_batches_tracked == 0
 
 
 def test_it_stays_in_its_process(fast: compile_inspect.Tuned) -> None:

@@ -18,6 +18,9 @@ from types import ModuleType
 from typing import Any
 
 from compile_inspect.capture.torch_private.building import (
+    LOAD_PACKAGE as LOAD_PACKAGE,
+)
+from compile_inspect.capture.torch_private.building import (
     autocast_switch as autocast_switch,
 )
 from compile_inspect.capture.torch_private.building import (

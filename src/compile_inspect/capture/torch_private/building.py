@@ -88,6 +88,10 @@ def write_package(graph: Any, inputs: list[Any], path: str) -> None:
     torch._inductor.aoti_compile_and_package(program, package_path=path)
 
 
+LOAD_PACKAGE = "import sys, torch, torch._inductor; torch._inductor.aoti_load_package(sys.argv[1])"
+"""A program that loads the package it is given, for a process that may not survive it."""
+
+
 def load_package(path: str) -> Callable[[list[Any]], list[Any]]:
     """The function in an AOTInductor package, from a list of tensors (which it empties) to a list of tensors."""
     import torch._inductor
