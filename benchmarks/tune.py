@@ -49,7 +49,7 @@ def measure(name: str, device: str, seconds: float, modes: list[str], budget: fl
     ready = {key: once(task, call) if task.gradients else _plain(task, call) for key, call in calls.items()}
     if "tune, outputs reused" in calls:
         prepared = variant(tuned.decision.chosen).prepare(task)
-        ready["raw"] = prepared.flat._direct.graph.replay
+        ready["raw"] = prepared.flat.direct.graph.replay
     with torch.set_grad_enabled(task.gradients):  # once, not at every call
         samples = interleave(ready, device=device, seconds=seconds)
     summaries = {key: summarize(values) for key, values in samples.items()}

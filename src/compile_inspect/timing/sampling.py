@@ -26,7 +26,10 @@ Clock = Callable[[], float]
 LEAST_ROUNDS = 5
 # A clock of some 50 ns and its own cost are a thousandth of this.
 _SHORT = 50e-6
-_BATCH_SECONDS = 100e-6
+_BATCH_SECONDS = 300e-6
+# The others leave caches of the processor cold for it. Calls this short are made once before they are timed: what is
+# measured is a call among its like.
+_COLD = 5e-3
 _MOST_IN_BATCH = 10_000
 # A sample of picoseconds is noise; fewer digits keep captures small.
 _DIGITS = 12
@@ -53,7 +56,8 @@ def interleave(
     """Raw seconds per call of each, sampled in interleaved rounds.
 
     Every round calls each once, in another order, until `seconds` are used (at least 5 rounds), or for exactly `rounds`
-    rounds. Calls under 50 µs are timed in batches. On CUDA every call is followed by a synchronisation, which counts.
+    rounds. Calls under 50 µs are timed in batches; before every sample of calls under 5 ms one is made that does not count.
+    On CUDA every call is followed by a synchronisation, which counts.
     """
     return sample_rounds(calls, device=device, seconds=seconds, rounds=rounds, on_round=on_round, clock=clock).wall
 
@@ -73,6 +77,7 @@ def sample_rounds(
     on_cuda = device.startswith("cuda")
     units = {name: _synchronized(call) if on_cuda else call for name, call in calls.items()}
     batches = {name: _batch_size(call, clock) for name, call in units.items()}
+    warm = {name for name, call in units.items() if _one_sample(call, 1, clock) < _COLD}
     wall: dict[str, list[float]] = {name: [] for name in calls}
     events: dict[str, list[float]] = {name: [] for name in calls}
     order, shuffle = list(calls), Random(0).shuffle
@@ -81,6 +86,8 @@ def sample_rounds(
         while done < (LEAST_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
             shuffle(order)
             for name in order:
+                if name in warm:
+                    units[name]()
                 wall[name].append(round(_one_sample(units[name], batches[name], clock), _DIGITS))
                 if on_cuda:
                     events[name].append(_between_events(calls[name]))

@@ -13,6 +13,7 @@ from compile_inspect.records.decision import Decision, Outcome, Tried
 from compile_inspect.timing.sampling import faster, interleave, summarize
 from compile_inspect.tuning.runners import Runner
 from compile_inspect.variants import Prepared, Task
+from compile_inspect.variants.base import one_line
 
 SAMPLING_SECONDS = 2.0
 MARGIN = 0.03
@@ -24,8 +25,7 @@ def fastest(
 ) -> tuple[Runner, str, str]:
     """The callable to use, the name of its variant, and the reason."""
     calls = {"eager": task.function} | {name: call for name, (call, _) in ready.items()}
-    with kept(task):
-        times = interleave({name: once(task, call) for name, call in calls.items()}, device=task.device, seconds=seconds)
+    times = _times(task, calls, tried, seconds)
     summaries = {name: summarize(values) for name, values in times.items()}
     best = min(summaries, key=lambda name: summaries[name].median)
     if best != "eager" and not faster(times[best], times["eager"], by=MARGIN):
@@ -37,6 +37,35 @@ def fastest(
         outcome = Outcome.CHOSEN if name == best else Outcome.SLOWER
         tried[name] = replace(old, outcome=outcome, median=summary.median, low=summary.low, high=summary.high)
     return calls[best], best, reason
+
+
+def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], seconds: float) -> dict[str, tuple[float, ...]]:
+    """Samples of all that can be called again and again; what fails meanwhile is taken out, and the rest timed anew."""
+    failed: list[str] = []
+
+    def watched(name: str, call: Callable[[], object]) -> Callable[[], object]:
+        def watching() -> object:
+            try:
+                return call()
+            except Exception:
+                failed.append(name)
+                raise
+
+        # Eager is not watched: where it fails, the user must hear of it.
+        return call if name == "eager" else watching
+
+    while True:
+        try:
+            with kept(task):
+                ready = {name: watched(name, once(task, call)) for name, call in calls.items()}
+                return interleave(ready, device=task.device, seconds=seconds)
+        except Exception as error:
+            if not failed:
+                raise
+            name = failed.pop()
+            del calls[name]
+            built = tried[name].build_seconds if name in tried else None
+            tried[name] = Tried(name, Outcome.REFUSED, f"it failed when called many times: {one_line(error)}", built)
 
 
 @contextmanager

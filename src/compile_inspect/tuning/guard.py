@@ -1,6 +1,8 @@
-"""A check whether a call looks like the one a variant was built for, in a microsecond or two.
+"""A check whether a call looks like the one a variant was built for.
 
-The check is Python source written for the inputs at hand: no loops, no flattening, nothing looked up twice.
+Checks are Python source written for the inputs at hand: no loops, no flattening, nothing looked up twice. The one here
+asks every attribute in turn and is right in every mode of torch; `fused` writes one that is quicker where nothing
+unusual goes on, and comes here for the rest.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from typing import Any
 
 from compile_inspect.capture import torch_private
 from compile_inspect.variants.base import Refused
-from compile_inspect.variants.task import Cell, Task
+from compile_inspect.variants.task import Cell, Constant, Holding, Task
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
+MISFITS = "(KeyError, IndexError, TypeError, AttributeError, ValueError, RuntimeError)"
+"""What taking inputs apart and asking for their attributes raises where they are not like the example."""
 
 
 class Guard:
@@ -24,43 +28,33 @@ class Guard:
     def __init__(self, task: Task) -> None:
         import torch
 
-        writer = _Writer()
-        paths = writer.structure("args", task.args) + writer.structure("kwargs", dict(task.kwargs))
-        self.source = writer.source(task, paths)
-        writer.names |= {
-            "Tensor": torch.Tensor,
-            "Parameter": torch.nn.Parameter,
+        self.parts = Parts(task)
+        self.modes = torch_private.modes()
+        self.source = self.parts.source()
+        names = self.parts.names | {
             "grad": torch.is_grad_enabled,
             "autocast": torch_private.autocast_switch(),
-            "default": torch.get_default_dtype,
-            "dtype": torch.get_default_dtype(),
+            "modes": torch_private.modes,
+            "as_they_were": self.modes,
+            "unchanged": lambda: all(constant.unchanged() for constant in task.constants),
         }
-        self.constants = task.constants
-        for number, constant in enumerate(task.constants):
-            owner = constant.owner
-            writer.names[f"o{number}"] = owner._cell if isinstance(owner, Cell) else owner
-            writer.names[f"k{number}"], writer.names[f"v{number}"] = constant.key, constant.value
-        for number, item in enumerate(task.held):
-            owner = item.owner
-            writer.names[f"h{number}"] = owner._cell if isinstance(owner, Cell) else owner
-            writer.names[f"n{number}"], writer.names[f"t{number}"] = item.key, item.now()
-            writer.names[f"a{number}"] = item.now().data_ptr()
-        self._names = writer.names
-        exec(compile(self.source, "<input check>", "exec"), self._names)
-        self.matches: Callable[[tuple[Any, ...], Mapping[str, Any]], bool] = self._names["matches"]
-        self.tensors: Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]] = self._names["tensors"]
+        exec(compile(self.source, "<input check>", "exec"), names)
+        self.matches: Callable[[tuple[Any, ...], Mapping[str, Any]], bool] = names["matches"]
+        self.tensors: Callable[[tuple[Any, ...], Mapping[str, Any]], list[Any]] = names["tensors"]
 
     def why_not(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], task: Task) -> str:
         """The first thing that is not as it was, in words; for reports, not for speed."""
         import torch
 
-        if torch.get_default_dtype() is not self._names["dtype"]:
+        if torch.get_default_dtype() is not self.modes[0]:
             return f"the default dtype is now {torch.get_default_dtype()}"
+        if torch_private.modes() != self.modes:
+            return "a mode of torch is another (determinism, precision of products, default device, transform or dispatch mode)"
         for constant in task.constants:
             if not constant.unchanged():
                 return f"{constant.name} was {constant.value!r} and is {constant.owner[constant.key]!r}"
         for number, item in enumerate(task.held):
-            if item.now() is not self._names[f"t{number}"] or item.now().data_ptr() != self._names[f"a{number}"]:
+            if item.now() is not self.parts.names[f"t{number}"] or item.now().data_ptr() != self.parts.names[f"a{number}"]:
                 return f"{item.name} is another tensor, or lies elsewhere in memory"
         given, structure = torch_private.flatten((args, dict(kwargs)))
         known, known_structure = torch_private.flatten((task.args, dict(task.kwargs)))
@@ -78,81 +72,97 @@ class Guard:
         return "gradients are wanted, or autocast is on"
 
 
-class _Writer:
-    """Writes the source of a check, and keeps the values its names stand for."""
+class Parts:
+    """The pieces that checks are written from, and the values that their names stand for.
 
-    def __init__(self) -> None:
+    `steps` take the inputs apart, in order: a line of source, the condition it must meet, and whether that is one of a
+    tensor. `inputs` are the names of the tensors given, `held` how to reach those held, `constants` conditions on
+    Python values.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
         self.names: dict[str, Any] = {}
-        self.conditions: list[str] = []
-        self.lines: list[str] = []
+        self.steps: list[tuple[str, str, bool]] = []
+        self.inputs: list[str] = []
+        self.examples: list[Any] = []
+        self._structure("args", task.args)
+        self._structure("kwargs", dict(task.kwargs))
+        self.constants = []
+        for number, constant in enumerate(task.constants):
+            self.names[f"v{number}"] = constant.value
+            value = repr(constant.value) if type(constant.value) in (bool, type(None)) else f"v{number}"
+            self.constants.append(f"{self._reach(f'o{number}', constant)} is {value}")
+        self.held = []
+        for number, item in enumerate(task.held):
+            tensor = item.now()
+            self.names |= {f"t{number}": tensor, f"p{number}": tensor.data_ptr, f"a{number}": tensor.data_ptr()}
+            # The same object can still have been given other memory, or another dtype, through its `data`.
+            self.held.append(f"{self._reach(f'h{number}', item)} is t{number} and p{number}() == a{number}")
 
-    def structure(self, path: str, value: Any) -> list[str]:
-        """Conditions for one value; gives the paths of its tensors."""
-        number = len(self.lines)
-        name = f"x{number}"
+    @property
+    def differentiable(self) -> str:
+        """Source that says whether eager's result would be differentiable with grad mode on."""
+        wants = any(item.requires_grad for item in self.examples)
+        return "True" if wants else " or ".join(f"t{number}.requires_grad" for number in range(len(self.held))) or "False"
+
+    def source(self) -> str:
+        """The check that asks everything, and the list of tensors."""
+        body: list[str] = []
+        for line, condition, _ in self.steps:
+            body += [line, f"if not ({condition}): return False"]
+        if self.constants:
+            body.append(f"if not ({' and '.join(self.constants)}) and not unchanged(): return False")
+        if self.held:
+            body.append(f"if not ({' and '.join(self.held)}): return False")
+        body.append("if autocast() or modes() != as_they_were: return False")
+        body.append("return grad()" if self.task.gradients else f"return not (grad() and ({self.differentiable}))")
+        text = "".join(f"        {line}\n" for line in body)
+        taken = "".join(f"    {line}\n" for line, _, _ in self.steps)
+        return (
+            f"def matches(args, kwargs):\n    try:\n{text}    except {MISFITS}:\n        return False\n"
+            f"def tensors(args, kwargs):\n{taken}    return {self.listed}\n"
+        )
+
+    @property
+    def listed(self) -> str:
+        """Source of the list of tensors that compiled functions take: held ones, then those given."""
+        return f"[{', '.join([*(f't{number}' for number in range(len(self.held))), *self.inputs])}]"
+
+    def _structure(self, name: str, value: Any, line: str = "pass") -> None:
+        """Steps for one value, to which the line gives its name."""
         if torch_private.is_tensor(value):
+            self.inputs.append(name)
+            self.examples.append(value)
             self.names |= {f"{name}_{part}": getattr(value, part) for part in ("dtype", "shape", "device")}
-            self.names[f"{name}_stride"] = value.stride()
-            self.names[f"{name}_type"] = type(value)
-            self.lines.append(f"{name} = {path}")
+            self.names |= {f"{name}_stride": value.stride(), f"{name}_type": type(value)}
             negation = "" if value.requires_grad else "not "
-            self.conditions.append(
+            condition = (
                 f"type({name}) is {name}_type and {name}.shape == {name}_shape and {name}.dtype is {name}_dtype "
                 f"and {name}.stride() == {name}_stride and {name}.device == {name}_device and {negation}{name}.requires_grad"
             )
-            return [path]
-        if isinstance(value, PLAIN):
-            self.names[f"{name}_value"], self.names[f"{name}_type"] = value, type(value)
-            self.lines.append(f"{name} = {path}")
-            self.conditions.append(f"type({name}) is {name}_type and {name} == {name}_value")
-            return []
-        if type(value) in (tuple, list, dict):
-            self.lines.append(f"{name} = {path}")
+            self.steps.append((line, condition, True))
+        elif isinstance(value, PLAIN):
+            self.names |= {f"{name}_value": value, f"{name}_type": type(value)}
+            self.steps.append((line, f"type({name}) is {name}_type and {name} == {name}_value", False))
+        elif type(value) in (tuple, list, dict):
             self.names[f"{name}_type"] = type(value)
-            self.conditions.append(f"type({name}) is {name}_type and len({name}) == {len(value)}")
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            paths: list[str] = []
-            for key, item in items:
+            self.steps.append((line, f"type({name}) is {name}_type and len({name}) == {len(value)}", False))
+            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
                 if not isinstance(key, (str, int)):
                     raise Refused(f"an input is a dictionary with a key of type {type(key).__name__}")
-                paths += self.structure(f"{path}[{key!r}]", item)
-            return paths
-        raise Refused(f"an input of type {type(value).__name__} cannot be checked quickly")
-
-    def source(self, task: Task, paths: list[str]) -> str:
-        """The two functions."""
-        conditions = list(self.conditions)
-        body: list[str] = []
-        held = [_reach(f"h{number}", f"n{number}", item.owner) for number, item in enumerate(task.held)]
-        for line, condition in zip(self.lines, conditions, strict=True):
-            body += [line, f"if not ({condition}): return False"]
-        constants = [
-            f"{_reach(f'o{number}', f'k{number}', item.owner)} is v{number}" for number, item in enumerate(task.constants)
-        ]
-        if constants:
-            body.append(f"if not ({' and '.join(constants)}) and not unchanged(): return False")
-        for number, path in enumerate(held):
-            body.append(f"y = {path}")
-            body.append(f"if y is not t{number} or y.data_ptr() != a{number}: return False")
-        body.append("if autocast() or default() is not dtype: return False")
-        if not task.gradients:
-            wanting = [f"t{number}.requires_grad" for number in range(len(task.held))]
-            wants_input = any(_wants(item) for item in (task.args, dict(task.kwargs)))
-            needs = " or ".join(wanting) if wanting else str(wants_input)
-            body.append(f"if grad() and ({needs}): return False")
+                part = f"x{len(self.steps)}"
+                self._structure(part, item, f"{part} = {name}[{key!r}]")
         else:
-            body.append("if not grad(): return False")
-        text = "    try:\n" + "".join(f"        {line}\n" for line in body)
-        text += "        return True\n"
-        text += "    except (KeyError, IndexError, TypeError, AttributeError, ValueError):\n        return False\n"
-        self.names["unchanged"] = lambda: all(constant.unchanged() for constant in task.constants)
-        listed = ", ".join([*held, *paths])
-        return f"def matches(args, kwargs):\n{text}\ndef tensors(args, kwargs):\n    return [{listed}]\n"
+            raise Refused(f"an input of type {type(value).__name__} cannot be checked quickly")
 
-
-def _reach(owner: str, key: str, place: Any) -> str:
-    return f"{owner}.cell_contents" if isinstance(place, Cell) else f"{owner}[{key}]"
-
-
-def _wants(value: Any) -> bool:
-    return any(torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in torch_private.flatten(value)[0])
+    def _reach(self, name: str, item: Constant | Holding) -> str:
+        """Source that reads an entry of an owner of that name; text as key is written out, which is quicker to read."""
+        if isinstance(item.owner, Cell):
+            self.names[name] = item.owner._cell
+            return f"{name}.cell_contents"
+        self.names[name] = item.owner
+        if type(item.key) is str:
+            return f"{name}[{item.key!r}]"
+        self.names[f"{name}_key"] = item.key
+        return f"{name}[{name}_key]"

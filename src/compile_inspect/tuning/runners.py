@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from compile_inspect.capture import torch_private
+from compile_inspect.tuning.fused import Body, Elsewhere, calling, fused, replaying
 from compile_inspect.tuning.guard import Guard
 from compile_inspect.variants import Prepared, Refused, Task
 from compile_inspect.variants.cuda_graph import Replays
@@ -20,43 +21,39 @@ def runner(task: Task, prepared: Prepared, safe: Runner, *, reuse_outputs: bool 
     if prepared.variant.name == "eager":
         return task.function
     guard = Guard(task)
-    if prepared.flat is None or prepared.functional is None:
-        return _guarded(guard, task.function if prepared.call is None else prepared.call, safe)
-    flat = prepared.flat
-    if isinstance(flat, Replays) and reuse_outputs:
-        flat = flat.reusing
+    flat, functional = prepared.flat, prepared.functional
+    if flat is None or functional is None:
+        call = task.function if prepared.call is None else prepared.call
+        return fused(guard, Body(("return call(*args, **kwargs)",), {"call": call}), _elsewhere(guard, call, safe))
     if task.gradients:
         if not _is_one_number(prepared.run(*task.args, **task.kwargs).result):
             raise Refused("result and gradients in one run are for functions that return one number")
-        return _differentiable(task, prepared.functional, guard, flat, safe)
-    return _inference(prepared.functional, guard, flat, safe)
+        if isinstance(flat, Replays) and reuse_outputs:
+            flat = flat.reusing
+        return _differentiable(task, guard, flat, safe)
+    body = (
+        replaying(guard, flat, functional, reuse_outputs=reuse_outputs)
+        if isinstance(flat, Replays)
+        else calling(guard, flat, functional)
+    )
+    general = flat.reusing if isinstance(flat, Replays) and reuse_outputs else flat
+    return fused(guard, body, _elsewhere(guard, _listed(guard, functional, general), safe))
 
 
-def _guarded(guard: Guard, call: Runner, safe: Runner) -> Runner:
-    matches = guard.matches
-
-    def fast(*args: Any, **kwargs: Any) -> Any:
-        return call(*args, **kwargs) if matches(args, kwargs) else safe(*args, **kwargs)
-
-    return fast
+def _listed(guard: Guard, functional: Functional, flat: Flat) -> Runner:
+    return lambda *args, **kwargs: functional.step(flat(guard.tensors(args, kwargs))).result
 
 
-def _inference(functional: Functional, guard: Guard, flat: Flat, safe: Runner) -> Runner:
-    matches, tensors, step = guard.matches, guard.tensors, functional.step
-    if functional.single:
+def _elsewhere(guard: Guard, call: Runner, safe: Runner) -> Elsewhere:
+    """Where the quick check failed: the call if the thorough one allows it, the safe way if not."""
 
-        def fast(*args: Any, **kwargs: Any) -> Any:
-            return flat(tensors(args, kwargs))[0] if matches(args, kwargs) else safe(*args, **kwargs)
+    def elsewhere(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return call(*args, **kwargs) if guard.matches(args, kwargs) else safe(*args, **kwargs)
 
-        return fast
-
-    def structured(*args: Any, **kwargs: Any) -> Any:
-        return step(flat(tensors(args, kwargs))).result if matches(args, kwargs) else safe(*args, **kwargs)
-
-    return structured
+    return elsewhere
 
 
-def _differentiable(task: Task, functional: Functional, guard: Guard, flat: Flat, safe: Runner) -> Runner:
+def _differentiable(task: Task, guard: Guard, flat: Flat, safe: Runner) -> Runner:
     """Result and gradients come from one run; the backward only multiplies by what comes from above."""
     import torch
     from torch.autograd.function import once_differentiable
@@ -69,7 +66,7 @@ def _differentiable(task: Task, functional: Functional, guard: Guard, flat: Flat
     class Together(torch.autograd.Function):
         @staticmethod
         def forward(context: Any, everything: list[Any], *_: Any) -> Any:
-            outputs = flat([tensor.detach() for tensor in everything])
+            outputs = flat(list(everything))
             context.save_for_backward(*outputs[1:])
             return outputs[0]
 
@@ -78,15 +75,11 @@ def _differentiable(task: Task, functional: Functional, guard: Guard, flat: Flat
         def backward(context: Any, above: Any) -> tuple[Any, ...]:
             return (None, *torch._foreach_mul(list(context.saved_tensors), above.reshape(())))
 
-    matches, tensors = guard.matches, guard.tensors
-
-    def fast(*args: Any, **kwargs: Any) -> Any:
-        if not matches(args, kwargs):
-            return safe(*args, **kwargs)
-        everything = tensors(args, kwargs)
+    def together(everything: list[Any]) -> Any:
         return Together.apply(everything, *[everything[index] for index in chosen])  # type: ignore[no-untyped-call]
 
-    return fast
+    body = Body((f"return together({guard.parts.listed})",), {"together": together})
+    return fused(guard, body, _elsewhere(guard, lambda *args, **kwargs: together(guard.tensors(args, kwargs)), safe))
 
 
 def _is_one_number(result: Any) -> bool:

@@ -81,11 +81,11 @@ class Recorded:
             self.outputs = flat(list(tensors))
         torch_private.clear_workspaces()
         count, storages = torch_private.storage_uses(self.outputs)
-        self._uses = [(count, storage, count(storage)) for storage in storages]
+        self.uses = [(count, storage, count(storage)) for storage in storages]
 
     def free(self) -> bool:
         """Whether nobody else looks at the memory of the outputs any more."""
-        for count, storage, uses in self._uses:  # noqa: SIM110 (a generator would cost a microsecond)
+        for count, storage, uses in self.uses:  # noqa: SIM110 (a generator would cost a microsecond)
             if count(storage) != uses:
                 return False
         return True
@@ -102,16 +102,16 @@ class Replays:
     def __init__(self, flat: Flat, held: int, inputs: list[Any]) -> None:
         self._held = held
         self._buffers = [tensor.clone() for tensor in inputs[held:]]
-        self._addresses = [tensor.data_ptr() for tensor in inputs[held:]]
+        self.addresses = [tensor.data_ptr() for tensor in inputs[held:]]
         self._buffered = Recorded(flat, [*inputs[:held], *self._buffers])
-        self._direct = Recorded(flat, inputs)
+        self.direct = Recorded(flat, inputs)
 
     def __call__(self, tensors: list[Any]) -> list[Any]:
         """The outputs, which stay as they are whatever is called next."""
         given = tensors[self._held :]
-        if [tensor.data_ptr() for tensor in given] == self._addresses and self._direct.free():
-            self._direct.graph.replay()
-            return [output.detach() for output in self._direct.outputs]
+        if [tensor.data_ptr() for tensor in given] == self.addresses and self.direct.free():
+            self.direct.graph.replay()
+            return [output.detach() for output in self.direct.outputs]
         self._fill(given)
         self._buffered.graph.replay()
         return [output.clone() for output in self._buffered.outputs]
@@ -119,9 +119,9 @@ class Replays:
     def reusing(self, tensors: list[Any]) -> list[Any]:
         """The outputs in memory that the next call overwrites."""
         given = tensors[self._held :]
-        if [tensor.data_ptr() for tensor in given] == self._addresses:
-            self._direct.graph.replay()
-            return self._direct.outputs
+        if [tensor.data_ptr() for tensor in given] == self.addresses:
+            self.direct.graph.replay()
+            return self.direct.outputs
         self._fill(given)
         self._buffered.graph.replay()
         return self._buffered.outputs

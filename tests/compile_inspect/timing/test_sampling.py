@@ -48,7 +48,7 @@ def test_samples_are_the_seconds_of_one_call() -> None:
     found = sample_rounds(calls, device="cpu", seconds=0.5, clock=clock)
     assert found.wall["slow"] == pytest.approx([0.02] * len(found.wall["slow"]))
     assert found.wall["quick"] == pytest.approx([0.000002] * len(found.wall["quick"]))
-    assert found.batches == {"slow": 1, "quick": 50}
+    assert found.batches == {"slow": 1, "quick": 150}
     assert found.device == {}
 
 

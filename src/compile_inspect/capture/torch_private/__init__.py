@@ -21,9 +21,6 @@ from compile_inspect.capture.torch_private.building import (
     LOAD_PACKAGE as LOAD_PACKAGE,
 )
 from compile_inspect.capture.torch_private.building import (
-    autocast_switch as autocast_switch,
-)
-from compile_inspect.capture.torch_private.building import (
     clear_workspaces as clear_workspaces,
 )
 from compile_inspect.capture.torch_private.building import (
@@ -45,6 +42,9 @@ from compile_inspect.capture.torch_private.building import (
     package_program as package_program,
 )
 from compile_inspect.capture.torch_private.building import (
+    replay as replay,
+)
+from compile_inspect.capture.torch_private.building import (
     save_program as save_program,
 )
 from compile_inspect.capture.torch_private.building import (
@@ -61,6 +61,21 @@ from compile_inspect.capture.torch_private.building import (
 )
 from compile_inspect.capture.torch_private.building import (
     write_package as write_package,
+)
+from compile_inspect.capture.torch_private.checking import (
+    autocast_switch as autocast_switch,
+)
+from compile_inspect.capture.torch_private.checking import (
+    function_depth as function_depth,
+)
+from compile_inspect.capture.torch_private.checking import (
+    modes as modes,
+)
+from compile_inspect.capture.torch_private.checking import (
+    state_check as state_check,
+)
+from compile_inspect.capture.torch_private.checking import (
+    tensor_checks as tensor_checks,
 )
 
 TRACE_LOGGER = "torch.__trace"

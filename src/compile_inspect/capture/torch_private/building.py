@@ -110,14 +110,6 @@ def suppressed_compiler_output() -> Iterator[None]:
         yield
 
 
-def autocast_switch() -> Callable[[], bool]:
-    """The function that says whether autocast is on for any type of device."""
-    import torch
-
-    switch: Callable[[], bool] = torch._C._is_any_autocast_enabled
-    return switch
-
-
 def storage_uses(tensors: list[Any]) -> tuple[Callable[[int], int], list[int]]:
     """A function that says how many tensors share a piece of memory, and the pieces these tensors lie in.
 
@@ -148,3 +140,11 @@ def clear_workspaces() -> None:
     import torch
 
     torch._C._cuda_clearCublasWorkspaces()
+
+
+def replay(graph: Any) -> Callable[[], None]:
+    """The C++ function that replays a CUDA graph, without the Python method around it."""
+    import torch
+
+    found: Callable[[], None] = super(torch.cuda.CUDAGraph, graph).replay
+    return found
