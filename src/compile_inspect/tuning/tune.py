@@ -17,7 +17,7 @@ from compile_inspect.tuning.later import in_background, reused
 from compile_inspect.tuning.runners import Runner, runner
 from compile_inspect.tuning.store import Store
 from compile_inspect.tuning.tuned import Tuned
-from compile_inspect.variants import Prepared, Refused, Task, Variant, default_variants, variant
+from compile_inspect.variants import Prepared, Refused, Task, Variant, tuning_variants, variant
 
 logger = logging.getLogger("compile_inspect")
 
@@ -65,7 +65,7 @@ def tune(
         return kept
     if background:
         return in_background(task, store, started, samples)
-    choices = default_variants(task) if variants is None else tuple(_as_variant(item) for item in variants)
+    choices = tuning_variants(task) if variants is None else tuple(_as_variant(item) for item in variants)
     choices = tuple(item for item in choices if item.name != "eager")
     tried: dict[str, Tried] = {}
     tuned = Tuned(task.function, task.function, decide(task, "eager", "Nothing was tried.", started, {}))

@@ -11,7 +11,7 @@ from compile_inspect.variants.inductor import AotInductor, InductorCallable
 from compile_inspect.variants.task import Task
 from compile_inspect.variants.torchscript import TorchScript
 
-__all__ = ["Prepared", "Refused", "Step", "Task", "Variant", "default_variants", "known_names", "variant"]
+__all__ = ["Prepared", "Refused", "Step", "Task", "Variant", "default_variants", "known_names", "tuning_variants", "variant"]
 
 _FIXED: dict[str, Variant] = {
     item.name: item
@@ -21,6 +21,8 @@ _FIXED: dict[str, Variant] = {
         TorchScript("script"),
         InductorCallable(),
         AotInductor(),
+        AotInductor(loops="all"),
+        AotInductor(loops="across"),
         CudaGraph("eager"),
         CudaGraph("inductor"),
     )
@@ -76,3 +78,9 @@ def default_variants(task: Task) -> tuple[Variant, ...]:
     # every later call of the process.
     names += ["inductor/reduce-overhead", "inductor/max-autotune"] if task.device == "cuda" else ["torchscript/trace"]
     return tuple(variant(name) for name in names)
+
+
+def tuning_variants(task: Task) -> tuple[Variant, ...]:
+    """What is worth trying where only speed is asked for: also forms of a variant that seldom pay."""
+    further = ["aot-inductor/loops", "aot-inductor/loops-across"] if task.device == "cpu" else []
+    return (*default_variants(task), *(variant(name) for name in further))

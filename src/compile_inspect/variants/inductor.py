@@ -15,6 +15,7 @@ from typing import Any
 from compile_inspect.capture import torch_private
 from compile_inspect.variants.base import Prepared, Refused, Step, Variant
 from compile_inspect.variants.functional import Flat, Functional, traced
+from compile_inspect.variants.loops import with_loops
 from compile_inspect.variants.task import Task
 
 FROZEN = (
@@ -55,11 +56,13 @@ class AotInductor(Variant):
 
     path: str | None = None
     """Where to write the package; a temporary file where none is given."""
+    loops: str | None = None
+    """Which products with vectors become loops instead of calls of a library: none, `all`, or those `across` memory."""
 
     @property
     def name(self) -> str:
-        """`aot-inductor`."""
-        return "aot-inductor"
+        """`aot-inductor`, `aot-inductor/loops` or `aot-inductor/loops-across`."""
+        return "aot-inductor" + {None: "", "all": "/loops", "across": "/loops-across"}[self.loops]
 
     @property
     def assumes(self) -> tuple[str, ...]:
@@ -70,6 +73,8 @@ class AotInductor(Variant):
         """Trace, export, compile, load, call once."""
         with torch_private.suppressed_compiler_output():
             functional, graph, inputs = traced(task)
+            if self.loops is not None:
+                graph = with_loops(graph, inputs, self.loops)
             path = self.path or _temporary()
             torch_private.write_package(graph, inputs, path)
         if task.device != "cpu":

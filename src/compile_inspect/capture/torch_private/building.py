@@ -29,11 +29,15 @@ def unflatten(leaves: list[Any], structure: Any) -> Any:
     return _pytree.tree_unflatten(leaves, structure)
 
 
-def trace(function: Callable[..., Any], inputs: list[Any], *, decompose: bool = False) -> Any:
-    """The operations that a function of tensors runs, as a graph; what is not a tensor is frozen into it."""
+def trace(
+    function: Callable[..., Any], inputs: list[Any], *, decompose: bool = False, table: dict[Any, Any] | None = None
+) -> Any:
+    """The operations that a function of tensors runs, as a graph; what is not a tensor is frozen into it.
+
+    With `decompose` they are taken apart as Inductor does, with a `table` as it says.
+    """
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    table = None
     if decompose:
         from torch._inductor.decomposition import select_decomp_table
 
