@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
@@ -12,17 +11,18 @@ from numpy.typing import NDArray
 
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
 from nonsmooth.certificate import Check, check
+from nonsmooth.clock import Phase
 from nonsmooth.errors import ProblemError, StateError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.incumbents import Incumbents
-from nonsmooth.iteration import Iteration, Stuck
+from nonsmooth.iteration import Iteration, Move, Stuck
 from nonsmooth.model import Model, Step
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
-from nonsmooth.state import SavedState, State
+from nonsmooth.state import COLUMNS, SavedState, State
 from nonsmooth.valley import Follower
 
 Vector = NDArray[np.float64]
@@ -52,15 +52,6 @@ class CallbackFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
         self.original = original
 
 
-@dataclass
-class Phases:
-    """Seconds spent outside the user's function."""
-
-    directions: float = 0.0
-    certificates: float = 0.0
-    updates: float = 0.0
-
-
 class Run:
     """One run of the solver."""
 
@@ -74,19 +65,21 @@ class Run:
     ) -> None:
         self.evaluator, self.options, self._callback = evaluator, options, callback
         self.tolerances = Tolerances.of(options, single=evaluator.variables.single_precision)
-        self.solver = QPSolver(options.qp_solver)
+        self.clock = clock = evaluator.clock
+        self._searching, self._learning = clock.phase(Phase.SEARCH), clock.phase(Phase.HESSIAN)
+        self._testing, self._telling = clock.phase(Phase.STATIONARITY), clock.phase(Phase.CALLBACKS)
+        self.solver = QPSolver(options.qp_solver, clock)
         self.incumbents = Incumbents(self.tolerances)
-        self.phases = Phases()
         self.last_check: Check | None = None
         self._started = perf_counter()
         try:
-            self._earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
+            self.earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
             self._base = 0 if saved is None else int(saved.numbers["evaluations"])
         except (TypeError, ValueError) as error:
             raise StateError(f"the saved state is damaged: {error}") from error
-        self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver)
-        self._follower = Follower(self.evaluate, self.solver)
-        self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify)
+        self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver, clock)
+        self._follower = Follower(self.evaluate, self.solver, clock)
+        self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify, clock)
         self.state = self._initial(saved)
 
     def _initial(self, saved: SavedState | None) -> State:
@@ -145,7 +138,7 @@ class Run:
     @property
     def seconds(self) -> float:
         """Time used, including that of runs this one continues."""
-        return self._earlier + perf_counter() - self._started
+        return self.earlier + perf_counter() - self._started
 
     def evaluate(self, x: Vector) -> Trial:
         """Evaluate a point; ends the run at a limit, at the target, or when the function raises."""
@@ -173,6 +166,7 @@ class Run:
 
     def go(self) -> Ended:
         """Iterate until something ends the run."""
+        depth = len(self.clock.open)
         try:
             status = self._loop()
             best = self.incumbents.best
@@ -201,6 +195,8 @@ class Run:
         except Exception as error:
             logger.exception("the solver failed")
             return Ended(Status.SOLVER_ERROR, exception=error)
+        finally:
+            self.clock.unwind(depth)
 
     def _loop(self) -> Status:
         state = self.state
@@ -211,26 +207,24 @@ class Run:
                 return Status.TARGET_REACHED
         model, step = self._propose()
         if not resumed:
-            self._record(step, length=0.0, level=0, null_steps=0)
-            status = self._tests(step, np.inf)
-            if self._tell() and status is None:
-                status = Status.USER_STOP
+            status = self._after(step, np.inf)
             if status is not None:
                 return status
         while state.iteration < self.options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
             if self._follow_valley():
                 model, step = self._propose()
-                self._record(step, length=0.0, level=0, null_steps=0)
-                status = self._after(step, before, weight)
+                status = self._after(step, self._change(before, weight))
                 if status is not None:
                     return status
                 continue
-            moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
+            with self._searching:
+                moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
             if isinstance(moved, Stuck):
-                outcome = self._rescue.unstick(state, moved, step)
-                if outcome in _INFEASIBLE_ENDINGS and self._rescue.recover(state):
-                    outcome = None
+                with self._searching:
+                    outcome = self._rescue.unstick(state, moved, step)
+                    if outcome in _INFEASIBLE_ENDINGS and self._rescue.recover(state):
+                        outcome = None
                 if isinstance(outcome, Status):
                     return outcome
                 if outcome is None:  # the penalty weight or the cuts were changed: try again from here
@@ -239,16 +233,14 @@ class Run:
                 moved = outcome
             else:
                 state.stuck = 0 if moved.trial.penalty(moved.step.weight) < before - 1e-10 * abs(before) else state.stuck
-            started = perf_counter()
-            self._iteration.accept(state, moved)
-            if moved.level in (1, 3, 4) and self.options.first_fallback == 0:
-                state.reset_hessian()  # the matrix led nowhere
-            self.phases.updates += perf_counter() - started
+            with self._learning:
+                self._iteration.accept(state, moved)
+                if moved.level in (1, 3, 4) and self.options.first_fallback == 0:
+                    state.reset_hessian()  # the matrix led nowhere
             state.iteration += 1
             self._relax_weight(moved.step)
             model, step = self._propose()
-            self._record(step, length=moved.length, level=moved.level, null_steps=moved.null_steps)
-            status = self._after(step, before, weight)
+            status = self._after(step, self._change(before, weight), moved)
             if status is not None:
                 return status
         return Status.ITERATION_LIMIT
@@ -258,7 +250,8 @@ class Run:
         state = self.state
         if self.options.first_fallback or not self._follower.wanted(state, self.evaluations):
             return False
-        found = self._follower.advance(state)
+        with self._searching:
+            found = self._follower.advance(state)
         if found is None:
             self._follower.leave(state, self.evaluations)
             return False
@@ -266,21 +259,29 @@ class Run:
         found.release()
         return True
 
-    def _after(self, step: Step, before: float, weight: float) -> Status | None:
-        """Tests and news after an iteration that began with a value of the penalty function."""
+    def _change(self, before: float, weight: float) -> float:
+        """How much the penalty function has changed in relation to a value of it with a weight."""
         state = self.state
         changed = before and state.weight == weight
-        change = abs(state.current.penalty(state.weight) - before) / abs(before) if changed else np.inf
-        status = self._tests(step, change)
+        return abs(state.current.penalty(state.weight) - before) / abs(before) if changed else np.inf
+
+    def _after(self, step: Step, change: float, moved: Move | None = None) -> Status | None:
+        """Records, tests and news after an iteration; `step` is the one proposed at the new point."""
+        with self._testing:
+            self._record(step, moved)
+            status = self._tests(step, change)
         if self._tell() and status is None:
             status = Status.USER_STOP
         if status is None and self.seconds > self.options.max_seconds:
             status = Status.TIME_LIMIT
+        if self.clock.trace is not None:
+            row = dict(zip(COLUMNS, self.state.history[-1], strict=True))
+            self.clock.trace.iteration(self.state.iteration, row, self.clock.now())
         return status
 
     def _certify_unscaled(self, at: Trial) -> Check:
         """The check in the user's units, where the solver works with scaled functions."""
-        plain = Evaluator(self.evaluator.problem, self.evaluator.variables)
+        plain = Evaluator(self.evaluator.problem, self.evaluator.variables, self.clock)
         plain.costs = self.evaluator.costs
 
         def evaluate(x: Vector) -> Trial:
@@ -303,16 +304,15 @@ class Run:
             state.weight, state.loose, state.relaxations = needed, 0, state.relaxations + 1
 
     def _propose(self) -> tuple[Model, Step]:
-        started = perf_counter()
         model, step = self._iteration.propose(self.state)
-        self.phases.directions += perf_counter() - started
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
             raise Ended(Status.QP_FAILURE)
         return model, step
 
-    def _record(self, step: Step, *, length: float, level: int, null_steps: int) -> None:
+    def _record(self, step: Step, moved: Move | None) -> None:
         state = self.state
+        length, level, null_steps = (0.0, 0, 0) if moved is None else (moved.length, moved.level, moved.null_steps)
         state.evaluations, state.seconds = self.evaluations, self.seconds
         state.lowest_penalty_parameter = min(state.lowest_penalty_parameter, state.penalty_parameter)
         f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
@@ -322,7 +322,8 @@ class Run:
         if self._callback is None:
             return False
         try:
-            return bool(self._callback(self.state))
+            with self._telling:
+                return bool(self._callback(self.state))
         except Exception as error:
             raise CallbackFailed(error) from error
 
@@ -336,7 +337,7 @@ class Run:
         state, at = self.state, self.state.current
         if not self.feasible(at):
             return None
-        measure = self.stationarity(step)
+        measure = state.stationarity
         price = float(np.abs(step.multipliers) @ np.abs(at.c)) / (1.0 + abs(at.f)) if len(at.c) else 0.0
         promise = -step.decrease / (1.0 + abs(at.f))
         reached = max(measure, price, 10.0 * promise)
@@ -355,19 +356,19 @@ class Run:
 
     def certify(self) -> Check:
         """Ask the independent check about the current point."""
-        started = perf_counter()
-        at = self.state.current
-        radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
+        with self._testing:
+            self.last_check = found = self._check(self.state.current)
+            logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
+            return found
+
+    def _check(self, at: Trial) -> Check:
         if self.evaluator.scales is not None:
-            found = self._certify_unscaled(at)
-        else:
-            known = self.state.bundle.nearby(at.x, radius)
-            found = check(self.evaluate, at, self.tolerances, known=known)
-            if found.certificate.stationary and found.certificate.radius > 0 and known:
-                found = check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
-        self.phases.certificates += perf_counter() - started
-        self.last_check = found
-        logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
+            return self._certify_unscaled(at)
+        radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
+        known = self.state.bundle.nearby(at.x, radius)
+        found = check(self.evaluate, at, self.tolerances, known=known)
+        if found.certificate.stationary and found.certificate.radius > 0 and known:
+            return check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
         return found
 
 

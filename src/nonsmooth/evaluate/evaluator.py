@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nonsmooth.clock import Clock, Phase, Span
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate.bounds import Bounds
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
@@ -37,9 +37,12 @@ class Evaluator:
     bounds, lower bounds.
     """
 
-    def __init__(self, problem: Problem, variables: Variables) -> None:
+    def __init__(self, problem: Problem, variables: Variables, clock: Clock | None = None) -> None:
         self.problem, self.variables = problem, variables
         self.costs = Costs()
+        self.clock = clock or Clock()
+        self._evaluating = self.clock.phase(Phase.VALUES)
+        self._spans = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
         self.bounds = Bounds.of(problem.bounds, variables)
         self.scales: Scales | None = None
         self._placements = 0
@@ -50,7 +53,10 @@ class Evaluator:
 
     def __call__(self, x: Vector) -> Trial:
         """Evaluate at x (rounded to what the variables can hold)."""
-        started = perf_counter()
+        with self._evaluating:
+            return self._evaluate(x)
+
+    def _evaluate(self, x: Vector) -> Trial:
         x = self.variables.rounded(x)
         with torch.inference_mode(False):
             argument, leaves = self.variables.place(x)
@@ -60,7 +66,6 @@ class Evaluator:
         except Exception as error:
             raise FunctionFailed(error) from error
         self.costs.values += 1
-        self.costs.values_seconds += perf_counter() - started
         return trial
 
     @property
@@ -142,7 +147,7 @@ class Evaluator:
             f, c = f * self.scales.objective, c * self.scales.constraints
             derivatives = _Scaled(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        return Trial(x, f, c, equalities + len(bounds.fixed), derivatives, units=units)
+        return Trial(x, f, c, equalities + len(bounds.fixed), _Timed(derivatives, self._spans), units=units)
 
     def unscaled(self, f: float, c: Vector) -> tuple[float, Vector]:
         """f and c in the user's units."""
@@ -176,7 +181,8 @@ class _OfModule:
     def _current(self) -> Derivatives:
         if self._placed != self._evaluator.placements:
             try:
-                self._inner = self._evaluator.again(self._x)
+                with self._evaluator.clock.phase(Phase.VALUES):
+                    self._inner = self._evaluator.again(self._x)
             except Exception as error:
                 raise FunctionFailed(error) from error
             self._placed = self._evaluator.placements
@@ -236,3 +242,22 @@ class _Scaled:
         """Gradient of the scaled f and Jacobian of the scaled c."""
         gradient, jacobian = self._inner.full()
         return gradient * self._scales.objective, jacobian * self._scales.constraints[:, None]
+
+
+class _Timed:
+    """Gradients that are counted as phases of the run."""
+
+    __slots__ = ("_inner", "_spans")
+
+    def __init__(self, inner: Derivatives, spans: tuple[Span, Span]) -> None:
+        self._inner, self._spans = inner, spans
+
+    def combination(self, objective: float, constraints: Vector) -> Vector:
+        """Gradient of objective·f + constraints·c."""
+        with self._spans[0]:
+            return self._inner.combination(objective, constraints)
+
+    def full(self) -> tuple[Vector, Matrix]:
+        """Gradient of f and Jacobian of c."""
+        with self._spans[1]:
+            return self._inner.full()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
 from nonsmooth.qp.polish import polish
@@ -50,11 +51,12 @@ class QPSolver:
     array([0.5, 0. ])
     """
 
-    def __init__(self, name: str = "auto") -> None:
+    def __init__(self, name: str = "auto", clock: Clock | None = None) -> None:
         if name not in ("auto", "native") and not installed(name):
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
         self._names = available() if name == "auto" else (name, *(other for other in available() if other != name))
         self.counts = Counts()
+        self.solving = (clock or Clock()).phase(Phase.QP)
 
     def session(self, matrix: Matrix, simplex: int = 0) -> Session:
         """A session for several programs with the same matrix."""
@@ -75,9 +77,13 @@ class Session:
 
         It is marked as not trusted if no solver reached a small residual.
         """
+        with self._solver.solving:
+            return self._solve(linear, lower, upper, start)
+
+    def _solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None) -> Solution:
         if self._rest is not None:
             start = None if start is None else start[1:]
-            rest = self._rest.solve(linear[1:] + self._matrix[1:, 0], lower[1:], upper[1:], start)
+            rest = self._rest._solve(linear[1:] + self._matrix[1:, 0], lower[1:], upper[1:], start)
             return Solution(np.concatenate([[1.0], rest.y]), rest.residual, rest.trusted)
         program = Program(self._matrix, linear, lower, upper, self._simplex)
         counts = self._solver.counts
