@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nonsmooth.certificate import Certificate, check, unknown
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import ProblemError
-from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
+from nonsmooth.evaluate import Compilation, Evaluator, FunctionFailed, Outcome, Tier, Trial
 from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
@@ -81,16 +81,20 @@ def minimize(
         )  # fmt: skip
     if state is not None and not isinstance(state, SavedState):
         raise ProblemError("state must come from State.load(path)")
+    tier: Tier | None = None
     clock = Clock(started=started, trace=None if profile is None else Trace(profile))
     try:
         with ExitStack() as stack:
             if progress:
                 callback = stack.enter_context(_shown(options, callback, clock))
-            run = Run(Evaluator(problem, Variables(x0), clock), options, callback=callback, saved=state)
+            evaluator = Evaluator(problem, Variables(x0), clock)
+            if options.compile != "never":
+                evaluator.tier = tier = Tier(evaluator, always=options.compile == "always")
+            run = Run(evaluator, options, callback=callback, saved=state)
             ended = run.go()
         if throw and ended.exception is not None:
             raise ended.exception
-        return _result(run, ended)
+        return _result(run, ended, Compilation(Outcome.NOT_WANTED) if tier is None else tier.report)
     finally:
         clock.close()
 
@@ -110,7 +114,7 @@ def _shown(options: Options, callback: Callable[[State], object] | None, clock: 
             stack.close()
 
 
-def _result(run: Run, ended: Ended) -> Result:
+def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
     evaluator, state = run.evaluator, run.state
     current = state.current if ended.at is None else ended.at
     final = Candidate.of(current)
@@ -143,6 +147,7 @@ def _result(run: Run, ended: Ended) -> Result:
         iterations=state.iteration,
         evaluations=run.evaluations,
         costs=evaluator.costs,
+        compilation=compilation,
         updates=state.updates,
         programs=run.solver.counts,
         penalty_parameter=state.penalty_parameter,

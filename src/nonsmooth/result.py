@@ -14,6 +14,7 @@ from nonsmooth.certificate import Certificate
 from nonsmooth.clock import Times
 from nonsmooth.evaluate.differentiation import Costs
 from nonsmooth.evaluate.evaluator import Scales
+from nonsmooth.evaluate.tier import Compilation
 from nonsmooth.qp import Counts
 from nonsmooth.state import COLUMNS, SavedState, State, Updates
 
@@ -119,6 +120,8 @@ class Result:
     evaluations: int
     costs: Costs
     updates: Updates
+    compilation: Compilation
+    """What became of compiling the functions."""
     programs: Counts
     penalty_parameter: float
     scales: Scales | None
@@ -160,6 +163,7 @@ class Result:
             f"{self.costs.gradients} gradients, {self.costs.jacobians} Jacobians",
             f"  penalty         mu = {self.penalty_parameter:.3g}",
             f"  programs        {self.programs.solved} solved, {self.programs.failed} failed",
+            f"  compiled        {self.compilation}",
             f"  time            {self.time.total:.3g} s: "
             + ", ".join(f"{phase.label} {self.time[phase]:.2g}" for phase in self.time.largest()),
         ]

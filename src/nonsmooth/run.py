@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
 import numpy as np
@@ -13,7 +15,7 @@ from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
 from nonsmooth.certificate import Check, check
 from nonsmooth.clock import Phase
 from nonsmooth.errors import ProblemError, StateError
-from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
+from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import Iteration, Move, Stuck
@@ -23,7 +25,7 @@ from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
 from nonsmooth.state import COLUMNS, SavedState, State
-from nonsmooth.valley import Follower
+from nonsmooth.valley import Follower, Valley
 
 Vector = NDArray[np.float64]
 
@@ -81,6 +83,9 @@ class Run:
         self._follower = Follower(self.evaluate, self.solver, clock)
         self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify, clock)
         self.state = self._initial(saved)
+        self._sure = self._snapshot()
+        if evaluator.tier is not None:
+            evaluator.tier.on_trusted = self._note_that_all_is_sure
 
     def _initial(self, saved: SavedState | None) -> State:
         variables, options = self.evaluator.variables, self.options
@@ -166,6 +171,53 @@ class Run:
 
     def go(self) -> Ended:
         """Iterate until something ends the run."""
+        tier = self.evaluator.tier
+        try:
+            while True:
+                try:
+                    return self._attempt()
+                except Distrusted as found:
+                    logger.warning(
+                        "compiled functions are given up: %s; the run goes back to the last point that is sure", found
+                    )
+                    self._go_back()
+        finally:
+            if tier is not None:
+                tier.stop()
+            self.evaluator.tier = None
+
+    def _attempt(self) -> Ended:
+        ended = self._until_something_ends_it()
+        tier = self.evaluator.tier
+        if tier is not None and tier.report.evaluations and ended.exception is None:
+            for claimed in (self.incumbents.best, self.state.current if ended.at is None else ended.at):
+                if claimed is not None:
+                    tier.confirm(claimed.x, claimed.f, claimed.c)
+        return ended
+
+    def _note_that_all_is_sure(self) -> None:
+        self._sure = self._snapshot()
+
+    def _snapshot(self) -> tuple[Vector, Incumbents]:
+        return self.state.current.x, copy.copy(self.incumbents)
+
+    def _go_back(self) -> None:
+        """Begin anew, eagerly, at the last point whose values are sure."""
+        self.evaluator.tier = None
+        x, incumbents = self._sure
+        vars(self.incumbents).update(vars(incumbents))
+        state, capacity = self.state, self.options.gradient_samples or default_capacity(len(x))
+        try:
+            state.current = self.evaluator(x)
+        except FunctionFailed as failure:
+            raise failure.original from None
+        self.incumbents.see(state.current)
+        state.hessian, state.hessian_updates = _hessian(state.current, self.options), 0
+        state.bundle, state.constraint_cuts = Bundle(len(x), capacity), ConstraintCuts(len(x), capacity)
+        state.valley, state.multipliers = Valley(), np.zeros(0)
+        state.last_check, state.patience, state.stuck = (-1, np.inf), 0, 0
+
+    def _until_something_ends_it(self) -> Ended:
         depth = len(self.clock.open)
         try:
             status = self._loop()
@@ -184,6 +236,8 @@ class Run:
             return Ended(status)
         except Ended as ended:
             return ended
+        except Distrusted:
+            raise
         except CallbackFailed as failure:
             raise failure.original from None
         except FunctionFailed as failure:
@@ -356,10 +410,24 @@ class Run:
 
     def certify(self) -> Check:
         """Ask the independent check about the current point."""
-        with self._testing:
-            self.last_check = found = self._check(self.state.current)
+        with self._testing, self._by_the_functions_themselves(self.state.current) as at:
+            self.last_check = found = self._check(at)
             logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
             return found
+
+    @contextmanager
+    def _by_the_functions_themselves(self, at: Trial) -> Iterator[Trial]:
+        """Meanwhile nothing compiled is used: what is claimed in the end follows from the functions. Gives the point anew."""
+        evaluator, tier = self.evaluator, self.evaluator.tier
+        if tier is None or not tier.report.evaluations:
+            yield at
+            return
+        here = tier.confirm(at.x, at.f, at.c)
+        evaluator.tier = None
+        try:
+            yield here
+        finally:
+            evaluator.tier = tier
 
     def _check(self, at: Trial) -> Check:
         if self.evaluator.scales is not None:

@@ -38,10 +38,11 @@ class Autograd:
 
     def combination(self, objective: float, constraints: Vector) -> Vector:
         """Gradient of objective·f + constraints·c in one backward pass."""
-        outputs, weights = [], []
+        outputs: list[Tensor] = []
+        weights: list[Tensor | None] = []
         if self._f.requires_grad:
             outputs.append(self._f)
-            weights.append(torch.full_like(self._f, objective))
+            weights.append(None if objective == 1.0 else torch.full_like(self._f, objective))  # None stands for 1
         if self._c is not None and self._c.requires_grad and constraints.any():
             outputs.append(self._c)
             weights.append(torch.as_tensor(constraints).to(self._c))
@@ -52,9 +53,7 @@ class Autograd:
     def full(self) -> tuple[Vector, Matrix]:
         """Gradient of f and, in one batch where possible, the Jacobian of c."""
         gradient = (
-            self._variables.flat(self._backward([self._f], [torch.ones_like(self._f)]))
-            if self._f.requires_grad
-            else np.zeros(self._variables.size)
+            self._variables.flat(self._backward([self._f], [None])) if self._f.requires_grad else np.zeros(self._variables.size)
         )
         count = 0 if self._c is None else self._c.numel()
         if self._c is None or not count or not self._c.requires_grad:
@@ -80,7 +79,7 @@ class Autograd:
             rows.append(self._variables.flat(self._backward([c], [direction])))
         return np.stack(rows)
 
-    def _backward(self, outputs: list[Tensor], weights: list[Tensor], *, batched: bool = False) -> Sequence[Tensor]:
+    def _backward(self, outputs: list[Tensor], weights: list[Tensor | None], *, batched: bool = False) -> Sequence[Tensor]:
         try:
             return torch.autograd.grad(
                 outputs,

@@ -14,9 +14,10 @@ from nonsmooth.clock import Clock, Phase, Span
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate.bounds import Bounds
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
+from nonsmooth.evaluate.tier import Tier
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
-from nonsmooth.variables import Variables
+from nonsmooth.variables import Variables, numbers
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -45,6 +46,7 @@ class Evaluator:
         self._spans = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
         self.bounds = Bounds.of(problem.bounds, variables)
         self.scales: Scales | None = None
+        self.tier: Tier | None = None
         self._placements = 0
         self.cut_off = ""
         """What of the function had no gradient at the first evaluation: a constant, or a mistake."""
@@ -54,12 +56,31 @@ class Evaluator:
     def __call__(self, x: Vector) -> Trial:
         """Evaluate at x (rounded to what the variables can hold)."""
         with self._evaluating:
+            if self.tier is None:
+                return self._evaluate(x)
+            trial = self.tier(self.variables.rounded(x))
+            if trial is None:
+                trial = self._evaluate(x)
+                self.tier.saw(trial)
+            else:
+                self.costs.values += 1
+            return trial
+
+    def eagerly(self, x: Vector) -> Trial:
+        """Evaluate at x by the user's functions themselves."""
+        with self._evaluating:
             return self._evaluate(x)
 
     def _evaluate(self, x: Vector) -> Trial:
         x = self.variables.rounded(x)
-        with torch.inference_mode(False):
-            argument, leaves = self.variables.place(x)
+        if torch.is_inference_mode_enabled() or not torch.is_grad_enabled():
+            # Entered only where needed: each costs as much as a small operation.
+            with torch.inference_mode(False), torch.enable_grad():
+                return self._with_gradients(x)
+        return self._with_gradients(x)
+
+    def _with_gradients(self, x: Vector) -> Trial:
+        argument, leaves = self.variables.place(x)
         self._placements += 1
         try:
             trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
@@ -74,20 +95,19 @@ class Evaluator:
         return self._placements
 
     def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
-        with torch.inference_mode(False), torch.enable_grad():
-            f, inequalities, equalities = self.problem.values(argument)
-            flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
-            flat_equalities, equality_form = flatten(equalities, "the equalities")
+        f, inequalities, equalities = self.problem.values(argument)
+        known = self.forms or (None, None)
+        flat_inequalities, inequality_form = _flat(inequalities, known[0], "the inequalities")
+        flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
         if self.forms is None:
             self.cut_off = _without_graph(f, flat_inequalities, flat_equalities)
         self._remember(inequality_form, equality_form)
         blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
         c = None if not blocks else blocks[0] if len(blocks) == 1 else torch.cat(blocks)
-        values = np.zeros(0) if c is None else c.detach().to("cpu", torch.float64).numpy()
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
             derivatives = _OfModule(derivatives, self, x)
-        return self._trial(x, float(f.detach()), values, equality_form.size, derivatives)
+        return self.judged(x, f.item(), _NOTHING if c is None else numbers(c), equality_form.size, derivatives)
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""
@@ -107,7 +127,7 @@ class Evaluator:
             flat_equalities, equality_form = flatten(equalities, "the equalities")
         self._remember(inequality_form, equality_form)
         blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
-        values = np.concatenate([block.to("cpu", torch.float64).numpy() for block in blocks]) if blocks else np.zeros(0)
+        values = np.concatenate([numbers(block) for block in blocks]) if blocks else _NOTHING
         rows = np.concatenate(
             [
                 self._rows(equality_rows, equality_form.size, "the Jacobian of the equalities"),
@@ -115,7 +135,7 @@ class Evaluator:
             ]
         )
         derivatives = Given(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
-        return self._trial(x, float(scalar(f)), values, equality_form.size, derivatives)
+        return self.judged(x, float(scalar(f)), values, equality_form.size, derivatives)
 
     def _rows(self, rows: Any, count: int, what: str) -> Matrix:
         if count == 0:
@@ -132,22 +152,26 @@ class Evaluator:
     def _remember(self, inequalities: Form, equalities: Form) -> None:
         if self.forms is None:
             self.forms = (inequalities, equalities)
+        if self.forms[0] is inequalities and self.forms[1] is equalities:
+            return
         for name, before, now in zip(("inequalities", "equalities"), self.forms, (inequalities, equalities), strict=True):
             if before.size != now.size:
                 raise ProblemError(
                     f"the function returned {now.size} {name} here and {before.size} at the start; their number must not change"
                 )
 
-    def _trial(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives) -> Trial:
-        bounds = self.bounds
-        c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
-        if len(bounds.fixed) or len(bounds.above) or len(bounds.below):
-            derivatives = _WithBounds(derivatives, bounds, equalities, len(values))
+    def judged(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives | None) -> Trial:
+        """The trial point with these values of the user's functions: bounds are added, and all is scaled."""
+        bounds, c = self.bounds, values
+        if bounds.any:
+            c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
+            derivatives = derivatives and _WithBounds(derivatives, bounds, equalities, len(values))
         if self.scales is not None:
             f, c = f * self.scales.objective, c * self.scales.constraints
-            derivatives = _Scaled(derivatives, self.scales)
+            derivatives = derivatives and _Scaled(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        return Trial(x, f, c, equalities + len(bounds.fixed), _Timed(derivatives, self._spans), units=units)
+        timed = derivatives and _Timed(derivatives, self._spans)
+        return Trial(x, f, c, equalities + len(bounds.fixed), timed, units=units)
 
     def unscaled(self, f: float, c: Vector) -> tuple[float, Vector]:
         """f and c in the user's units."""
@@ -163,6 +187,20 @@ class Evaluator:
         constraints = factors(np.linalg.norm(trial.jacobian, axis=1))
         if objective != 1.0 or (constraints != 1.0).any():
             self.scales = Scales(objective, constraints)
+
+
+_NOTHING = np.zeros(0)
+
+
+def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, Form]:
+    """One block of constraints as a flat tensor, and its form: the known one where nothing has changed."""
+    if known is None:
+        return flatten(value, name)
+    if value is None and known.kind is None:
+        return None, known
+    if known.kind is Tensor and type(value) is Tensor and value.shape == known.shapes[0] and value.is_floating_point():
+        return (value if value.dim() == 1 else value.reshape(-1)), known
+    return flatten(value, name)
 
 
 def _without_graph(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> str:
