@@ -187,6 +187,8 @@ class Evaluator:
         constraints = factors(np.linalg.norm(trial.jacobian, axis=1))
         if objective != 1.0 or (constraints != 1.0).any():
             self.scales = Scales(objective, constraints)
+            if self.tier is not None:
+                self.tier.forget()
 
 
 _NOTHING = np.zeros(0)

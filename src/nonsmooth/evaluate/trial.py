@@ -116,6 +116,8 @@ class Trial:
 
     def penalty_gradient(self, weight: float) -> Vector:
         """Gradient of the penalty function: one backward pass, or none where the gradients are known."""
+        if len(self.c) == 0:
+            return self.gradient  # which is kept: it will be asked for if the point is accepted
         weights = weight * self.signs()
         if self._gradient is not None and self._jacobian is not None:
             return self._gradient + weights @ self._jacobian
