@@ -21,9 +21,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[1:1] = [str(ROOT / "tests"), str(ROOT / "src")]
 
-from solver_timing import constraints, overhead, published, scale  # noqa: E402
+from solver_timing import constraints, gpu, overhead, phases, published, scale, tiers  # noqa: E402
 
-SUBCOMMANDS = {"published": published, "overhead": overhead, "constraints": constraints, "scale": scale}
+SUBCOMMANDS = {
+    "published": published,
+    "overhead": overhead,
+    "tiers": tiers,
+    "constraints": constraints,
+    "scale": scale,
+    "gpu": gpu,
+    "phases": phases,
+}
 NEED_PEER = ("published",)
 
 

@@ -7,6 +7,8 @@ environment of its own.
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import math
 from time import perf_counter, process_time
 from typing import Any
@@ -146,6 +148,14 @@ def minimize_arguments(problem: Published) -> tuple[Any, Any, dict[str, Any]]:
     if isinstance(problem.variables, nn.Module):
         return problem.function, problem.variables, options
     return problem.function, problem.unflatten(problem.start.clone()), options
+
+
+def has_compile_option() -> bool:
+    """Whether `minimize` of this version can compile."""
+    import nonsmooth
+
+    fields = {field.name for field in dataclasses.fields(nonsmooth.Options)}
+    return "compile" in fields or "compile" in inspect.signature(nonsmooth.minimize).parameters
 
 
 def _specification(problem: Published) -> Any:
