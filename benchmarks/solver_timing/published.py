@@ -91,7 +91,7 @@ def compare(peer: dict[str, Any], ours: dict[str, Any], tolerance: float) -> dic
     evaluated = {"peer": first(peer["evaluations"], good["strict"]), "ours": first(ours["evaluations"], good["strict"])}
     return {
         "peer": {key: peer[key] for key in ("seconds", "f", "violation", "status", "iterations", "penalty_parameter")},
-        "ours": {key: ours[key] for key in ("seconds", "f", "violation", "status", "iterations")},
+        "ours": {key: ours[key] for key in ("seconds", "f", "violation", "status", "iterations", "time")},
         "feasible": peer["violation"] <= tolerance,
         "peer_evaluations": len(peer["evaluations"]["f"]),
         "our_evaluations": len(ours["evaluations"]["f"]),
