@@ -6,7 +6,8 @@ and after the run, with the user's function and `torch.autograd` alone: values r
 pass of f + Σc, and a backward pass of f with the Jacobian row by row or in one batch, whichever is cheaper. A backward pass
 is that of a graph just recorded: the time of values and derivatives together minus that of the values. (Through a graph that
 was used before it takes about two thirds of that; a point whose gradient and Jacobian are both taken is charged twice the
-full price.) Nothing is copied to numpy and nothing flattened. The strict ratio charges values without gradient at what they cost without being recorded.
+full price.) Nothing is copied to numpy and nothing flattened. The strict ratio charges values without gradient at what
+they cost without being recorded.
 """
 
 from __future__ import annotations

@@ -120,5 +120,5 @@ def draw(shares: dict[str, dict[str, float]], path: Path) -> None:
     axes.invert_yaxis()
     axes.legend(ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.12), frameon=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, bbox_inches="tight")
+    figure.savefig(path, bbox_inches="tight", metadata={"Date": None} if path.suffix == ".svg" else None)
     pyplot.close(figure)

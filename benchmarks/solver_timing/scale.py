@@ -175,5 +175,5 @@ def draw(found: dict[int, list[dict[str, Any]]], path: Path) -> None:
         axes.grid(alpha=0.3)
         axes.legend()
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     pyplot.close(figure)
