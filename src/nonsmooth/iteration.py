@@ -15,6 +15,7 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair, limit_growth
 from nonsmooth.linesearch import Ending, search
 from nonsmooth.model import Model, Step, steer
+from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.state import State
@@ -111,7 +112,7 @@ class Iteration:
             value = at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
                 return Stuck.NO_DECREASE
-            direction = step.direction * (1.0 / np.linalg.norm(step.direction) if options.normalize_direction else 1.0)
+            direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             gather = null_steps < options.max_null_steps
             first = self._evaluate(at.x + options.initial_step * direction)
             evaluations += 1
@@ -153,7 +154,7 @@ class Iteration:
             model, step = self.propose(state, step.weight, everything=True)
 
     def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
-        scale = 1.0 / float(np.linalg.norm(step.direction)) if self._options.normalize_direction else 1.0
+        scale = 1.0 / norm(step.direction) if self._options.normalize_direction else 1.0
         return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps)
 
     def _correct(self, state: State, model: Model, step: Step, first: Trial, value: float) -> tuple[Trial, Step] | None:
