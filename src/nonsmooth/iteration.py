@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -83,7 +84,7 @@ class Iteration:
 
     def _metric(self, state: State) -> InverseHessian:
         threshold = self._options.regularization_threshold
-        if np.isfinite(threshold) and isinstance(state.hessian, FullMemory):
+        if math.isfinite(threshold) and isinstance(state.hessian, FullMemory):
             return state.hessian.regularized(threshold, lower_large=self._options.regularize_large_eigenvalues)
         return state.hessian
 
@@ -246,7 +247,7 @@ class Iteration:
                     direction = -state.hessian.apply(gradient) if level == 2 else -gradient
                 slope = float(gradient @ direction)
                 step = self.plain_step(at, direction, gradient, slope, weight)
-            if not np.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
+            if not math.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
                 continue
             most = options.max_nondescent_evaluations if slope >= 0 else None
             found = search(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -71,7 +72,7 @@ def search(
             return Search(Ending.ACCEPTED, trial, step, evaluations)
         else:
             rate = float(trial.penalty_gradient(weight) @ direction)
-            if not np.isfinite(rate):
+            if not math.isfinite(rate):
                 highest = step  # a point without gradient cannot be stood on
             elif rate <= options.curvature * slope:
                 lowest, fallen = step, (trial, step)
