@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -15,6 +16,7 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair, limit_growth
 from nonsmooth.linesearch import Ending, search
 from nonsmooth.model import Model, Step, steer
+from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.state import State
@@ -82,7 +84,7 @@ class Iteration:
 
     def _metric(self, state: State) -> InverseHessian:
         threshold = self._options.regularization_threshold
-        if np.isfinite(threshold) and isinstance(state.hessian, FullMemory):
+        if math.isfinite(threshold) and isinstance(state.hessian, FullMemory):
             return state.hessian.regularized(threshold, lower_large=self._options.regularize_large_eigenvalues)
         return state.hessian
 
@@ -111,7 +113,7 @@ class Iteration:
             value = at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
                 return Stuck.NO_DECREASE
-            direction = step.direction * (1.0 / np.linalg.norm(step.direction) if options.normalize_direction else 1.0)
+            direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             gather = null_steps < options.max_null_steps
             first = self._evaluate(at.x + options.initial_step * direction)
             evaluations += 1
@@ -153,7 +155,7 @@ class Iteration:
             model, step = self.propose(state, step.weight, everything=True)
 
     def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
-        scale = 1.0 / float(np.linalg.norm(step.direction)) if self._options.normalize_direction else 1.0
+        scale = 1.0 / norm(step.direction) if self._options.normalize_direction else 1.0
         return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps)
 
     def _correct(self, state: State, model: Model, step: Step, first: Trial, value: float) -> tuple[Trial, Step] | None:
@@ -245,7 +247,7 @@ class Iteration:
                     direction = -state.hessian.apply(gradient) if level == 2 else -gradient
                 slope = float(gradient @ direction)
                 step = self.plain_step(at, direction, gradient, slope, weight)
-            if not np.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
+            if not math.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
                 continue
             most = options.max_nondescent_evaluations if slope >= 0 else None
             found = search(

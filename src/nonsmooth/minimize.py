@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 
 from nonsmooth.certificate import Certificate, check, unknown
 from nonsmooth.clock import Clock, Phase
+from nonsmooth.ending import Ended
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Compilation, Evaluator, FunctionFailed, Outcome, Tier, Trial
 from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
 from nonsmooth.result import History, Multipliers, Point, Result, Status
-from nonsmooth.run import Ended, Run
+from nonsmooth.run import Run
 from nonsmooth.state import SavedState, State
 from nonsmooth.trace import Trace
 from nonsmooth.variables import Start, Variables

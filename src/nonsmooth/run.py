@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
 from nonsmooth.certificate import Check, check
 from nonsmooth.clock import Phase
+from nonsmooth.ending import CallbackFailed, Ended
 from nonsmooth.errors import ProblemError, StateError
 from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import Iteration, Move, Stuck
 from nonsmooth.model import Model, Step
+from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
@@ -36,22 +38,6 @@ LARGE_PROBLEM_PAIRS = 20
 PATIENCE = 10
 RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
-
-
-class Ended(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """The run has ended with a status; raised from anywhere below the loop."""
-
-    def __init__(self, status: Status, *, at: Trial | None = None, exception: Exception | None = None) -> None:
-        super().__init__(status.value)
-        self.status, self.at, self.exception = status, at, exception
-
-
-class CallbackFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """The user's callback raised the exception in `original`."""
-
-    def __init__(self, original: Exception) -> None:
-        super().__init__(str(original))
-        self.original = original
 
 
 class Run:
@@ -145,17 +131,28 @@ class Run:
         """Time used, including that of runs this one continues."""
         return self.earlier + perf_counter() - self._started
 
+    @property
+    def _late(self) -> bool:
+        return self.options.max_seconds < np.inf and self.seconds > self.options.max_seconds
+
     def evaluate(self, x: Vector) -> Trial:
         """Evaluate a point; ends the run at a limit, at the target, or when the function raises."""
         self._stop_at_limits()
         trial = self.evaluator(x)
         self.incumbents.see(trial)
-        if self.feasible(trial) and self.evaluator.unscaled(trial.f, trial.c)[0] <= self.options.target_value:
+        if self._reached(trial):
             raise Ended(Status.TARGET_REACHED, at=trial)
         return trial
 
+    def _reached(self, trial: Trial) -> bool:
+        """Whether a point is feasible and has the objective asked for."""
+        target = self.options.target_value
+        if target == -np.inf or not self.feasible(trial):
+            return False
+        return self.evaluator.unscaled(trial.f, trial.c)[0] <= target
+
     def _stop_at_limits(self) -> None:
-        if self.seconds > self.options.max_seconds:
+        if self._late:
             raise Ended(Status.TIME_LIMIT)
         if self.evaluations >= self.options.max_evaluations:
             raise Ended(Status.EVALUATION_LIMIT)
@@ -255,10 +252,8 @@ class Run:
     def _loop(self) -> Status:
         state = self.state
         resumed = bool(state.history)
-        if not resumed and self.feasible(state.current):
-            f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
-            if f <= self.options.target_value:
-                return Status.TARGET_REACHED
+        if not resumed and self._reached(state.current):
+            return Status.TARGET_REACHED
         model, step = self._propose()
         if not resumed:
             status = self._after(step, np.inf)
@@ -326,7 +321,7 @@ class Run:
             status = self._tests(step, change)
         if self._tell() and status is None:
             status = Status.USER_STOP
-        if status is None and self.seconds > self.options.max_seconds:
+        if status is None and self._late:
             status = Status.TIME_LIMIT
         if self.clock.trace is not None:
             row = dict(zip(COLUMNS, self.state.history[-1], strict=True))
@@ -384,7 +379,7 @@ class Run:
     def stationarity(self, step: Step) -> float:
         """The solver's own measure: length of the combined gradient, or the error of its cuts, whichever is larger."""
         at = self.state.current
-        gradient = float(np.linalg.norm(step.gradient)) / (1.0 + float(np.linalg.norm(at.gradient)))
+        gradient = norm(step.gradient) / (1.0 + norm(at.gradient))
         return max(gradient, step.error / (1.0 + abs(at.f)))
 
     def _tests(self, step: Step, change: float) -> Status | None:
