@@ -110,7 +110,7 @@ class Packages:
         self._builds = {}
 
     def _ready(self, flats: Mapping[str, Callable[[list[Any]], list[Any]]]) -> Compiled:
-        calls = {name: _checked(task, flats[name]) for name, task in self._tasks.items()}
+        calls = {name: checked(task, flats[name]) for name, task in self._tasks.items()}
         return Compiled(self.form, calls["rows"], calls.get("penalty"), self.size)
 
 
@@ -190,7 +190,7 @@ def _loaded(path: Path) -> Callable[[list[Any]], list[Any]]:
     return torch_private.load_package(str(path))
 
 
-def _checked(task: Task, flat: Callable[[list[Any]], list[Any]]) -> Callable[..., Tensor]:
+def checked(task: Task, flat: Callable[[list[Any]], list[Any]]) -> Callable[..., Tensor]:
     """The package behind a check that what the functions read is as it was; `Changed` where it is not."""
     from compile_inspect.tuning.fused import Body, fused
     from compile_inspect.tuning.guard import Guard

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils import _pytree as pytree
 
 from nonsmooth.problem import Form, Problem, flatten, scalar
 from nonsmooth.variables import Variables
@@ -39,7 +38,8 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
     """The functions for a problem whose constraints have these forms (inequalities, equalities)."""
     count, equalities = forms[0].size + forms[1].size, forms[1].size
     values = _values(problem)
-    leaves, structure = pytree.tree_flatten((problem.arguments, dict(problem.keywords)))
+    positional, names = len(problem.arguments), tuple(problem.keywords)
+    leaves = [*problem.arguments, *problem.keywords.values()]
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     assemble = variables.assembled
 
@@ -47,7 +47,7 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
         given = list(leaves)
         for place, tensor in zip(places, tensors, strict=True):
             given[place] = tensor
-        arguments, keywords = pytree.tree_unflatten(given, structure)
+        arguments, keywords = tuple(given[:positional]), dict(zip(names, given[positional:], strict=True))
         argument, variables_at_x = assemble(x)
         f, inequality_values, equality_values = values(argument, arguments, keywords)
         blocks = [flatten(block, "c")[0] for block in (equality_values, inequality_values)]

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from nonsmooth.clock import Phase
 from nonsmooth.evaluate.compiled import Changed, Compiled, Packages
 from nonsmooth.evaluate.flat import flat_form
+from nonsmooth.evaluate.recorded import recorded
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ class Tier:
             return "they bring their own gradients"
         if variables.module is not None:
             return "the variables are those of a module"
-        return "" if variables.device.type == "cpu" else "the variables are not on the CPU"
+        return (
+            "" if variables.device.type in ("cpu", "cuda") else f"the variables are on a device of type {variables.device.type}"
+        )
 
     def __call__(self, x: Vector) -> Trial | None:
         """The values at x from the compiled functions; None where there are none (yet)."""
@@ -206,6 +209,8 @@ class Tier:
         evaluator = self._evaluator
         assert evaluator.forms is not None
         form = flat_form(evaluator.problem, evaluator.variables, evaluator.forms)
+        if evaluator.variables.device.type == "cuda":
+            return recorded(form, self._recent[-1][0], evaluator.variables.device)
         self._packages = Packages(form, evaluator.variables.size)
         return self._packages.kept()
 
@@ -221,9 +226,9 @@ class Tier:
             outcome = Outcome.DISAGREED if isinstance(error, Distrusted) else Outcome.REFUSED
             self._end(outcome, _line(error))
             return
-        assert self._packages is not None
         packages = self._packages
-        self.report = replace(self.report, build_seconds=packages.seconds, from_disk=packages.from_disk)
+        if packages is not None:
+            self.report = replace(self.report, build_seconds=packages.seconds, from_disk=packages.from_disk)
         if not faster:
             self._end(Outcome.SLOWER, "")
             return
