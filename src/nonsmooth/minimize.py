@@ -130,19 +130,20 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
     succeeded = ended.status is Status.TARGET_REACHED or (
         ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and certificate.stationary
     )
-    points = {name: None if c is None else _point(run, c) for name, c in (("final", final), ("best", best), ("answer", answer))}
-    answer_point, final_point = points["answer"], points["final"]
-    assert answer_point is not None and final_point is not None
+    candidates = [answer, final, most_feasible, *([] if best is None else [best])]
+    seen = {id(candidate.c): candidate for candidate in candidates}  # often all come from one evaluation
+    points = {key: _point(run, candidate) for key, candidate in seen.items()}
+    point = points[id(answer.c)]
     x, multipliers = evaluator.variables.answer(answer.x), _multipliers(run, flat_multipliers)
     return Result(
         status=ended.status,
         success=succeeded,
         x=x,
-        f=answer_point.f,
-        point=answer_point,
-        final=final_point,
-        best=points["best"],
-        most_feasible=_point(run, most_feasible),
+        f=point.f,
+        point=point,
+        final=points[id(final.c)],
+        best=None if best is None else points[id(best.c)],
+        most_feasible=points[id(most_feasible.c)],
         multipliers=multipliers,
         certificate=certificate,
         iterations=state.iteration,
