@@ -17,7 +17,7 @@ from typing import Any
 from solver_timing.processes import WorkerError, measure
 from solver_timing.tables import duration, table
 
-PHASES = ("values", "gradients", "Jacobians", "directions", "updates", "certificates", "other")
+PHASES = ("values", "gradients", "Jacobians", "QP", "directions", "search", "Hessian", "stationarity", "other")
 PEER = {
     "A1": (0.113, 3.9), "A1r": (0.199, 5.7), "A2": (39.9, 1.2), "A3": (1.96, 7.0), "B1": (0.026, 4.3), "B2": (0.543, 14.4),
     "B3": (0.702, 6.9), "B3big": (2.26, 3.9), "C1": (1.31, 7.3), "C1big": (8.14, 4.6), "C2": (6.82, 8.4), "C3": (0.223, 6.2),

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from nonsmooth.certificate import Certificate
 from nonsmooth.clock import Times
+from nonsmooth.evaluate.compilation import Compilation
 from nonsmooth.evaluate.differentiation import Costs
 from nonsmooth.evaluate.evaluator import Scales
-from nonsmooth.evaluate.tier import Compilation
 from nonsmooth.qp import Counts
 from nonsmooth.state import COLUMNS, SavedState, State, Updates
 

@@ -1,8 +1,8 @@
 """When compiled functions take over from the user's own, and how they are watched.
 
 A run begins eagerly. When evaluating has taken long enough that building may pay, packages are built in other processes
-while the run goes on. They take over once they agree with the functions at points of this run and are faster, are compared
-with them again from time to time, and are given up at the first disagreement.
+while the run goes on, also for further runs of the same functions. They take over once they agree with the functions at
+points of the run and are faster, are compared with them again from time to time, and are given up at the first disagreement.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from __future__ import annotations
 import logging
 import os
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Callable, Hashable
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -20,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.clock import Phase
+from nonsmooth.evaluate.compilation import Compilation, Outcome
 from nonsmooth.evaluate.compiled import Changed, Compiled, Packages
 from nonsmooth.evaluate.flat import flat_form
+from nonsmooth.evaluate.identity import identity
 from nonsmooth.evaluate.recorded import recorded
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 
@@ -38,46 +39,17 @@ BUILD_AFTER = 1.0
 """Seconds of evaluating after which packages are built, where another core is there to do it."""
 BUILD_AFTER_ALONE = 30.0
 RECHECK_AFTER, MOST_BETWEEN = 200, 5000
+MOST_REMEMBERED = 100
 SHIFT = 1e-3
 """Relative size of the steps aside at which gradients are compared: at a kink, two right gradients may differ."""
 
 
-class Outcome(Enum):
-    """What became of compiling the functions."""
-
-    NOT_WANTED = "It was not wanted."
-    NOT_WORTH_IT = "The run was too short for it to pay."
-    NOT_READY = "The run ended before it was built."
-    REFUSED = "The functions cannot be compiled."
-    SLOWER = "The compiled functions were not faster."
-    USED = "The compiled functions were used."
-    CHANGED = "What the functions read has changed, and they were used themselves again."
-    DISAGREED = "The compiled functions gave other results than the functions themselves, and were given up."
-
-
-@dataclass(frozen=True)
-class Compilation:
-    """What became of compiling the functions in one run."""
-
-    outcome: Outcome
-    reason: str = ""
-    evaluations: int = 0
-    """How many evaluations were compiled ones."""
-    checks: int = 0
-    """How often they were compared with the functions themselves."""
-    build_seconds: float = 0.0
-    from_disk: bool = False
-
-    def __str__(self) -> str:
-        """One line.
-
-        >>> print(Compilation(Outcome.USED, evaluations=120, checks=2, from_disk=True))
-        The compiled functions were used. 120 evaluations, 2 checks, from an earlier run.
-        """
-        parts = [f"{self.evaluations} evaluations, {self.checks} checks" if self.evaluations else ""]
-        parts += ["from an earlier run" if self.from_disk else "", self.reason]
-        said = ", ".join(part for part in parts if part)
-        return f"{self.outcome.value} {said}.".replace("..", ".") if said else self.outcome.value
+_spent: dict[Hashable, float] = {}
+"""Seconds that earlier runs of this process spent on evaluating the same functions."""
+_pending: dict[Hashable, Packages] = {}
+"""What is being built for them."""
+_refused: dict[Hashable, str] = {}
+"""Why nothing can be built for them."""
 
 
 class Distrusted(Exception):  # noqa: N818 (it reads as a statement of fact)
@@ -94,7 +66,8 @@ class Tier:
         """Called when points that were evaluated so far are known to be right."""
         self._packages: Packages | None = None
         self._compiled: Compiled | None = None
-        self._building = self._ended = self._looked = False
+        self._ended = self._looked = False
+        self._key = identity(evaluator)
         self._recent: deque[tuple[Vector, float, Vector]] = deque(maxlen=4)  # no trial points: those hold graphs
         self._until_check = self._between = RECHECK_AFTER
         clock = evaluator.clock
@@ -167,43 +140,67 @@ class Tier:
             return here
 
     def stop(self) -> None:
-        """The run has ended: end what is being built."""
-        if self._building and not self._ended:
+        """The run has ended. What is being built goes on: another run may follow."""
+        if self._key in _pending and not self._ended and self._compiled is None:
             self.report = Compilation(Outcome.NOT_READY)
-        if self._packages is not None:
-            self._packages.stop()
+        if self._compiled is None:
+            _spent[self._key] = self._seconds()
+            if len(_spent) > MOST_REMEMBERED:
+                del _spent[next(iter(_spent))]
+
+    def _seconds(self) -> float:
+        """Time that was spent on evaluating these functions, also by earlier runs of this process."""
+        return sum(span.seconds for span in self._eager_spans) + _spent.get(self._key, 0.0)
 
     def _end(self, outcome: Outcome, reason: str) -> None:
         self._ended, self._compiled = True, None
         self.report = replace(self.report, outcome=outcome, reason=reason)
-        if self._packages is not None:
-            self._packages.stop()
         logger.info("compiled functions: %s", self.report)
 
     def _consider(self, x: Vector) -> None:
         """Look for packages, begin to build them, or take them over, if it is time."""
-        if self._building:
-            assert self._packages is not None
-            if self._packages.done:
-                self._take_over(self._packages.finish)
-            return
-        spent = sum(span.seconds for span in self._eager_spans)
-        if not self._looked and (spent >= LOOK_AFTER or self._always):
-            self._looked = True
-            self._take_over(self._kept)
-        if self._compiled is None and not self._ended and (spent >= _patience() or self._always):
-            with self._building_phase:
-                try:
-                    assert self._packages is not None
-                    self._packages.begin(x)
-                except Exception as error:
-                    self._end(Outcome.REFUSED, _line(error))
-                    return
-                self._building = True
-            if self._always:
+        if self._key in _refused:
+            self._end(Outcome.REFUSED, _refused[self._key])
+        elif self._key in _pending:
+            if _pending[self._key].done:
+                self._collect()
+        elif not self._looked:
+            if self._always or self._seconds() >= LOOK_AFTER:
+                self._look()
+        elif self._always or self._seconds() >= _patience():
+            self._build(x)
+
+    def _look(self) -> None:
+        self._looked = True
+        self._take_over(self._kept)
+
+    def _build(self, x: Vector) -> None:
+        assert self._packages is not None
+        with self._building_phase:
+            try:
+                self._packages.begin(x)
+            except Exception as error:
+                _refused[self._key] = _line(error)
+                return
+            _pending[self._key] = self._packages
+            if not self._always:
+                return
+            self._packages.wait()
+        self._collect()
+
+    def _collect(self) -> None:
+        """Take over what was built, for this run or an earlier one of the same functions."""
+        packages = _pending.pop(self._key)
+        if packages is self._packages:
+            self._take_over(packages.finish)
+        else:
+            try:
                 with self._building_phase:
-                    self._packages.wait()
-                self._take_over(self._packages.finish)
+                    packages.finish()  # which keeps them on disk
+            except Exception as error:
+                _refused[self._key] = _line(error)
+                return
+            self._look()
 
     def _kept(self) -> Compiled | None:
         evaluator = self._evaluator
@@ -225,6 +222,7 @@ class Tier:
         except Exception as error:
             outcome = Outcome.DISAGREED if isinstance(error, Distrusted) else Outcome.REFUSED
             self._end(outcome, _line(error))
+            _refused[self._key] = self.report.reason
             return
         packages = self._packages
         if packages is not None:
@@ -232,7 +230,7 @@ class Tier:
         if not faster:
             self._end(Outcome.SLOWER, "")
             return
-        self._compiled, self._building = compiled, False
+        self._compiled = compiled
         self.report = replace(self.report, outcome=Outcome.USED)
         self._recent.clear()
         self.on_trusted()

@@ -39,6 +39,8 @@ def trace(variables: dict[str, Tensor]) -> Any:
 @pytest.fixture(autouse=True)
 def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
+    for memory in (tier._spent, tier._pending, tier._refused):
+        memory.clear()
 
 
 @pytest.fixture
@@ -254,6 +256,21 @@ def test_the_report_says_when_the_run_was_over_first(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tier, "BUILD_AFTER_ALONE", 0.0)
     result = minimize(dictionary, START, max_iterations=3)
     assert result.compilation.outcome is Outcome.NOT_READY
+    (packages,) = tier._pending.values()
+    packages.stop()
+
+
+@pytest.mark.slow
+def test_runs_that_follow_each_other_share_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tier, "BUILD_AFTER", 0.05)
+    monkeypatch.setattr(tier, "BUILD_AFTER_ALONE", 0.05)
+    outcomes = [minimize(dictionary, START).compilation.outcome for _ in range(3)]
+    assert outcomes[-1] in (Outcome.NOT_READY, Outcome.USED)
+    for packages in tier._pending.values():
+        packages.wait()
+    result = minimize(dictionary, START)
+    assert result.compilation.outcome is Outcome.USED and result.compilation.from_disk, result.compilation
+    assert not tier._pending
 
 
 def test_a_tier_without_an_evaluator_that_suits_it() -> None:

@@ -1,0 +1,37 @@
+"""When two runs are of the same functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from nonsmooth.evaluate.evaluator import Evaluator
+
+
+def identity(evaluator: Evaluator) -> Hashable:
+    """What runs of the same functions have in common: code, and the size of x. Closures may differ; packages know."""
+    problem = evaluator.problem
+    functions: list[Any] = [problem.function, problem.objective, problem.inequalities, problem.equalities]
+    codes: list[Hashable] = []
+    for function in functions:  # grows while it is gone through
+        plain = inspect.unwrap(function) if callable(function) else function
+        code = getattr(plain, "__code__", None)
+        if code is None or code in codes:
+            codes.append(None if function is None else type(function))
+            continue
+        codes.append(code)
+        assert plain is not None
+        cells = [cell.cell_contents for cell in plain.__closure__ or () if _is_filled(cell)]
+        functions += [value for value in cells if inspect.isfunction(value)]
+    variables = evaluator.variables
+    return (*codes, variables.size, str(variables.device), variables.single_precision)
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 (an empty cell raises)
+    except ValueError:
+        return False
+    return True
