@@ -19,7 +19,7 @@ def identity(evaluator: Evaluator) -> Hashable:
         plain = inspect.unwrap(function) if callable(function) else function
         code = getattr(plain, "__code__", None)
         if code is None or code in codes:
-            codes.append(None if function is None else type(function))
+            codes.append(type(function).__qualname__)
             continue
         codes.append(code)
         assert plain is not None
