@@ -222,7 +222,10 @@ class Follower:
 
     def _step(self, state: State, at: Trial) -> Step:
         metric = LimitedMemory(len(at.x), pairs=1, gamma=state.valley.metric)
-        return Model(at, state.bundle.cuts(at), None, metric, self._solver).step(state.weight)
+        model = Model(at, state.bundle.cuts(at), None, metric, self._solver, multipliers=state.multipliers)
+        step = model.step(state.weight)
+        state.bundle.weights, state.multipliers = step.weights[1:], step.rows  # where the next program begins
+        return step
 
     def _descend(self, state: State, start: Trial, target: float) -> tuple[Trial, int]:
         """Bundle steps from a point until the target is met or the floor reached; also how many were taken.
