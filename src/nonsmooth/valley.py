@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import LimitedMemory
 from nonsmooth.model import Model, Step
-from nonsmooth.qp import QPSolver
+from nonsmooth.qp import LARGE, QPSolver
 
 if TYPE_CHECKING:
     from nonsmooth.state import State
@@ -224,7 +224,8 @@ class Follower:
         metric = LimitedMemory(len(at.x), pairs=1, gamma=state.valley.metric)
         model = Model(at, state.bundle.cuts(at), None, metric, self._solver, multipliers=state.multipliers)
         step = model.step(state.weight)
-        state.bundle.weights, state.multipliers = step.weights[1:], step.rows  # where the next program begins
+        if len(step.weights) + len(step.rows) >= LARGE:
+            state.bundle.weights, state.multipliers = step.weights[1:], step.rows  # where the next program begins
         return step
 
     def _descend(self, state: State, start: Trial, target: float) -> tuple[Trial, int]:

@@ -19,10 +19,10 @@ MANY = 32
 def worthwhile(constraints: int, variables: int) -> bool:
     """Whether columns are the cheaper way.
 
-    >>> worthwhile(1000, 50), worthwhile(60, 50), worthwhile(10, 2)
+    >>> worthwhile(100, 50), worthwhile(60, 50), worthwhile(10, 2)
     (True, False, False)
     """
-    return constraints > max(MANY, 2 * variables)
+    return 2 * constraints > max(2 * MANY, 3 * variables)
 
 
 def by_columns(c: Tensor, leaves: Sequence[Tensor]) -> Tensor | None:

@@ -2,6 +2,6 @@
 
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Solution
-from nonsmooth.qp.solver import Counts, QPSolver, Session, available
+from nonsmooth.qp.solver import LARGE, Counts, QPSolver, Session, available
 
-__all__ = ["Counts", "Product", "Program", "QPSolver", "Session", "Solution", "available"]
+__all__ = ["LARGE", "Counts", "Product", "Program", "QPSolver", "Session", "Solution", "available"]
