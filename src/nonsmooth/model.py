@@ -94,7 +94,7 @@ class Model:
             start[self._count : self._count + len(at.c)] = multipliers
         if extra is not None:
             start[self._count + len(at.c) :] = extra.weights
-        self._last = start
+        self._last, self._limit = start, np.inf
         self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
@@ -132,11 +132,20 @@ class Model:
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)
         linear = np.concatenate([self._cuts.errors, -values])
-        solution = session.solve(linear[kept], lower[kept], upper[kept], self._last[kept])
+        start = self._start(weight)
+        solution = session.solve(linear[kept], lower[kept], upper[kept], start[kept])
         y = np.zeros(len(lower))
         y[kept] = solution.y
-        self._last = y
+        self._last, self._limit = y, weight
         return self._describe(y, weight, solution.trusted)
+
+    def _start(self, weight: float) -> Vector:
+        """Where a program begins: at the last answer, what was at its limit there at the limit now."""
+        start = self._last.copy()
+        rows = start[self._count :]
+        limited = np.abs(rows) >= self._limit
+        rows[limited] = np.sign(rows[limited]) * weight
+        return start
 
     def corrected(self, trial: Trial, step: Step) -> Step:
         """A second-order correction: the step with the constraints as they turned out at the trial point."""
@@ -147,7 +156,7 @@ class Model:
         lower, upper = self._box(weight)
         count = self._count
         session = self._solver.session(_part(self._matrix, np.arange(count, len(lower))))
-        y = session.solve(-self._values, lower[count:], upper[count:], self._last[count:]).y
+        y = session.solve(-self._values, lower[count:], upper[count:], self._start(weight)[count:]).y
         return self.violation(-(self._scaled[:, count:] @ y))
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
@@ -205,6 +214,8 @@ def _matrix(gradients: Matrix, scaled: Matrix) -> Matrix | Product:
 
 
 def _part(matrix: Matrix | Product, kept: NDArray[np.intp]) -> Matrix | Product:
+    if len(kept) == len(matrix):
+        return matrix
     return matrix.part(kept) if isinstance(matrix, Product) else matrix[kept[:, None], kept]
 
 

@@ -51,7 +51,11 @@ class _Search:
         self.free: Indices = np.nonzero(~(self.low | self.high))[0]
         self.row = (self.free < self.simplex).astype(np.float64)
         """1 for the free entries of the simplex, else 0."""
-        self.sigma = float(np.median(program.diagonal[: self.simplex])) if self.simplex else 0.0
+        # Gradients that vanish have no length of their own; they get one so small that it only keeps steps finite.
+        largest = float(program.diagonal.max(initial=0.0))
+        self.diagonal = np.maximum(program.diagonal, 1e-20 * (largest if largest > 0 else 1.0))
+        squares = self.diagonal[: self.simplex]
+        self.sigma = float(np.median(squares[squares > 1e-12 * squares.max()])) if self.simplex else 0.0
         self.factor = Factor(len(self.free) + 16)
         self._refresh()
         self._rebuild()
@@ -62,13 +66,14 @@ class _Search:
 
     def _rebuild(self) -> None:
         matrix = self.program.block(self.free, self.free)
+        np.fill_diagonal(matrix, self.diagonal[self.free])
         self.factor.rebuild(matrix + self.sigma * np.outer(self.row, self.row))
 
     def run(self, rounds: int, enough: float) -> Vector:
         """Search until nothing is wrong, or the rounds are used up."""
         program, start = self.program, self.y.copy()
         refinements, fresh = 0, True
-        for self.rounds in range(1, rounds + 1):
+        for _ in range(rounds):
             if self._advance():
                 refinements, fresh = 0, False
                 continue
@@ -114,7 +119,8 @@ class _Search:
             return False
         if self.simplex:
             down, along = self.factor.solve(np.array([self.slope[free], self.row]).T).T
-            way = float(self.row @ down) / float(self.row @ along) * along - down
+            steepness = float(self.row @ along)
+            way = (float(self.row @ down) / steepness if steepness > 0 else 0.0) * along - down
         else:
             way = -self.factor.solve(self.slope[free])
         values, bound = self.y[free], np.where(way < 0, self.program.lower[free], self.upper[free])
@@ -142,6 +148,6 @@ class _Search:
         """Let an entry go from its bound."""
         mine = float(entry < self.simplex)
         column = self.program.block(self.free, np.array([entry]))[:, 0] + self.sigma * mine * self.row
-        self.factor.append(column, float(self.program.diagonal[entry]) + self.sigma * mine)
+        self.factor.append(column, float(self.diagonal[entry]) + self.sigma * mine)
         self.low[entry] = self.high[entry] = False
         self.free, self.row = np.append(self.free, entry), np.append(self.row, mine)
