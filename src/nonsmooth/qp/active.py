@@ -124,7 +124,7 @@ class _Search:
         else:
             way = -self.factor.solve(self.slope[free])
         values, bound = self.y[free], np.where(way < 0, self.program.lower[free], self.upper[free])
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             room = np.where(way != 0, (bound - values) / way, np.inf)
         position = int(np.argmin(room))
         length = min(1.0, max(0.0, float(room[position])))

@@ -67,10 +67,11 @@ class Program:
         return weights @ self.matrix[columns]
 
     def rounding(self, y: Vector) -> float:
-        """What rounding may do to an entry of Q·y, in the units of `residual`."""
+        """What rounding may do to an entry of Q·y, in the units of `residual`; where y is 0, next to nothing."""
+        nothing = 1e-25 * float(self.scale.max(initial=0.0))
         if isinstance(self.matrix, Product):  # by the inequality of Cauchy and Schwarz
-            return 1e-14 * float(self.scale @ np.abs(y))
-        return 1e-14 * float(np.max(np.abs(self.matrix) @ np.abs(y) / self.scale, initial=0.0))
+            return max(nothing, 1e-14 * float(self.scale @ np.abs(y)))
+        return max(nothing, 1e-14 * float(np.max(np.abs(self.matrix) @ np.abs(y) / self.scale, initial=0.0)))
 
     def value(self, y: Vector) -> float:
         """The objective at y."""

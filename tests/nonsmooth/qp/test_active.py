@@ -158,6 +158,14 @@ def test_gradients_that_cancel() -> None:
     np.testing.assert_allclose(y, np.full(6, 1.0 / 6.0), atol=1e-12)
 
 
+def test_an_answer_that_is_nothing_but_rounding() -> None:
+    """One gradient vanishes: the optimum is 0, and what is left of the others is not worth a digit."""
+    slopes = np.array([[0.0, 1.0], [0.0, 0.0], [3.0, -2.0]])
+    program = Piecewise(slopes, np.array([0.0, 0.0, 1.0]), np.array([[2.0, 1.0]]), np.zeros(1), 0.2).program()
+    assert program.residual(np.array([1e-28, 1.0, 0.0, 1e-29])) == 0.0
+    assert program.residual(np.array([1e-5, 1.0 - 1e-5, 0.0, 0.0])) > 1e-7
+
+
 def test_lengths_of_very_different_size() -> None:
     piecewise = Piecewise.random(6, size=8, cuts=10, rows=50)
     factors = 10.0 ** np.random.default_rng(0).uniform(-6, 6, 50)
