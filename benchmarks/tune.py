@@ -51,6 +51,7 @@ def measure(name: str, device: str, seconds: float, modes: list[str], budget: fl
         prepared = variant(tuned.decision.chosen).prepare(task)
         ready["raw"] = prepared.flat.direct.graph.replay
     with torch.set_grad_enabled(task.gradients):  # once, not at every call
+        refused |= _take_out_failing(ready)
         samples = interleave(ready, device=device, seconds=seconds)
     summaries = {key: summarize(values) for key, values in samples.items()}
     return {
@@ -60,6 +61,19 @@ def measure(name: str, device: str, seconds: float, modes: list[str], budget: fl
         "times": {key: (item.median, item.low, item.high) for key, item in summaries.items()},
         "refused": refused,
     }
+
+
+def _take_out_failing(ready: dict[str, Callable[[], object]]) -> dict[str, str]:
+    """Modes that do not survive being called again and again, with their errors."""
+    failing = {}
+    for name, call in list(ready.items()):
+        try:
+            for _ in range(50):
+                call()
+        except RuntimeError as error:
+            failing[name] = str(error).strip().splitlines()[0]
+            del ready[name]
+    return failing
 
 
 def _plain(task: Task, call: Callable[..., Any]) -> Callable[[], object]:
@@ -102,6 +116,7 @@ def main() -> None:
     rows = []
     for name in arguments.only or workloads(arguments.device):
         rows.append(measure(name, arguments.device, arguments.seconds, modes, arguments.budget))
+        print(rows[-1]["refused"] or "")
         print(name, {key: round(1e6 * value[0], 1) for key, value in rows[-1]["times"].items()}, rows[-1]["chosen"], flush=True)
         torch.compiler.reset()
         if arguments.output:

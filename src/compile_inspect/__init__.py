@@ -24,7 +24,7 @@ _HOMES = {
     "verify": "compile_inspect.agreement.verifying",
     "Recording": "compile_inspect.capture.recorder",
     "Target": "compile_inspect.target",
-    "tune": "compile_inspect.tuning.tune",
+    "tune": "compile_inspect.tuning.front",
     "Tuned": "compile_inspect.tuning.tuned",
     "load": "compile_inspect.capture_file",
     "Inspection": "compile_inspect.records",
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from compile_inspect.records import Agreement, Inspection
     from compile_inspect.target import Target
     from compile_inspect.timing.measuring import time_variants
-    from compile_inspect.tuning.tune import tune
+    from compile_inspect.tuning.front import tune
     from compile_inspect.tuning.tuned import Tuned
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -10,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.bundle import own_cut
+from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair, limit_growth
 from nonsmooth.linesearch import Ending, search
 from nonsmooth.model import Model, Step, steer
+from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.state import State
@@ -60,8 +63,16 @@ class Move:
 class Iteration:
     """Carries out iterations on a state."""
 
-    def __init__(self, evaluate: Callable[[Vector], Trial], options: Options, tolerances: Tolerances, solver: QPSolver) -> None:
+    def __init__(
+        self,
+        evaluate: Callable[[Vector], Trial],
+        options: Options,
+        tolerances: Tolerances,
+        solver: QPSolver,
+        clock: Clock | None = None,
+    ) -> None:
         self._evaluate, self._options, self._tolerances, self._solver = evaluate, options, tolerances, solver
+        self._directing = (clock or Clock()).phase(Phase.DIRECTIONS)
 
     def model(self, state: State, *, everything: bool | None = None) -> Model:
         """The model at the current point; all cuts are used near kinks only."""
@@ -73,14 +84,15 @@ class Iteration:
 
     def _metric(self, state: State) -> InverseHessian:
         threshold = self._options.regularization_threshold
-        if np.isfinite(threshold) and isinstance(state.hessian, FullMemory):
+        if math.isfinite(threshold) and isinstance(state.hessian, FullMemory):
             return state.hessian.regularized(threshold, lower_large=self._options.regularize_large_eigenvalues)
         return state.hessian
 
-    def propose(self, state: State) -> tuple[Model, Step]:
-        """The step at the current point."""
-        model = self.model(state)
-        return model, self._steer(state, model, state.weight)
+    def propose(self, state: State, weight: float | None = None, *, everything: bool | None = None) -> tuple[Model, Step]:
+        """The step at the current point, for its own penalty weight or for another."""
+        with self._directing:
+            model = self.model(state, everything=everything)
+            return model, self._steer(state, model, state.weight if weight is None else weight)
 
     def _steer(self, state: State, model: Model, weight: float) -> Step:
         step = steer(model, state.current, weight, self._options)
@@ -101,7 +113,7 @@ class Iteration:
             value = at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
                 return Stuck.NO_DECREASE
-            direction = step.direction * (1.0 / np.linalg.norm(step.direction) if options.normalize_direction else 1.0)
+            direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             gather = null_steps < options.max_null_steps
             first = self._evaluate(at.x + options.initial_step * direction)
             evaluations += 1
@@ -112,8 +124,7 @@ class Iteration:
                     return self._moved(corrected[0], corrected[1], 1.0, evaluations + 1, null_steps)
                 if gather and self._gather(state, model, step, first):
                     null_steps += 1
-                    model = self.model(state, everything=True)
-                    step = self._steer(state, model, step.weight)
+                    model, step = self.propose(state, step.weight, everything=True)
                     continue
             found = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
@@ -132,7 +143,8 @@ class Iteration:
                 if retries >= limit or step.weight >= LARGEST_WEIGHT:
                     return Stuck.SEARCH_FAILED
                 retries += 1
-                step = self._steer(state, model, step.weight / options.penalty_retry_factor)
+                with self._directing:
+                    step = self._steer(state, model, step.weight / options.penalty_retry_factor)
                 continue
             if not gather or found.trial is None or not found.trial.finite or not found.trial.differentiable:
                 return Stuck.SEARCH_FAILED
@@ -140,11 +152,10 @@ class Iteration:
             state.bundle.add(found.trial)
             self._add_constraint_cuts(state, found.trial, range(len(at.c)), apart=0.1)
             null_steps += 1
-            model = self.model(state, everything=True)
-            step = self._steer(state, model, step.weight)
+            model, step = self.propose(state, step.weight, everything=True)
 
     def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
-        scale = 1.0 / float(np.linalg.norm(step.direction)) if self._options.normalize_direction else 1.0
+        scale = 1.0 / norm(step.direction) if self._options.normalize_direction else 1.0
         return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps)
 
     def _correct(self, state: State, model: Model, step: Step, first: Trial, value: float) -> tuple[Trial, Step] | None:
@@ -154,7 +165,8 @@ class Iteration:
         bending = step.weight * (first.total_violation - step.predicted_violation)
         if len(at.c) == 0 or not bending > 0.5 * (excess + bending) or self._options.initial_step != 1.0:
             return None
-        corrected = model.corrected(first, step)
+        with self._directing:
+            corrected = model.corrected(first, step)
         trial = self._evaluate(at.x + corrected.direction)
         needed = value + self._options.sufficient_decrease * step.decrease
         if trial.penalty(step.weight) < needed and trial.differentiable:
@@ -227,7 +239,8 @@ class Iteration:
         for _ in range(attempts):
             gradient = at.penalty_gradient(weight)
             if identity is not None:
-                step = steer(Model(at, own_cut(at), None, identity, self._solver), at, weight, options)
+                with self._directing:
+                    step = steer(Model(at, own_cut(at), None, identity, self._solver), at, weight, options)
                 direction, slope, weight = step.direction, step.decrease, step.weight
             else:
                 if level == 4:
@@ -237,7 +250,7 @@ class Iteration:
                     direction = -state.hessian.apply(gradient) if level == 2 else -gradient
                 slope = float(gradient @ direction)
                 step = self.plain_step(at, direction, gradient, slope, weight)
-            if not np.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
+            if not math.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
                 continue
             most = options.max_nondescent_evaluations if slope >= 0 else None
             found = search(

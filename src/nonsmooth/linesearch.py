@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
+from nonsmooth.norm import norm
 from nonsmooth.options import Options
 
 Vector = NDArray[np.float64]
@@ -52,11 +54,10 @@ def search(
     if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from below.
     """
     value = start.penalty(weight)
-    length = float(np.linalg.norm(direction))
-    if not (np.isfinite(length) and length > 0):
+    length = norm(direction)
+    if not 0 < length < np.inf:
         return Search(Ending.BRACKETED, None, 0.0, 0)
-    shortest = step_tolerance * max(float(np.linalg.norm(start.x)), 1e-3) / length
-    doublings = max(10, round(np.log2(1e5 / length)))
+    shortest = step_tolerance * max(norm(start.x), 1e-3) / length
     lowest, highest = 0.0, np.inf
     step, evaluations, expansions = options.initial_step, 0, 0
     limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
@@ -71,7 +72,7 @@ def search(
             return Search(Ending.ACCEPTED, trial, step, evaluations)
         else:
             rate = float(trial.penalty_gradient(weight) @ direction)
-            if not np.isfinite(rate):
+            if not math.isfinite(rate):
                 highest = step  # a point without gradient cannot be stood on
             elif rate <= options.curvature * slope:
                 lowest, fallen = step, (trial, step)
@@ -81,7 +82,7 @@ def search(
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)  # it falls by leaving the constraints behind
         if highest < np.inf:
             step = 0.5 * (lowest + highest)
-        elif expansions < doublings:
+        elif expansions < max(10, round(np.log2(1e5 / length))):
             step, expansions = 2.0 * lowest, expansions + 1
         else:
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)

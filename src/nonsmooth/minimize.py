@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -11,14 +14,17 @@ import torch
 from numpy.typing import NDArray
 
 from nonsmooth.certificate import Certificate, check, unknown
+from nonsmooth.clock import Clock, Phase
+from nonsmooth.ending import Ended
 from nonsmooth.errors import ProblemError
-from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
+from nonsmooth.evaluate import Compilation, Evaluator, FunctionFailed, Outcome, Tier, Trial
 from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
 from nonsmooth.result import History, Multipliers, Point, Result, Status
-from nonsmooth.run import Ended, Run
+from nonsmooth.run import Run
 from nonsmooth.state import SavedState, State
+from nonsmooth.trace import Trace
 from nonsmooth.variables import Start, Variables
 
 Vector = NDArray[np.float64]
@@ -38,6 +44,7 @@ def minimize(
     options: Options | None = None,
     callback: Callable[[State], object] | None = None,
     progress: bool = False,
+    profile: str | os.PathLike[str] | None = None,
     state: SavedState | None = None,
     throw: bool = False,
     **choices: Any,
@@ -49,6 +56,7 @@ def minimize(
     device are those of the run. Options are given by name or as an `Options`.
 
     `callback(state)` is called at the start and after every iteration and ends the run by returning something true.
+    `profile` is the path of a file in which the course of the run is written, for https://ui.perfetto.dev.
     `state` continues a run from `State.load(path)`. An exception raised by the function at x0 is passed on; a later one
     ends the run with the best point, or is raised as well with `throw=True`.
 
@@ -60,6 +68,7 @@ def minimize(
     >>> result.status.name, round(result.f, 8)
     ('STATIONARY', 0.08578644)
     """
+    started = perf_counter()
     check_names(choices)
     options = (options or Options()).replace(**choices)
     if isinstance(fn, Problem):
@@ -73,21 +82,40 @@ def minimize(
         )  # fmt: skip
     if state is not None and not isinstance(state, SavedState):
         raise ProblemError("state must come from State.load(path)")
-    if progress:
-        from nonsmooth.progress import Progress
-
-        with Progress(options, callback) as report:
-            run = Run(Evaluator(problem, Variables(x0)), options, callback=report, saved=state)
+    tier: Tier | None = None
+    clock = Clock(started=started, trace=None if profile is None else Trace(profile))
+    try:
+        with ExitStack() as stack:
+            if progress:
+                callback = stack.enter_context(_shown(options, callback, clock))
+            evaluator = Evaluator(problem, Variables(x0), clock)
+            if options.compile != "never":
+                evaluator.tier = tier = Tier(evaluator, always=options.compile == "always")
+            run = Run(evaluator, options, callback=callback, saved=state)
             ended = run.go()
-    else:
-        run = Run(Evaluator(problem, Variables(x0)), options, callback=callback, saved=state)
-        ended = run.go()
-    if throw and ended.exception is not None:
-        raise ended.exception
-    return _result(run, ended)
+        if throw and ended.exception is not None:
+            raise ended.exception
+        return _result(run, ended, Compilation(Outcome.NOT_WANTED) if tier is None else tier.report)
+    finally:
+        clock.close()
 
 
-def _result(run: Run, ended: Ended) -> Result:
+@contextmanager
+def _shown(options: Options, callback: Callable[[State], object] | None, clock: Clock) -> Iterator[Callable[[State], object]]:
+    """Progress on the terminal; to begin and to end it counts as time of callbacks."""
+    stack, telling = ExitStack(), clock.phase(Phase.CALLBACKS)
+    try:
+        with telling:
+            from nonsmooth.progress import Progress
+
+            report = stack.enter_context(Progress(options, callback))
+        yield report
+    finally:
+        with telling:
+            stack.close()
+
+
+def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
     evaluator, state = run.evaluator, run.state
     current = state.current if ended.at is None else ended.at
     final = Candidate.of(current)
@@ -97,42 +125,39 @@ def _result(run: Run, ended: Ended) -> Result:
         answer = final
     else:
         answer = best if best is not None else most_feasible if ended.status is not Status.INFEASIBLE else final
-    certificate, flat_multipliers = _certificate(run, ended, answer)
+    with run.clock.phase(Phase.STATIONARITY):
+        certificate, flat_multipliers = _certificate(run, ended, answer)
     succeeded = ended.status is Status.TARGET_REACHED or (
         ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and certificate.stationary
     )
     points = {name: None if c is None else _point(run, c) for name, c in (("final", final), ("best", best), ("answer", answer))}
     answer_point, final_point = points["answer"], points["final"]
     assert answer_point is not None and final_point is not None
-    costs, phases = evaluator.costs, run.phases
-    spent = {
-        "values": costs.values_seconds, "gradients": costs.gradients_seconds, "Jacobians": costs.jacobians_seconds,
-        "directions": phases.directions, "updates": phases.updates, "certificates": phases.certificates,
-    }  # fmt: skip
-    spent["other"] = max(0.0, run.seconds - sum(spent.values()))
+    x, multipliers = evaluator.variables.answer(answer.x), _multipliers(run, flat_multipliers)
     return Result(
         status=ended.status,
         success=succeeded,
-        x=evaluator.variables.answer(answer.x),
+        x=x,
         f=answer_point.f,
         point=answer_point,
         final=final_point,
         best=points["best"],
         most_feasible=_point(run, most_feasible),
-        multipliers=_multipliers(run, flat_multipliers),
+        multipliers=multipliers,
         certificate=certificate,
         iterations=state.iteration,
         evaluations=run.evaluations,
-        costs=costs,
+        costs=evaluator.costs,
+        compilation=compilation,
         updates=state.updates,
         programs=run.solver.counts,
         penalty_parameter=state.penalty_parameter,
         scales=evaluator.scales,
-        time=spent,
         history=History.of(state.history),
         exception=ended.exception,
         state=state,
         recheck=_recheck(run, answer),
+        time=run.clock.times(earlier=run.earlier),
     )
 
 
@@ -142,7 +167,9 @@ def _certificate(run: Run, ended: Ended, answer: Candidate) -> tuple[Certificate
         return run.last_check.certificate, run.last_check.multipliers
     at = run.state.current
     try:
-        evaluator = run.evaluator if run.evaluator.scales is None else Evaluator(run.evaluator.problem, run.evaluator.variables)
+        evaluator = run.evaluator
+        if evaluator.scales is not None:
+            evaluator = Evaluator(evaluator.problem, evaluator.variables, run.clock)
         trial = at if np.array_equal(at.x, answer.x) and evaluator is run.evaluator else evaluator(answer.x)
         found = check(evaluator, trial, run.tolerances, max_samples=0)
         if found.certificate.stationary:  # the gradients at one point alone do not prove it

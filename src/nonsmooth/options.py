@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.errors import OptionError
 
+CompileChoice = Literal["auto", "never", "always"]
 QPSolverName = Literal["auto", "daqp", "proxqp", "osqp", "gurobi", "native"]
 
 
@@ -49,6 +50,12 @@ class Options:
     max_iterations: int = 1000
     max_evaluations: float = math.inf
     max_seconds: float = math.inf
+
+    # How the functions are evaluated.
+    compile: CompileChoice = "auto"
+    """`auto` builds compiled functions in other processes where a run is long enough, and uses them once they agree with the
+    functions; the course of a long run then depends, in the last digits, on when they are ready. `never` runs the functions
+    themselves throughout. `always` waits for the build at the start."""
 
     # The penalty function and how it is steered towards feasibility.
     penalty_parameter: float = 1.0
@@ -163,6 +170,8 @@ class Options:
         )
         self._require("seed", _whole(self.seed) and self.seed >= 0, "a whole number of at least 0")
         known = QPSolverName.__args__  # type: ignore[attr-defined]
+        choices = ("auto", "never", "always")
+        self._require("compile", self.compile in choices, "one of " + ", ".join(map(repr, choices)))
         self._require("qp_solver", self.qp_solver in known, "one of " + ", ".join(map(repr, known)))
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:

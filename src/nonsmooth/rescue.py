@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.certificate import Check, check_violation
+from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
 from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import LARGEST_WEIGHT, Iteration, Move, Stuck
@@ -36,9 +37,11 @@ class Rescue:
         tolerances: Tolerances,
         options: Options,
         certify: Callable[[], Check],
+        clock: Clock,
     ) -> None:
         self._evaluate, self._iteration, self._incumbents = evaluate, iteration, incumbents
         self._tolerances, self._options, self._certify = tolerances, options, certify
+        self._testing = clock.phase(Phase.STATIONARITY)
 
     def recover(self, state: State) -> bool:
         """Go back to the best feasible point with a much larger weight; False if there is none, or too often."""
@@ -78,7 +81,8 @@ class Rescue:
             if len(state.constraint_cuts) and state.stuck <= 2:
                 state.constraint_cuts.clear()  # each of them is penalised by itself, which can be too much
                 return None
-            found = check_violation(self._evaluate, at, self._tolerances)
+            with self._testing:
+                found = check_violation(self._evaluate, at, self._tolerances)
             if found.certificate.stationary:
                 if self._incumbents.best is not None and state.recoveries < MOST_RECOVERIES:
                     return Status.INFEASIBLE  # from which the run recovers to the best feasible point

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.certificate import Certificate
+from nonsmooth.clock import Times
 from nonsmooth.evaluate.differentiation import Costs
 from nonsmooth.evaluate.evaluator import Scales
+from nonsmooth.evaluate.tier import Compilation
 from nonsmooth.qp import Counts
 from nonsmooth.state import COLUMNS, SavedState, State, Updates
 
@@ -118,11 +120,14 @@ class Result:
     evaluations: int
     costs: Costs
     updates: Updates
+    compilation: Compilation
+    """What became of compiling the functions."""
     programs: Counts
     penalty_parameter: float
     scales: Scales | None
     """The factors of pre-scaling, None if nothing was scaled."""
-    time: Mapping[str, float]
+    time: Times
+    """Seconds by phase, of this run alone; printing it gives a table."""
     history: History
     exception: Exception | None
     state: State = field(repr=False)
@@ -158,8 +163,9 @@ class Result:
             f"{self.costs.gradients} gradients, {self.costs.jacobians} Jacobians",
             f"  penalty         mu = {self.penalty_parameter:.3g}",
             f"  programs        {self.programs.solved} solved, {self.programs.failed} failed",
-            f"  time            {sum(self.time.values()):.3g} s: "
-            + ", ".join(f"{name} {seconds:.2g}" for name, seconds in self.time.items()),
+            f"  compiled        {self.compilation}",
+            f"  time            {self.time.total:.3g} s: "
+            + ", ".join(f"{phase.label} {self.time[phase]:.2g}" for phase in self.time.largest()),
         ]
         if self.exception is not None:
             lines.insert(1, f"  exception       {type(self.exception).__name__}: {self.exception}")

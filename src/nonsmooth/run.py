@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 
 import numpy as np
@@ -12,18 +13,21 @@ from numpy.typing import NDArray
 
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
 from nonsmooth.certificate import Check, check
+from nonsmooth.clock import Phase
+from nonsmooth.ending import CallbackFailed, Ended
 from nonsmooth.errors import ProblemError, StateError
-from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
+from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.incumbents import Incumbents
-from nonsmooth.iteration import Iteration, Stuck
+from nonsmooth.iteration import Iteration, Move, Stuck
 from nonsmooth.model import Model, Step
+from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
-from nonsmooth.state import SavedState, State
-from nonsmooth.valley import Follower
+from nonsmooth.state import COLUMNS, SavedState, State
+from nonsmooth.valley import Follower, Valley
 
 Vector = NDArray[np.float64]
 
@@ -34,31 +38,6 @@ LARGE_PROBLEM_PAIRS = 20
 PATIENCE = 10
 RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
-
-
-class Ended(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """The run has ended with a status; raised from anywhere below the loop."""
-
-    def __init__(self, status: Status, *, at: Trial | None = None, exception: Exception | None = None) -> None:
-        super().__init__(status.value)
-        self.status, self.at, self.exception = status, at, exception
-
-
-class CallbackFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """The user's callback raised the exception in `original`."""
-
-    def __init__(self, original: Exception) -> None:
-        super().__init__(str(original))
-        self.original = original
-
-
-@dataclass
-class Phases:
-    """Seconds spent outside the user's function."""
-
-    directions: float = 0.0
-    certificates: float = 0.0
-    updates: float = 0.0
 
 
 class Run:
@@ -74,20 +53,25 @@ class Run:
     ) -> None:
         self.evaluator, self.options, self._callback = evaluator, options, callback
         self.tolerances = Tolerances.of(options, single=evaluator.variables.single_precision)
-        self.solver = QPSolver(options.qp_solver)
+        self.clock = clock = evaluator.clock
+        self._searching, self._learning = clock.phase(Phase.SEARCH), clock.phase(Phase.HESSIAN)
+        self._testing, self._telling = clock.phase(Phase.STATIONARITY), clock.phase(Phase.CALLBACKS)
+        self.solver = QPSolver(options.qp_solver, clock)
         self.incumbents = Incumbents(self.tolerances)
-        self.phases = Phases()
         self.last_check: Check | None = None
         self._started = perf_counter()
         try:
-            self._earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
+            self.earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
             self._base = 0 if saved is None else int(saved.numbers["evaluations"])
         except (TypeError, ValueError) as error:
             raise StateError(f"the saved state is damaged: {error}") from error
-        self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver)
-        self._follower = Follower(self.evaluate, self.solver)
-        self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify)
+        self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver, clock)
+        self._follower = Follower(self.evaluate, self.solver, clock)
+        self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify, clock)
         self.state = self._initial(saved)
+        self._sure = self._snapshot()
+        if evaluator.tier is not None:
+            evaluator.tier.on_trusted = self._note_that_all_is_sure
 
     def _initial(self, saved: SavedState | None) -> State:
         variables, options = self.evaluator.variables, self.options
@@ -145,19 +129,30 @@ class Run:
     @property
     def seconds(self) -> float:
         """Time used, including that of runs this one continues."""
-        return self._earlier + perf_counter() - self._started
+        return self.earlier + perf_counter() - self._started
+
+    @property
+    def _late(self) -> bool:
+        return self.options.max_seconds < np.inf and self.seconds > self.options.max_seconds
 
     def evaluate(self, x: Vector) -> Trial:
         """Evaluate a point; ends the run at a limit, at the target, or when the function raises."""
         self._stop_at_limits()
         trial = self.evaluator(x)
         self.incumbents.see(trial)
-        if self.feasible(trial) and self.evaluator.unscaled(trial.f, trial.c)[0] <= self.options.target_value:
+        if self._reached(trial):
             raise Ended(Status.TARGET_REACHED, at=trial)
         return trial
 
+    def _reached(self, trial: Trial) -> bool:
+        """Whether a point is feasible and has the objective asked for."""
+        target = self.options.target_value
+        if target == -np.inf or not self.feasible(trial):
+            return False
+        return self.evaluator.unscaled(trial.f, trial.c)[0] <= target
+
     def _stop_at_limits(self) -> None:
-        if self.seconds > self.options.max_seconds:
+        if self._late:
             raise Ended(Status.TIME_LIMIT)
         if self.evaluations >= self.options.max_evaluations:
             raise Ended(Status.EVALUATION_LIMIT)
@@ -173,6 +168,54 @@ class Run:
 
     def go(self) -> Ended:
         """Iterate until something ends the run."""
+        tier = self.evaluator.tier
+        try:
+            while True:
+                try:
+                    return self._attempt()
+                except Distrusted as found:
+                    logger.warning(
+                        "compiled functions are given up: %s; the run goes back to the last point that is sure", found
+                    )
+                    self._go_back()
+        finally:
+            if tier is not None:
+                tier.stop()
+            self.evaluator.tier = None
+
+    def _attempt(self) -> Ended:
+        ended = self._until_something_ends_it()
+        tier = self.evaluator.tier
+        if tier is not None and tier.report.evaluations and ended.exception is None:
+            for claimed in (self.incumbents.best, self.state.current if ended.at is None else ended.at):
+                if claimed is not None:
+                    tier.confirm(claimed.x, claimed.f, claimed.c)
+        return ended
+
+    def _note_that_all_is_sure(self) -> None:
+        self._sure = self._snapshot()
+
+    def _snapshot(self) -> tuple[Vector, Incumbents]:
+        return self.state.current.x, copy.copy(self.incumbents)
+
+    def _go_back(self) -> None:
+        """Begin anew, eagerly, at the last point whose values are sure."""
+        self.evaluator.tier = None
+        x, incumbents = self._sure
+        vars(self.incumbents).update(vars(incumbents))
+        state, capacity = self.state, self.options.gradient_samples or default_capacity(len(x))
+        try:
+            state.current = self.evaluator(x)
+        except FunctionFailed as failure:
+            raise failure.original from None
+        self.incumbents.see(state.current)
+        state.hessian, state.hessian_updates = _hessian(state.current, self.options), 0
+        state.bundle, state.constraint_cuts = Bundle(len(x), capacity), ConstraintCuts(len(x), capacity)
+        state.valley, state.multipliers = Valley(), np.zeros(0)
+        state.last_check, state.patience, state.stuck = (-1, np.inf), 0, 0
+
+    def _until_something_ends_it(self) -> Ended:
+        depth = len(self.clock.open)
         try:
             status = self._loop()
             best = self.incumbents.best
@@ -190,6 +233,8 @@ class Run:
             return Ended(status)
         except Ended as ended:
             return ended
+        except Distrusted:
+            raise
         except CallbackFailed as failure:
             raise failure.original from None
         except FunctionFailed as failure:
@@ -201,36 +246,34 @@ class Run:
         except Exception as error:
             logger.exception("the solver failed")
             return Ended(Status.SOLVER_ERROR, exception=error)
+        finally:
+            self.clock.unwind(depth)
 
     def _loop(self) -> Status:
         state = self.state
         resumed = bool(state.history)
-        if not resumed and self.feasible(state.current):
-            f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
-            if f <= self.options.target_value:
-                return Status.TARGET_REACHED
+        if not resumed and self._reached(state.current):
+            return Status.TARGET_REACHED
         model, step = self._propose()
         if not resumed:
-            self._record(step, length=0.0, level=0, null_steps=0)
-            status = self._tests(step, np.inf)
-            if self._tell() and status is None:
-                status = Status.USER_STOP
+            status = self._after(step, np.inf)
             if status is not None:
                 return status
         while state.iteration < self.options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
             if self._follow_valley():
                 model, step = self._propose()
-                self._record(step, length=0.0, level=0, null_steps=0)
-                status = self._after(step, before, weight)
+                status = self._after(step, self._change(before, weight))
                 if status is not None:
                     return status
                 continue
-            moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
+            with self._searching:
+                moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
             if isinstance(moved, Stuck):
-                outcome = self._rescue.unstick(state, moved, step)
-                if outcome in _INFEASIBLE_ENDINGS and self._rescue.recover(state):
-                    outcome = None
+                with self._searching:
+                    outcome = self._rescue.unstick(state, moved, step)
+                    if outcome in _INFEASIBLE_ENDINGS and self._rescue.recover(state):
+                        outcome = None
                 if isinstance(outcome, Status):
                     return outcome
                 if outcome is None:  # the penalty weight or the cuts were changed: try again from here
@@ -239,16 +282,14 @@ class Run:
                 moved = outcome
             else:
                 state.stuck = 0 if moved.trial.penalty(moved.step.weight) < before - 1e-10 * abs(before) else state.stuck
-            started = perf_counter()
-            self._iteration.accept(state, moved)
-            if moved.level in (1, 3, 4) and self.options.first_fallback == 0:
-                state.reset_hessian()  # the matrix led nowhere
-            self.phases.updates += perf_counter() - started
+            with self._learning:
+                self._iteration.accept(state, moved)
+                if moved.level in (1, 3, 4) and self.options.first_fallback == 0:
+                    state.reset_hessian()  # the matrix led nowhere
             state.iteration += 1
             self._relax_weight(moved.step)
             model, step = self._propose()
-            self._record(step, length=moved.length, level=moved.level, null_steps=moved.null_steps)
-            status = self._after(step, before, weight)
+            status = self._after(step, self._change(before, weight), moved)
             if status is not None:
                 return status
         return Status.ITERATION_LIMIT
@@ -258,7 +299,8 @@ class Run:
         state = self.state
         if self.options.first_fallback or not self._follower.wanted(state, self.evaluations):
             return False
-        found = self._follower.advance(state)
+        with self._searching:
+            found = self._follower.advance(state)
         if found is None:
             self._follower.leave(state, self.evaluations)
             return False
@@ -266,21 +308,29 @@ class Run:
         found.release()
         return True
 
-    def _after(self, step: Step, before: float, weight: float) -> Status | None:
-        """Tests and news after an iteration that began with a value of the penalty function."""
+    def _change(self, before: float, weight: float) -> float:
+        """How much the penalty function has changed in relation to a value of it with a weight."""
         state = self.state
         changed = before and state.weight == weight
-        change = abs(state.current.penalty(state.weight) - before) / abs(before) if changed else np.inf
-        status = self._tests(step, change)
+        return abs(state.current.penalty(state.weight) - before) / abs(before) if changed else np.inf
+
+    def _after(self, step: Step, change: float, moved: Move | None = None) -> Status | None:
+        """Records, tests and news after an iteration; `step` is the one proposed at the new point."""
+        with self._testing:
+            self._record(step, moved)
+            status = self._tests(step, change)
         if self._tell() and status is None:
             status = Status.USER_STOP
-        if status is None and self.seconds > self.options.max_seconds:
+        if status is None and self._late:
             status = Status.TIME_LIMIT
+        if self.clock.trace is not None:
+            row = dict(zip(COLUMNS, self.state.history[-1], strict=True))
+            self.clock.trace.iteration(self.state.iteration, row, self.clock.now())
         return status
 
     def _certify_unscaled(self, at: Trial) -> Check:
         """The check in the user's units, where the solver works with scaled functions."""
-        plain = Evaluator(self.evaluator.problem, self.evaluator.variables)
+        plain = Evaluator(self.evaluator.problem, self.evaluator.variables, self.clock)
         plain.costs = self.evaluator.costs
 
         def evaluate(x: Vector) -> Trial:
@@ -303,16 +353,15 @@ class Run:
             state.weight, state.loose, state.relaxations = needed, 0, state.relaxations + 1
 
     def _propose(self) -> tuple[Model, Step]:
-        started = perf_counter()
         model, step = self._iteration.propose(self.state)
-        self.phases.directions += perf_counter() - started
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
             raise Ended(Status.QP_FAILURE)
         return model, step
 
-    def _record(self, step: Step, *, length: float, level: int, null_steps: int) -> None:
+    def _record(self, step: Step, moved: Move | None) -> None:
         state = self.state
+        length, level, null_steps = (0.0, 0, 0) if moved is None else (moved.length, moved.level, moved.null_steps)
         state.evaluations, state.seconds = self.evaluations, self.seconds
         state.lowest_penalty_parameter = min(state.lowest_penalty_parameter, state.penalty_parameter)
         f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
@@ -322,21 +371,22 @@ class Run:
         if self._callback is None:
             return False
         try:
-            return bool(self._callback(self.state))
+            with self._telling:
+                return bool(self._callback(self.state))
         except Exception as error:
             raise CallbackFailed(error) from error
 
     def stationarity(self, step: Step) -> float:
         """The solver's own measure: length of the combined gradient, or the error of its cuts, whichever is larger."""
         at = self.state.current
-        gradient = float(np.linalg.norm(step.gradient)) / (1.0 + float(np.linalg.norm(at.gradient)))
+        gradient = norm(step.gradient) / (1.0 + norm(at.gradient))
         return max(gradient, step.error / (1.0 + abs(at.f)))
 
     def _tests(self, step: Step, change: float) -> Status | None:
         state, at = self.state, self.state.current
         if not self.feasible(at):
             return None
-        measure = self.stationarity(step)
+        measure = state.stationarity
         price = float(np.abs(step.multipliers) @ np.abs(at.c)) / (1.0 + abs(at.f)) if len(at.c) else 0.0
         promise = -step.decrease / (1.0 + abs(at.f))
         reached = max(measure, price, 10.0 * promise)
@@ -355,19 +405,33 @@ class Run:
 
     def certify(self) -> Check:
         """Ask the independent check about the current point."""
-        started = perf_counter()
-        at = self.state.current
-        radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
+        with self._testing, self._by_the_functions_themselves(self.state.current) as at:
+            self.last_check = found = self._check(at)
+            logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
+            return found
+
+    @contextmanager
+    def _by_the_functions_themselves(self, at: Trial) -> Iterator[Trial]:
+        """Meanwhile nothing compiled is used: what is claimed in the end follows from the functions. Gives the point anew."""
+        evaluator, tier = self.evaluator, self.evaluator.tier
+        if tier is None or not tier.report.evaluations:
+            yield at
+            return
+        here = tier.confirm(at.x, at.f, at.c)
+        evaluator.tier = None
+        try:
+            yield here
+        finally:
+            evaluator.tier = tier
+
+    def _check(self, at: Trial) -> Check:
         if self.evaluator.scales is not None:
-            found = self._certify_unscaled(at)
-        else:
-            known = self.state.bundle.nearby(at.x, radius)
-            found = check(self.evaluate, at, self.tolerances, known=known)
-            if found.certificate.stationary and found.certificate.radius > 0 and known:
-                found = check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
-        self.phases.certificates += perf_counter() - started
-        self.last_check = found
-        logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
+            return self._certify_unscaled(at)
+        radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
+        known = self.state.bundle.nearby(at.x, radius)
+        found = check(self.evaluate, at, self.tolerances, known=known)
+        if found.certificate.stationary and found.certificate.radius > 0 and known:
+            return check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
         return found
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import LimitedMemory
 from nonsmooth.model import Model, Step
@@ -96,8 +97,9 @@ class Valley:
 class Follower:
     """Decides when to follow a valley, and follows it one guess at a time."""
 
-    def __init__(self, evaluate: Callable[[Vector], Trial], solver: QPSolver) -> None:
+    def __init__(self, evaluate: Callable[[Vector], Trial], solver: QPSolver, clock: Clock | None = None) -> None:
         self._evaluate, self._solver = evaluate, solver
+        self._directing = (clock or Clock()).phase(Phase.DIRECTIONS)
 
     def wanted(self, state: State, evaluations: int) -> bool:
         """Whether the next iteration should follow a valley: called once before each iteration."""
@@ -221,9 +223,10 @@ class Follower:
             best, valley.reach, length = trial, length, 2.0 * length
 
     def _step(self, state: State, at: Trial) -> Step:
-        metric = LimitedMemory(len(at.x), pairs=1, gamma=state.valley.metric)
-        model = Model(at, state.bundle.cuts(at), None, metric, self._solver, multipliers=state.multipliers)
-        step = model.step(state.weight)
+        with self._directing:
+            metric = LimitedMemory(len(at.x), pairs=1, gamma=state.valley.metric)
+            model = Model(at, state.bundle.cuts(at), None, metric, self._solver, multipliers=state.multipliers)
+            step = model.step(state.weight)
         if len(step.weights) + len(step.rows) >= LARGE:
             state.bundle.weights, state.multipliers = step.weights[1:], step.rows  # where the next program begins
         return step

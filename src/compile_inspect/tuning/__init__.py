@@ -1,6 +1,23 @@
-"""The fastest version of a function that agrees with eager, and the evidence for it."""
+"""The fastest version of a function that agrees with eager, and the evidence for it.
 
-from compile_inspect.tuning.tune import tune
-from compile_inspect.tuning.tuned import Tuned
+`tune` and `Tuned` are loaded when first used: whoever needs one part only, as the solver does, does not wait for the rest.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compile_inspect.tuning.front import tune as tune
+    from compile_inspect.tuning.tuned import Tuned as Tuned
 
 __all__ = ["Tuned", "tune"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = importlib.import_module("compile_inspect.tuning.front" if name == "tune" else "compile_inspect.tuning.tuned")
+    value = globals()[name] = getattr(home, name)
+    return value

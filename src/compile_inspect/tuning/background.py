@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import logging
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from threading import Thread
@@ -20,48 +24,86 @@ from compile_inspect.variants.functional import Functional, traced
 
 logger = logging.getLogger("compile_inspect")
 
+PATIENCE = 5
+"""Niceness of the compiler: the program that waits for nothing comes first."""
+
 
 class Build:
     """A package being built by another process.
 
-    The graph is traced here, which takes about as long as a few calls; the compiler, which takes seconds, runs there.
+    On Linux the process is a fork: it has the function as it is, traces it and compiles it, and nothing of that is waited
+    for. Elsewhere, and with tensors that are not on the CPU, the graph is traced here and only compiled there.
     """
 
     def __init__(self, task: Task) -> None:
-        with torch_private.suppressed_compiler_output():
-            self.functional: Functional
-            self.functional, graph, inputs = traced(task)
-            self._directory = Path(tempfile.mkdtemp(prefix="compile-inspect-"))
-            self.package = self._directory / "package.pt2"
-            program = self._directory / "program.pt2"
-            torch_private.save_program(graph, inputs, str(program))
-        command = [sys.executable, "-m", "compile_inspect.tuning.builder", str(program), str(self.package)]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.task = task
+        self._directory = Path(tempfile.mkdtemp(prefix="compile-inspect-"))
+        self.package = self._directory / "package.pt2"
         self.done = False
         self.error: str | None = None
+        self._functional: Functional | None = None
         self._flat: Callable[[list[Any]], list[Any]] | None = None
+        self._wait: Callable[[], int]
+        try:
+            self._start()
+        except BaseException:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            raise
         # A thread that sleeps: asking the process at every call would cost a system call each time.
         self._watcher = Thread(target=self._watch, daemon=True)
         self._watcher.start()
         atexit.register(self.stop)
 
+    def _start(self) -> None:
+        if can_fork(self.task):
+            self._process_id = fork(self._in_the_child)
+            self._wait = lambda: _status(self._process_id)
+            return
+        program = self._directory / "program.pt2"
+        with torch_private.suppressed_compiler_output():
+            self._functional, graph, inputs = traced(self.task)
+            torch_private.save_program(graph, inputs, str(program))
+        command = [sys.executable, "-m", "compile_inspect.tuning.builder", str(program), str(self.package)]
+        with (self._directory / "said").open("wb") as said:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        self._process_id, self._wait = process.pid, process.wait
+
+    def _in_the_child(self) -> None:
+        said = os.open(self._directory / "said", os.O_WRONLY | os.O_CREAT)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        with torch_private.suppressed_compiler_output(), torch_private.alone():
+            _, graph, inputs = traced(self.task)
+            torch_private.write_package(graph, inputs, str(self.package))
+
     def _watch(self) -> None:
-        _, said = self._process.communicate()
-        if self._process.returncode:
-            lines = said.decode(errors="replace").strip().splitlines()
-            self.error = lines[-1] if lines else f"the compiler ended with status {self._process.returncode}"
+        status = self._wait()
+        if status or not self.package.exists():
+            self.error = self._said() or f"the compiler ended with status {status}"
         else:
-            try:  # here, where nobody waits: torch first finds out what the CPU can do
+            try:
+                torch_private.import_compilers()  # here, where nobody waits: comparing needs them, and they take seconds
                 self._flat = torch_private.load_package(str(self.package))
             except Exception as error:
                 self.error = one_line(error)
         self.done = True
 
-    def load(self) -> Callable[[list[Any]], list[Any]]:
-        """The compiled function; raises `Refused` where there is none."""
+    def _said(self) -> str:
+        try:
+            lines = (self._directory / "said").read_text(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return lines[-1][:300] if lines else ""
+
+    def load(self) -> tuple[Functional, Callable[[list[Any]], list[Any]]]:
+        """The task as a function of tensors, and that function compiled; raises `Refused` where there is none."""
         if self._flat is None:
             raise Refused(self.error or "it was stopped")
-        return self._flat
+        if self._functional is None:
+            self._functional = Functional(self.task)
+            inputs = self._functional.tensors(self.task.args, self.task.kwargs)
+            self._functional.function(*[tensor.detach() for tensor in inputs])  # to see what the result looks like
+        return self._functional, self._flat
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the other process has ended; whether it has."""
@@ -70,7 +112,46 @@ class Build:
 
     def stop(self) -> None:
         """End the other process and remove its files."""
-        if self._process.poll() is None:
-            self._process.kill()
+        if not self.done:
+            with contextlib.suppress(OSError):  # it may have just ended
+                os.kill(self._process_id, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
         shutil.rmtree(self._directory, ignore_errors=True)
         atexit.unregister(self.stop)
+
+
+def can_fork(task: Task) -> bool:
+    """Whether a forked process could trace the task: Linux, and nothing on a device that does not survive a fork."""
+    leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
+    tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] + [item.now() for item in task.held]
+    on_cpu = all(tensor.device.type == "cpu" for tensor in tensors)
+    return sys.platform == "linux" and on_cpu and not torch_private.forbids_forks()
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Run something in a forked process that ends with it; its process id.
+
+    Nothing of this process is flushed, closed or called there: it leaves by the shortest way.
+    """
+    with warnings.catch_warnings():
+        # Python warns of threads that held locks; only torch is called there, with one thread.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        process_id = os.fork()
+    if process_id:
+        return process_id
+    status = 1
+    try:
+        os.nice(PATIENCE)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the keyboard speaks to the program, which ends us
+        work()
+        status = 0
+    except BaseException as error:
+        os.write(2, one_line(error).encode(errors="replace"))
+    finally:
+        os._exit(status)
+
+
+def _status(process_id: int) -> int:
+    try:
+        return os.waitstatus_to_exitcode(os.waitpid(process_id, 0)[1])
+    except ChildProcessError:  # somebody else waited for it; whether there is a package tells the rest
+        return 0

@@ -85,9 +85,10 @@ def in_background(task: Task, store: Store | None, started: float, samples: int)
 def _swap(task: Task, build: Build, tuned: Tuned, store: Store | None, started: float, samples: int) -> None:
     """Prove the package and go on with it, or without it."""
     try:
+        with kept(task):
+            functional, flat = build.load()
         prepared = replace(
-            from_flat(AotInductor(), build.functional, build.load(), package=str(build.package)),
-            build_seconds=perf_counter() - started,
+            from_flat(AotInductor(), functional, flat, package=str(build.package)), build_seconds=perf_counter() - started
         )
         fast = runner(task, prepared, tuned.fell_back)
         comparison = compare(task, prepared, samples=samples, seed=0)

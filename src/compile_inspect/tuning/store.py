@@ -115,8 +115,8 @@ def _describe(value: Any) -> object:
 
 
 def _code(task: Task) -> Iterator[object]:
-    """The code of the function and of every module it uses, as compiled by Python."""
-    functions = [task.function]
+    """The code of the function, of those it calls and of every module it uses, as compiled by Python."""
+    functions = [task.function, *task.functions]
     for module in task.modules:
         functions += [type(part).forward for part in module.modules()]
     seen: set[int] = set()

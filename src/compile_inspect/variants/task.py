@@ -103,6 +103,12 @@ class Task:
         return tuple(_modules(self.function))
 
     @cached_property
+    def functions(self) -> tuple[Any, ...]:
+        """Python functions that the function finds in its closure and globals, and those that these find."""
+        found = (owner[key] for _, owner, key in _reached(self.function))
+        return tuple(dict.fromkeys(value for value in found if isinstance(value, types.FunctionType)))
+
+    @cached_property
     def held(self) -> tuple[Holding, ...]:
         """Tensors the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
         return tuple(_held(self.function, self.modules))

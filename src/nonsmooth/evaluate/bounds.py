@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ class Bounds:
         above = np.nonzero((high < np.inf) & (low != high))[0]
         below = np.nonzero((low > -np.inf) & (low != high))[0]
         return cls(variables.size, fixed, low[fixed], above, high[above], below, low[below])
+
+    @cached_property
+    def any(self) -> bool:
+        """Whether there is a bound at all."""
+        return bool(len(self.fixed) or len(self.above) or len(self.below))
 
     def equalities(self, x: Vector) -> Vector:
         """x − value of the fixed variables."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 import torch
@@ -22,14 +21,11 @@ Matrix = NDArray[np.float64]
 
 @dataclass
 class Costs:
-    """How often something was computed, and how long it took."""
+    """How often something was computed."""
 
     values: int = 0
     gradients: int = 0
     jacobians: int = 0
-    values_seconds: float = 0.0
-    gradients_seconds: float = 0.0
-    jacobians_seconds: float = 0.0
     one_by_one: bool = False
     """The Jacobian is computed row by row, because an operation of the user's function cannot be batched."""
     once_only: bool = False
@@ -45,26 +41,22 @@ class Autograd:
 
     def combination(self, objective: float, constraints: Vector) -> Vector:
         """Gradient of objective·f + constraints·c in one backward pass."""
-        started = perf_counter()
-        outputs, weights = [], []
+        outputs: list[Tensor] = []
+        weights: list[Tensor | None] = []
         if self._f.requires_grad:
             outputs.append(self._f)
-            weights.append(torch.full_like(self._f, objective))
+            weights.append(None if objective == 1.0 else torch.full_like(self._f, objective))  # None stands for 1
         if self._c is not None and self._c.requires_grad and constraints.any():
             outputs.append(self._c)
             weights.append(torch.as_tensor(constraints).to(self._c))
         gradient = self._variables.flat(self._backward(outputs, weights)) if outputs else np.zeros(self._variables.size)
         self._costs.gradients += 1
-        self._costs.gradients_seconds += perf_counter() - started
         return gradient
 
     def full(self) -> tuple[Vector, Matrix]:
         """Gradient of f and, in one batch where possible, the Jacobian of c."""
-        started = perf_counter()
         gradient = (
-            self._variables.flat(self._backward([self._f], [torch.ones_like(self._f)]))
-            if self._f.requires_grad
-            else np.zeros(self._variables.size)
+            self._variables.flat(self._backward([self._f], [None])) if self._f.requires_grad else np.zeros(self._variables.size)
         )
         count = 0 if self._c is None else self._c.numel()
         if self._c is None or not count or not self._c.requires_grad:
@@ -72,7 +64,6 @@ class Autograd:
         else:
             jacobian = self._jacobian(self._c, count)
         self._costs.jacobians += 1
-        self._costs.jacobians_seconds += perf_counter() - started
         return gradient, jacobian
 
     def _jacobian(self, c: Tensor, count: int) -> Matrix:
@@ -100,7 +91,7 @@ class Autograd:
             rows.append(self._variables.flat(self._backward([c], [direction])))
         return np.stack(rows)
 
-    def _backward(self, outputs: list[Tensor], weights: list[Tensor], *, batched: bool = False) -> Sequence[Tensor]:
+    def _backward(self, outputs: list[Tensor], weights: list[Tensor | None], *, batched: bool = False) -> Sequence[Tensor]:
         try:
             return torch.autograd.grad(
                 outputs,

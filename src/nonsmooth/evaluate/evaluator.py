@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nonsmooth.clock import Clock, Phase, Span
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate.bounds import Bounds
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
+from nonsmooth.evaluate.tier import Tier
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
-from nonsmooth.variables import Variables
+from nonsmooth.variables import Variables, numbers
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -37,11 +38,15 @@ class Evaluator:
     bounds, lower bounds.
     """
 
-    def __init__(self, problem: Problem, variables: Variables) -> None:
+    def __init__(self, problem: Problem, variables: Variables, clock: Clock | None = None) -> None:
         self.problem, self.variables = problem, variables
         self.costs = Costs()
+        self.clock = clock or Clock()
+        self._evaluating = self.clock.phase(Phase.VALUES)
+        self._spans = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
         self.bounds = Bounds.of(problem.bounds, variables)
         self.scales: Scales | None = None
+        self.tier: Tier | None = None
         self._placements = 0
         self.cut_off = ""
         """What of the function had no gradient at the first evaluation: a constant, or a mistake."""
@@ -50,17 +55,38 @@ class Evaluator:
 
     def __call__(self, x: Vector) -> Trial:
         """Evaluate at x (rounded to what the variables can hold)."""
-        started = perf_counter()
+        with self._evaluating:
+            if self.tier is None:
+                return self._evaluate(x)
+            trial = self.tier(self.variables.rounded(x))
+            if trial is None:
+                trial = self._evaluate(x)
+                self.tier.saw(trial)
+            else:
+                self.costs.values += 1
+            return trial
+
+    def eagerly(self, x: Vector) -> Trial:
+        """Evaluate at x by the user's functions themselves."""
+        with self._evaluating:
+            return self._evaluate(x)
+
+    def _evaluate(self, x: Vector) -> Trial:
         x = self.variables.rounded(x)
-        with torch.inference_mode(False):
-            argument, leaves = self.variables.place(x)
+        if torch.is_inference_mode_enabled() or not torch.is_grad_enabled():
+            # Entered only where needed: each costs as much as a small operation.
+            with torch.inference_mode(False), torch.enable_grad():
+                return self._with_gradients(x)
+        return self._with_gradients(x)
+
+    def _with_gradients(self, x: Vector) -> Trial:
+        argument, leaves = self.variables.place(x)
         self._placements += 1
         try:
             trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
         except Exception as error:
             raise FunctionFailed(error) from error
         self.costs.values += 1
-        self.costs.values_seconds += perf_counter() - started
         return trial
 
     @property
@@ -69,20 +95,19 @@ class Evaluator:
         return self._placements
 
     def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
-        with torch.inference_mode(False), torch.enable_grad():
-            f, inequalities, equalities = self.problem.values(argument)
-            flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
-            flat_equalities, equality_form = flatten(equalities, "the equalities")
+        f, inequalities, equalities = self.problem.values(argument)
+        known = self.forms or (None, None)
+        flat_inequalities, inequality_form = _flat(inequalities, known[0], "the inequalities")
+        flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
         if self.forms is None:
             self.cut_off = _without_graph(f, flat_inequalities, flat_equalities)
         self._remember(inequality_form, equality_form)
         blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
         c = None if not blocks else blocks[0] if len(blocks) == 1 else torch.cat(blocks)
-        values = np.zeros(0) if c is None else c.detach().to("cpu", torch.float64).numpy()
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
             derivatives = _OfModule(derivatives, self, x)
-        return self._trial(x, float(f.detach()), values, equality_form.size, derivatives)
+        return self.judged(x, f.item(), _NOTHING if c is None else numbers(c), equality_form.size, derivatives)
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""
@@ -102,7 +127,7 @@ class Evaluator:
             flat_equalities, equality_form = flatten(equalities, "the equalities")
         self._remember(inequality_form, equality_form)
         blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
-        values = np.concatenate([block.to("cpu", torch.float64).numpy() for block in blocks]) if blocks else np.zeros(0)
+        values = np.concatenate([numbers(block) for block in blocks]) if blocks else _NOTHING
         rows = np.concatenate(
             [
                 self._rows(equality_rows, equality_form.size, "the Jacobian of the equalities"),
@@ -110,7 +135,7 @@ class Evaluator:
             ]
         )
         derivatives = Given(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
-        return self._trial(x, float(scalar(f)), values, equality_form.size, derivatives)
+        return self.judged(x, float(scalar(f)), values, equality_form.size, derivatives)
 
     def _rows(self, rows: Any, count: int, what: str) -> Matrix:
         if count == 0:
@@ -127,22 +152,26 @@ class Evaluator:
     def _remember(self, inequalities: Form, equalities: Form) -> None:
         if self.forms is None:
             self.forms = (inequalities, equalities)
+        if self.forms[0] is inequalities and self.forms[1] is equalities:
+            return
         for name, before, now in zip(("inequalities", "equalities"), self.forms, (inequalities, equalities), strict=True):
             if before.size != now.size:
                 raise ProblemError(
                     f"the function returned {now.size} {name} here and {before.size} at the start; their number must not change"
                 )
 
-    def _trial(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives) -> Trial:
-        bounds = self.bounds
-        c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
-        if len(bounds.fixed) or len(bounds.above) or len(bounds.below):
-            derivatives = _WithBounds(derivatives, bounds, equalities, len(values))
+    def judged(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives | None) -> Trial:
+        """The trial point with these values of the user's functions: bounds are added, and all is scaled."""
+        bounds, c = self.bounds, values
+        if bounds.any:
+            c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
+            derivatives = derivatives and _WithBounds(derivatives, bounds, equalities, len(values))
         if self.scales is not None:
             f, c = f * self.scales.objective, c * self.scales.constraints
-            derivatives = _Scaled(derivatives, self.scales)
+            derivatives = derivatives and _Scaled(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        return Trial(x, f, c, equalities + len(bounds.fixed), derivatives, units=units)
+        timed = derivatives and _Timed(derivatives, self._spans)
+        return Trial(x, f, c, equalities + len(bounds.fixed), timed, units=units)
 
     def unscaled(self, f: float, c: Vector) -> tuple[float, Vector]:
         """f and c in the user's units."""
@@ -158,6 +187,22 @@ class Evaluator:
         constraints = factors(np.linalg.norm(trial.jacobian, axis=1))
         if objective != 1.0 or (constraints != 1.0).any():
             self.scales = Scales(objective, constraints)
+            if self.tier is not None:
+                self.tier.forget()
+
+
+_NOTHING = np.zeros(0)
+
+
+def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, Form]:
+    """One block of constraints as a flat tensor, and its form: the known one where nothing has changed."""
+    if known is None:
+        return flatten(value, name)
+    if value is None and known.kind is None:
+        return None, known
+    if known.kind is Tensor and type(value) is Tensor and value.shape == known.shapes[0] and value.is_floating_point():
+        return (value if value.dim() == 1 else value.reshape(-1)), known
+    return flatten(value, name)
 
 
 def _without_graph(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> str:
@@ -176,7 +221,8 @@ class _OfModule:
     def _current(self) -> Derivatives:
         if self._placed != self._evaluator.placements:
             try:
-                self._inner = self._evaluator.again(self._x)
+                with self._evaluator.clock.phase(Phase.VALUES):
+                    self._inner = self._evaluator.again(self._x)
             except Exception as error:
                 raise FunctionFailed(error) from error
             self._placed = self._evaluator.placements
@@ -236,3 +282,22 @@ class _Scaled:
         """Gradient of the scaled f and Jacobian of the scaled c."""
         gradient, jacobian = self._inner.full()
         return gradient * self._scales.objective, jacobian * self._scales.constraints[:, None]
+
+
+class _Timed:
+    """Gradients that are counted as phases of the run."""
+
+    __slots__ = ("_inner", "_spans")
+
+    def __init__(self, inner: Derivatives, spans: tuple[Span, Span]) -> None:
+        self._inner, self._spans = inner, spans
+
+    def combination(self, objective: float, constraints: Vector) -> Vector:
+        """Gradient of objective·f + constraints·c."""
+        with self._spans[0]:
+            return self._inner.combination(objective, constraints)
+
+    def full(self) -> tuple[Vector, Matrix]:
+        """Gradient of f and Jacobian of c."""
+        with self._spans[1]:
+            return self._inner.full()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Protocol
 
 import numpy as np
@@ -9,6 +10,10 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+
+FEW = 7
+"""So few numbers numpy sums in the order of Python."""
 
 
 class FunctionFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
@@ -58,14 +63,31 @@ class Trial:
         self._derivatives = derivatives
         self._gradient: Vector | None = None
         self._jacobian: Matrix | None = None
-        self.finite = bool(np.isfinite(f)) and bool(np.isfinite(c).all())
-        above = np.maximum(c[equalities:], 0.0)
-        apart = np.abs(c[:equalities])
-        self.total_violation = float(above.sum() + apart.sum())
-        if units is not None:
-            above, apart = above / units[equalities:], apart / units[:equalities]
-        self.inequality_violation = float(above.max(initial=0.0))
-        self.equality_violation = float(apart.max(initial=0.0))
+        self.finite = isfinite(f)
+        self.total_violation = self.inequality_violation = self.equality_violation = 0.0
+        if len(c) == 0:
+            return
+        if len(c) <= FEW and units is None and self._judge_few(c.tolist()):
+            return
+        self.finite = self.finite and bool(np.isfinite(c).all())
+        if len(c) > equalities:
+            above = np.maximum(c[equalities:], 0.0)
+            self.total_violation = float(above.sum())
+            self.inequality_violation = float((above if units is None else above / units[equalities:]).max())
+        if equalities:
+            apart = np.abs(c[:equalities])
+            self.total_violation += float(apart.sum())
+            self.equality_violation = float((apart if units is None else apart / units[:equalities]).max())
+
+    def _judge_few(self, values: list[float]) -> bool:
+        """The same for a handful of constraints, where one operation of numpy takes longer than all of this."""
+        if not all(map(isfinite, values)):
+            return False
+        above = [value if value > 0.0 else 0.0 for value in values[self.equalities :]]
+        apart = [abs(value) for value in values[: self.equalities]]
+        self.total_violation = sum(above) + sum(apart)
+        self.inequality_violation, self.equality_violation = max(above, default=0.0), max(apart, default=0.0)
+        return True
 
     @classmethod
     def stored(
@@ -87,11 +109,15 @@ class Trial:
 
     def signs(self) -> Vector:
         """The derivative of the sum of violations with respect to c; a constraint at 0 counts as violated."""
-        equalities = np.where(self.c[: self.equalities] >= 0, 1.0, -1.0)
-        return np.concatenate([equalities, (self.c[self.equalities :] >= 0).astype(np.float64)])
+        signs = (self.c >= 0).astype(np.float64)
+        if self.equalities:
+            signs[: self.equalities] = 2.0 * signs[: self.equalities] - 1.0
+        return signs
 
     def penalty_gradient(self, weight: float) -> Vector:
         """Gradient of the penalty function: one backward pass, or none where the gradients are known."""
+        if len(self.c) == 0:
+            return self.gradient  # which is kept: it will be asked for if the point is accepted
         weights = weight * self.signs()
         if self._gradient is not None and self._jacobian is not None:
             return self._gradient + weights @ self._jacobian

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
 from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
@@ -53,12 +54,13 @@ class QPSolver:
     array([0.5, 0. ])
     """
 
-    def __init__(self, name: str = "auto") -> None:
+    def __init__(self, name: str = "auto", clock: Clock | None = None) -> None:
         if name not in ("auto", "native") and not installed(name):
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
         self._automatic = name == "auto"
         self._names = available() if name == "auto" else (name, *(other for other in available() if other != name))
         self.counts = Counts()
+        self.solving = (clock or Clock()).phase(Phase.QP)
 
     def order(self, size: int, *, warm: bool) -> tuple[str, ...]:
         """The solvers in the order in which they are tried on a program, `warm` if an earlier answer is known."""
@@ -88,11 +90,15 @@ class Session:
 
         It is marked as not trusted if no solver reached a small residual.
         """
+        with self._solver.solving:
+            return self._solve(linear, lower, upper, start)
+
+    def _solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None) -> Solution:
         if self._rest is not None:
             start = None if start is None else start[1:]
             first = np.zeros(len(linear))
             first[0] = 1.0
-            rest = self._rest.solve(linear[1:] + (self._matrix @ first)[1:], lower[1:], upper[1:], start)
+            rest = self._rest._solve(linear[1:] + (self._matrix @ first)[1:], lower[1:], upper[1:], start)
             return Solution(np.concatenate([[1.0], rest.y]), rest.residual, rest.trusted)
         program = Program(self._matrix, linear, lower, upper, self._simplex)
         counts = self._solver.counts

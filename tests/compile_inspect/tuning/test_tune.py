@@ -221,7 +221,22 @@ def test_in_the_background(tmp_path: Path) -> None:
 def test_what_cannot_be_traced_runs_eagerly_in_the_background_too() -> None:
     tuned = compile_inspect.tune(lambda x: x * x.sum().item(), X, background=True)
     assert tuned.decision.chosen == "eager"
+    assert tuned.build.wait(120)
     torch.testing.assert_close(tuned(X), X * X.sum().item())
+    assert tuned.decision.chosen == "eager" and "No package" in tuned.decision.reason
+    assert "Error" in tuned.decision.tried[0].reason, tuned.decision
+
+
+def test_a_build_that_is_killed() -> None:
+    import os
+    import signal
+
+    tuned = compile_inspect.tune(pointwise, X, background=True)
+    os.kill(tuned.build._process_id, signal.SIGKILL)
+    assert tuned.build.wait(60)
+    torch.testing.assert_close(tuned(X), pointwise(X))
+    assert tuned.decision.chosen == "eager" and "status -9" in tuned.decision.tried[0].reason
+    assert not tuned.build.package.parent.exists()
 
 
 def test_tuning_leaves_state_as_it_was() -> None:

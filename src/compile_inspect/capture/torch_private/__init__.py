@@ -21,6 +21,9 @@ from compile_inspect.capture.torch_private.building import (
     LOAD_PACKAGE as LOAD_PACKAGE,
 )
 from compile_inspect.capture.torch_private.building import (
+    alone as alone,
+)
+from compile_inspect.capture.torch_private.building import (
     clear_workspaces as clear_workspaces,
 )
 from compile_inspect.capture.torch_private.building import (
@@ -31,6 +34,12 @@ from compile_inspect.capture.torch_private.building import (
 )
 from compile_inspect.capture.torch_private.building import (
     flatten as flatten,
+)
+from compile_inspect.capture.torch_private.building import (
+    forbids_forks as forbids_forks,
+)
+from compile_inspect.capture.torch_private.building import (
+    import_compilers as import_compilers,
 )
 from compile_inspect.capture.torch_private.building import (
     is_tensor as is_tensor,

@@ -98,9 +98,11 @@ LOAD_PACKAGE = "import sys, torch, torch._inductor; torch._inductor.aoti_load_pa
 
 def load_package(path: str) -> Callable[[list[Any]], list[Any]]:
     """The function in an AOTInductor package, from a list of tensors (which it empties) to a list of tensors."""
-    import torch._inductor
+    import torch
 
-    run: Callable[[list[Any]], list[Any]] = torch._inductor.aoti_load_package(path).loader.boxed_run
+    # The loader itself: what torch wraps it in imports the compilers, which takes seconds.
+    loader = torch._C._aoti.AOTIModelPackageLoader(path, "model", False, 1, -1)
+    run: Callable[[list[Any]], list[Any]] = loader.boxed_run
     return run
 
 
@@ -152,3 +154,29 @@ def replay(graph: Any) -> Callable[[], None]:
 
     found: Callable[[], None] = super(torch.cuda.CUDAGraph, graph).replay
     return found
+
+
+def import_compilers() -> None:
+    """Import what tracing and comparing need."""
+    import torch._dynamo
+    import torch.fx.experimental.proxy_tensor  # noqa: F401
+
+
+def forbids_forks() -> bool:
+    """Whether a fork of this process could not differentiate: with CUDA devices, autograd has threads of its own."""
+    import torch
+
+    return torch.cuda.is_available()
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """One thread, and no helpers of the compiler: what a forked process may use."""
+    import torch
+    import torch._inductor.config as config
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with config.patch(compile_threads=1):
+        yield
+    torch.set_num_threads(threads)

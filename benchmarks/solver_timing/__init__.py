@@ -1,0 +1,1 @@
+"""How long solvers take, each in a process of its own; see ../solver_speed.py."""

@@ -1,0 +1,121 @@
+"""On a GPU: dictionary learning, the trace problem and LeNet-5 in float64, with figures of PyGRANSO from elsewhere.
+
+PyGRANSO is not needed: its milliseconds per iteration on an H200 are those of shared/facts/pygranso.md. The device is
+warmed up by a small problem before the clock starts. `--device cpu` runs the same on a CPU. Where `minimize` has the option
+`compile`, every problem is run with "never" and "auto", in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from time import perf_counter
+from typing import Any
+
+from solver_timing.processes import WorkerError, measure
+from solver_timing.solving import has_compile_option
+from solver_timing.tables import duration, spread, table
+
+PEER = {"dictionary, n = 30": "16 to 23", "dictionary, n = 100": "16 to 23", "trace 50×10": "114", "LeNet-5": "–"}
+"""Milliseconds per iteration on an H200."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What can be chosen."""
+    parser.add_argument("--rounds", type=int, default=3, help="processes for each problem (3)")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, cpu (cuda)")
+    parser.add_argument("--only", default="", metavar="WORDS", help="problems whose names contain one of these")
+    parser.add_argument("--iterations", type=int, help="at most, for a short trial")
+
+
+def make(name: str) -> Any:
+    """A problem by its name in the table."""
+    from problems.published import dictionary_learning, trace
+    from problems.published_networks import convolutional_network
+
+    makers = {
+        "dictionary, n = 30": lambda: dictionary_learning(30),
+        "dictionary, n = 100": lambda: dictionary_learning(100),
+        "trace 50×10": lambda: trace(50, 10),
+        "LeNet-5": convolutional_network,
+    }
+    return makers[name]()
+
+
+def solve(request: dict[str, Any]) -> dict[str, Any]:
+    """In a process of its own: one run."""
+    import torch
+
+    from nonsmooth import minimize
+    from solver_timing import solving
+
+    device = torch.device(request["device"])
+    chosen = {} if request["compile"] is None else {"compile": request["compile"]}
+    for problem in (solving.small(), make(request["problem"])):
+        function, start, options = solving.minimize_arguments(problem)
+        start = {name: value.to(device) for name, value in start.items()} if isinstance(start, dict) else start.to(device)
+        if request["iterations"]:
+            options["max_iterations"] = request["iterations"]
+        began = perf_counter()
+        result = minimize(function, start, **options, **(chosen if problem.name != "small" else {}))
+        seconds = perf_counter() - began
+    return {
+        "seconds": seconds,
+        "iterations": result.iterations,
+        "milliseconds_per_iteration": 1e3 * seconds / max(1, result.iterations),
+        "evaluations": result.evaluations,
+        "f": result.f,
+        "violation": result.violation,
+        "status": result.status.name,
+        "time": dict(result.time),
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else str(device),
+        "torch": torch.__version__,
+    }
+
+
+def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Measure, round by round; what was measured, and the table."""
+    words = [word.strip() for word in options.only.split(",") if word.strip()]
+    names = [name for name in PEER if not words or any(word in name for word in words)]
+    kinds = ["never", "auto"] if has_compile_option() else [None]
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {name: {str(kind): [] for kind in kinds} for name in names}
+    for _ in range(options.rounds):
+        for name in names:
+            for kind in kinds:
+                request = {"problem": name, "device": options.device, "iterations": options.iterations, "compile": kind}
+                try:
+                    found[name][str(kind)].append(measure("gpu.solve", request))
+                except WorkerError as error:
+                    print(f"{name}: {error}", file=sys.stderr)
+    return found, report(found)
+
+
+def report(found: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
+    """The table."""
+    rows = []
+    for name, kinds in found.items():
+        for kind, runs in kinds.items():
+            if not runs:
+                continue
+            last = runs[-1]
+            total = sum(last["time"].values())
+            shares = sorted(last["time"].items(), key=lambda item: -item[1])[:3]
+            rows.append(
+                [
+                    name if kind == "None" else f"{name}, compile={kind}",
+                    f"**{spread([run['milliseconds_per_iteration'] for run in runs])}**",
+                    f"{PEER[name]} (facts)",
+                    duration(statistics.median(run["seconds"] for run in runs)),
+                    f"{last['iterations']}, {last['evaluations']}",
+                    f"{last['f']:.8g}, {last['violation']:.0e}",
+                    last["status"].lower(),
+                    ", ".join(f"{phase} {100 * seconds / total:.0f} %" for phase, seconds in shares),
+                ]
+            )
+    machines = {f"{run['device']}, torch {run['torch']}" for kinds in found.values() for runs in kinds.values() for run in runs}
+    headings = [
+        "problem", "ms per iteration", "PyGRANSO on an H200, ms per iteration", "run", "iterations, evaluations",
+        "f, violation", "ended", "most time in",
+    ]  # fmt: skip
+    return "\n".join([table(headings, rows), "", *sorted(machines)])

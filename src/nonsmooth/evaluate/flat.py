@@ -1,0 +1,117 @@
+"""The problem as functions from one flat vector to another, which is what compilers take.
+
+The user's functions stand in the closure by themselves, not inside an object of ours: so whoever compiles finds what
+they read (tensors, numbers, other functions), makes inputs of the tensors, and notices when the rest changes.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+from nonsmooth.problem import Form, Problem, flatten, scalar
+from nonsmooth.variables import Variables
+
+ROWS_AT_ONCE = 4
+"""With so few constraints one function gives all gradients at once; with more, those of the constraints come on demand."""
+
+
+@dataclass(frozen=True)
+class FlatForm:
+    """`penalty(x, weights, *tensors)` gives f, c and the gradient of weights₀·f + Σ weightsᵢ·|c|ᵢ in one vector, where |c|
+    is the violation; `rows(x, *tensors)` gives f, c and the gradients of all of them. Equalities come first.
+    `tensors` are those among the arguments of the user's functions."""
+
+    rows: Callable[..., Tensor]
+    penalty: Callable[..., Tensor] | None
+    tensors: tuple[Tensor, ...]
+    constraints: int
+    equalities: int
+
+
+def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) -> FlatForm:
+    """The functions for a problem whose constraints have these forms (inequalities, equalities)."""
+    count, equalities = forms[0].size + forms[1].size, forms[1].size
+    values = _values(problem)
+    leaves, structure = pytree.tree_flatten((problem.arguments, dict(problem.keywords)))
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    assemble = variables.assembled
+
+    def recorded(x: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, Tensor | None, list[Tensor]]:
+        given = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            given[place] = tensor
+        arguments, keywords = pytree.tree_unflatten(given, structure)
+        argument, variables_at_x = assemble(x)
+        f, inequality_values, equality_values = values(argument, arguments, keywords)
+        blocks = [flatten(block, "c")[0] for block in (equality_values, inequality_values)]
+        known = [block.double() for block in blocks if block is not None]
+        return f.double(), torch.cat(known) if known else None, variables_at_x
+
+    def rows(x: Tensor, *tensors: Tensor) -> Tensor:
+        with torch.enable_grad():
+            f, c, at = recorded(x, tensors)
+            parts = [f.detach().reshape(1), _flat(_gradients([f], at, [torch.ones_like(f)]))]
+            if c is not None:
+                parts.insert(1, c.detach())
+                if count == 1 or not c.requires_grad:
+                    found = _gradients([c], at, [torch.ones_like(c)])
+                    parts.append(_flat(found).expand(count, -1).reshape(-1) if c.requires_grad else x.new_zeros(count * len(x)))
+                else:
+                    directions = torch.eye(count, dtype=c.dtype, device=c.device)
+                    found = _gradients([c], at, [directions], batched=True)
+                    parts.append(torch.cat([piece.reshape(count, -1).double() for piece in found], dim=1).reshape(-1))
+        return torch.cat(parts)
+
+    def penalty(x: Tensor, weights: Tensor, *tensors: Tensor) -> Tensor:
+        with torch.enable_grad():
+            f, c, at = recorded(x, tensors)
+            assert c is not None
+            violated = (c.detach() >= 0).double()
+            signs = torch.cat([2.0 * violated[:equalities] - 1.0, violated[equalities:]])
+            total = weights[0] * f + (weights[1:] * signs * c).sum()
+            gradient = _flat(_gradients([total], at, [torch.ones_like(total)]))
+        return torch.cat([f.detach().reshape(1), c.detach(), gradient])
+
+    tensors = tuple(leaves[place].detach() for place in places)
+    return FlatForm(rows, penalty if count > ROWS_AT_ONCE else None, tensors, count, equalities)
+
+
+def _values(problem: Problem) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], tuple[Tensor, Any, Any]]:
+    function, objective = problem.function, problem.objective
+    inequalities, equalities = problem.inequalities, problem.equalities
+    # What a decorated function calls is where it reads things.
+    inner = None if function is None else inspect.unwrap(function)
+
+    def values(x: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Tensor, Any, Any]:
+        if function is None or inner is None:
+            assert objective is not None
+            parts = [
+                None if part is None else part(x, *arguments, **keywords) for part in (objective, inequalities, equalities)
+            ]
+            return scalar(parts[0]), parts[1], parts[2]
+        answer = function(x, *arguments, **keywords)
+        if not isinstance(answer, tuple | list):
+            return scalar(answer), None, None
+        f, inequality_values, equality_values = [*answer, None, None][:3]
+        return scalar(f), inequality_values, equality_values
+
+    return values
+
+
+def _gradients(outputs: list[Tensor], at: list[Tensor], weights: list[Tensor], *, batched: bool = False) -> list[Tensor]:
+    if not outputs[0].requires_grad:
+        return [torch.zeros_like(tensor) for tensor in at]
+    found = torch.autograd.grad(outputs, at, weights, retain_graph=True, allow_unused=True, is_grads_batched=batched)
+    count = (len(weights[0]),) if batched else ()
+    return [tensor.new_zeros(*count, *tensor.shape) if item is None else item for item, tensor in zip(found, at, strict=True)]
+
+
+def _flat(pieces: list[Tensor]) -> Tensor:
+    return torch.cat([piece.detach().reshape(-1).double() for piece in pieces])

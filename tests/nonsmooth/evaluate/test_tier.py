@@ -1,0 +1,261 @@
+"""Compiled functions: when they take over, and that no answer rests on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from nonsmooth import minimize
+from nonsmooth.clock import Clock
+from nonsmooth.errors import OptionError
+from nonsmooth.evaluate import Evaluator, Outcome, Tier, tier
+from nonsmooth.evaluate.compiled import Compiled, Packages
+from nonsmooth.evaluate.flat import flat_form
+from nonsmooth.problem import Problem
+from nonsmooth.result import Result
+from nonsmooth.variables import Variables
+
+torch.manual_seed(0)
+DATA = torch.randn(6, 40, dtype=torch.float64)
+START = torch.nn.functional.normalize(torch.randn(6, dtype=torch.float64), dim=0)
+MATRIX = (lambda a: a + a.T)(torch.randn(8, 8, dtype=torch.float64))
+
+
+def dictionary(q: Tensor) -> Any:
+    return (q @ DATA).abs().sum() / 40, None, q @ q - 1
+
+
+def trace(variables: dict[str, Tensor]) -> Any:
+    v = variables["v"]
+    return -torch.trace(v.T @ MATRIX @ v), {"a": v[0, 0] - 2, "b": -v[1] - 3}, v.T @ v - torch.eye(3, dtype=torch.float64)
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if packages were kept that run the flat functions eagerly: all but the compiler is real."""
+
+    def kept(self: Packages) -> Compiled:
+        self.from_disk = True
+        return Compiled(self.form, self.form.rows, self.form.penalty, self.size)
+
+    monkeypatch.setattr(Packages, "kept", kept)
+    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    # What runs eagerly is not faster.
+    monkeypatch.setattr(Tier, "_prove", _without_asking_for_speed(Tier._prove))
+    yield
+
+
+def _without_asking_for_speed(prove: Callable[..., bool]) -> Callable[..., bool]:
+    def proven(self: Tier, compiled: Compiled) -> bool:
+        prove(self, compiled)
+        return True
+
+    return proven
+
+
+@pytest.mark.parametrize(("function", "start"), [(dictionary, START), (trace, {"v": torch.randn(8, 3, dtype=torch.float64)})])
+def test_flat_functions_give_values_and_gradients(function: Callable[..., Any], start: Any) -> None:
+    evaluator = Evaluator(Problem(function), Variables(start))
+    trial = evaluator(evaluator.variables.start)
+    assert evaluator.forms is not None
+    form = flat_form(evaluator.problem, evaluator.variables, evaluator.forms)
+    compiled = Compiled(form, form.rows, form.penalty, evaluator.variables.size)
+    assert (form.penalty is None) == (function is dictionary)
+    f, c, derivatives = compiled(trial.x, evaluator.costs)
+    assert f == pytest.approx(trial.f, rel=1e-14)
+    np.testing.assert_allclose(c, trial.c, rtol=1e-13)
+    gradient, jacobian = derivatives.full()
+    np.testing.assert_allclose(gradient, trial.gradient, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(jacobian, trial.jacobian, rtol=1e-12, atol=1e-13)
+    # The second time the sum is the expected one, and comes with the values.
+    for weight in (2.5, 2.5, 0.3):
+        f, c, derivatives = compiled(trial.x, evaluator.costs)
+        found = derivatives.combination(1.0, weight * trial.signs())
+        np.testing.assert_allclose(found, trial.penalty_gradient(weight), rtol=1e-12, atol=1e-12)
+
+
+def test_arguments_with_tensors_and_numbers() -> None:
+    def scaled(x: Tensor, data: Tensor, *, factor: float) -> Tensor:
+        return factor * (data @ x).abs().sum()
+
+    problem = Problem(scaled, arguments=(DATA.T.float(),), keywords={"factor": 3.0})
+    evaluator = Evaluator(problem, Variables(START.float()))
+    trial = evaluator(evaluator.variables.start)
+    assert evaluator.forms is not None
+    form = flat_form(problem, evaluator.variables, evaluator.forms)
+    assert [tensor.shape for tensor in form.tensors] == [(40, 6)]
+    out = form.rows(torch.from_numpy(trial.x.copy()), *form.tensors).numpy()
+    assert out[0] == pytest.approx(trial.f, rel=1e-6)
+    np.testing.assert_allclose(out[1:], trial.gradient, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize(("function", "start"), [(dictionary, START), (trace, {"v": torch.randn(8, 3, dtype=torch.float64)})])
+def test_runs_end_at_the_same_point(function: Callable[..., Any], start: Any) -> None:
+    plain = minimize(function, start, compile="never")
+    result = minimize(function, start)
+    assert plain.compilation.outcome is Outcome.NOT_WANTED
+    assert result.compilation.outcome is Outcome.USED and result.compilation.evaluations > 10
+    assert result.compilation.checks > 2 and result.compilation.from_disk
+    assert result.success and result.f == pytest.approx(plain.f, abs=1e-8)
+    assert result.check().stationary
+    assert "compiled functions were used" in str(result)
+
+
+def test_short_runs_stay_eager() -> None:
+    result = minimize(dictionary, START)
+    assert result.compilation.outcome is Outcome.NOT_WORTH_IT and result.time["build"] < 1.0
+
+
+@pytest.mark.usefixtures("at_once")
+def test_scaled_problems_and_bounds() -> None:
+    plain = minimize(dictionary, START, bounds=(-0.9, 0.9), prescaling_threshold=0.01, compile="never")
+    result = minimize(dictionary, START, bounds=(-0.9, 0.9), prescaling_threshold=0.01)
+    assert result.compilation.outcome is Outcome.USED
+    assert result.success and result.f == pytest.approx(plain.f, abs=1e-7)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_results_that_go_wrong_are_noticed_and_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From some point on the compiled functions lie: the run goes back and ends where it would have ended."""
+    honest, calls = Compiled.__call__, 0
+
+    def lying(self: Compiled, x: Any, costs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        f, c, derivatives = honest(self, x, costs)
+        return (f, c, derivatives) if calls < 25 else (f - 0.5, c, derivatives)
+
+    monkeypatch.setattr(Compiled, "__call__", lying)
+    result = minimize(dictionary, START)
+    assert result.compilation.outcome is Outcome.DISAGREED and "the objective was 5.0e-01 apart" in result.compilation.reason
+    assert result.success and result.check().stationary
+    x = result.x
+    assert result.f == pytest.approx(float(dictionary(x)[0]), rel=1e-12)
+    assert result.best is not None and result.best.f >= result.f - 1e-6
+
+
+@pytest.mark.usefixtures("at_once")
+def test_wrong_from_the_beginning() -> None:
+    class Hidden:
+        factor = 1.0
+
+        def __call__(self, q: Tensor) -> Any:
+            self.factor = 2.0 if self.factor == 1.0 else 1.0  # another function at every call
+            return self.factor * (q @ DATA).abs().sum(), None, None
+
+    result = minimize(Hidden(), START, max_iterations=5)
+    assert result.compilation.outcome in (Outcome.DISAGREED, Outcome.NOT_WORTH_IT)
+    assert result.compilation.evaluations == 0
+
+
+@pytest.mark.parametrize(
+    ("function", "start", "choices", "reason"),
+    [
+        (lambda model: model.weight.square().sum(), torch.nn.Linear(2, 1).double(), {}, "a module"),
+        (lambda x: (x.square().sum(), 2 * x), START, {"gradients": True}, "their own gradients"),
+    ],
+)
+def test_what_is_not_compiled(function: Callable[..., Any], start: Any, choices: dict[str, Any], reason: str) -> None:
+    result = minimize(function, start, **choices)
+    assert result.success
+    assert result.compilation.outcome is Outcome.REFUSED and reason in result.compilation.reason
+
+
+def test_a_wrong_choice_is_refused() -> None:
+    with pytest.raises(OptionError, match="compile"):
+        minimize(dictionary, START, compile="sometimes")
+
+
+def test_a_function_that_branches_on_values_is_refused_by_the_compiler() -> None:
+    def branching(x: Tensor) -> Tensor:
+        return x.square().sum() if x[0] > 0.3 else (x - 0.5).abs().sum()
+
+    result = minimize(branching, START, compile="always")
+    assert result.compilation.outcome is Outcome.REFUSED, result.compilation
+    assert result.time["build"] > 0
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Result]]:
+    """One run with real packages, and where they are kept."""
+    place = tmp_path_factory.mktemp("packages")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("COMPILE_INSPECT_CACHE", str(place))
+    result = minimize(dictionary, START, compile="always")
+    yield place, result
+    patch.undo()
+
+
+@pytest.mark.slow
+def test_packages_are_built_used_and_kept(built: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    place, first = built
+    assert first.compilation.outcome is Outcome.USED and not first.compilation.from_disk, first.compilation
+    assert first.success and first.compilation.build_seconds > 1
+    monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(place))
+    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    again = minimize(dictionary, START)
+    assert again.compilation.outcome is Outcome.USED and again.compilation.from_disk, again.compilation
+    assert again.success and again.f == pytest.approx(first.f, abs=1e-9)
+
+
+@pytest.mark.slow
+def test_what_the_function_reads_changes(built: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A closure tensor that is replaced is noticed at the next call; one that changes in place is read as it is."""
+    place, _ = built
+    monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(place))
+    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    before = DATA.clone()
+    seen = 0
+
+    def replace(state: Any) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 5:
+            globals()["DATA"] = before + 0.0
+
+    try:
+        result = minimize(dictionary, START, callback=replace)
+    finally:
+        globals()["DATA"] = before
+    assert result.compilation.outcome is Outcome.CHANGED and "another tensor" in result.compilation.reason
+    assert result.success and result.check().stationary
+
+
+@pytest.mark.slow
+def test_a_damaged_package_is_dropped(built: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(built[0], copy)
+    for package in copy.rglob("package.pt2"):
+        package.write_bytes(package.read_bytes()[:1000])
+    monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(copy))
+    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    result = minimize(dictionary, START)
+    assert result.success and result.compilation.outcome is Outcome.NOT_WORTH_IT
+    assert not list(copy.rglob("package.pt2"))
+
+
+def test_the_report_says_when_the_run_was_over_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    monkeypatch.setattr(tier, "BUILD_AFTER", 0.0)
+    monkeypatch.setattr(tier, "BUILD_AFTER_ALONE", 0.0)
+    result = minimize(dictionary, START, max_iterations=3)
+    assert result.compilation.outcome is Outcome.NOT_READY
+
+
+def test_a_tier_without_an_evaluator_that_suits_it() -> None:
+    evaluator = Evaluator(Problem(lambda x: x.sum()), Variables(torch.nn.Linear(1, 1).double()), Clock())
+    assert Tier(evaluator, always=False)(np.zeros(2)) is None
