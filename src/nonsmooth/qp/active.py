@@ -86,7 +86,8 @@ class _Search:
                 if fresh or refinements > REFINEMENTS:
                     break
                 self._refresh()
-                self._rebuild()
+                if refinements:  # the factor has drifted too
+                    self._rebuild()
                 refinements, fresh = refinements + 1, True
             elif unsolved > max(allowed, wrong[worst]) and refinements < REFINEMENTS:
                 refinements += 1
@@ -94,9 +95,8 @@ class _Search:
                 self._enter(worst)
                 refinements, fresh = 0, False
         found = program.feasible(self.y)
-        if found is None or not program.residual(found) <= program.residual(start):
-            return start
-        return found
+        residual = np.inf if found is None else program.residual(found)
+        return found if found is not None and (residual <= enough or residual <= program.residual(start)) else start
 
     def _excess(self) -> Vector:
         """The slopes, on the simplex relative to what its free entries share, in the units of `residual`."""

@@ -31,7 +31,7 @@ class Factor:
     """
 
     def __init__(self, room: int = 32) -> None:
-        self._lower: Matrix = np.zeros((room, room), order="F")
+        self._lower: Matrix = np.zeros((room, room), order="F")  # 0 above the diagonal, always
         self.count = 0
 
     def rebuild(self, matrix: Matrix) -> None:
@@ -66,15 +66,14 @@ class Factor:
         """Take an entry out; what came after it is factorised anew. False where that failed, and all must be."""
         lower, count = self._lower, self.count
         self.count = count - 1
-        tail = slice(position + 1, count)
         if position + 1 < count:
-            trailing = np.tril(lower[tail, tail])
-            column = lower[tail, position]
-            anew, failed = lapack.dpotrf(trailing @ trailing.T + np.outer(column, column), lower=1, clean=1)
+            tail, rest = slice(position + 1, count), slice(position, count - 1)
+            rows = lower[tail, position:count]
+            anew, failed = lapack.dpotrf(rows @ rows.T, lower=1, clean=1)
             if failed:
                 return False
-            lower[position : count - 1, :position] = lower[tail, :position].copy()
-            lower[position : count - 1, position : count - 1] = anew
+            lower[rest, :position] = lower[tail, :position].copy()
+            lower[rest, rest] = anew
         return True
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
