@@ -184,7 +184,10 @@ class Iteration:
                 return None
             violated = np.concatenate([np.ones(trial.equalities, dtype=bool), trial.c[trial.equalities :] > 0])
             rows, values = trial.jacobian[violated], trial.c[violated]
-            back = np.linalg.lstsq(rows @ rows.T, values, rcond=1e-10)[0] @ rows
+            if len(rows) > len(trial.x):
+                back = np.linalg.lstsq(rows, values, rcond=1e-5)[0]
+            else:
+                back = np.linalg.lstsq(rows @ rows.T, values, rcond=1e-10)[0] @ rows
             after = self._evaluate(trial.x - back)
             if after.penalty(weight) < needed and after.differentiable:
                 return after
@@ -286,7 +289,8 @@ class Iteration:
         if move.level == 0 and step.several:
             # Near a kink the gradients themselves jump. The shortest combinations on either side do not.
             cuts = state.bundle.cuts(after)
-            new = Model(after, cuts, None, self._metric(state), self._solver).step(step.weight).objective_gradient
+            beyond = Model(after, cuts, None, self._metric(state), self._solver, multipliers=multipliers)
+            new = beyond.step(step.weight).objective_gradient
         change = new + multipliers @ after.jacobian - old
         pair = curvature_pair(after.x - before.x, change, move.hessian_step, self._options.damping)
         if state.hessian_updates:

@@ -23,7 +23,7 @@ from nonsmooth.bundle import ConstraintRows, Cuts
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.options import Options
-from nonsmooth.qp import QPSolver, Session
+from nonsmooth.qp import Product, QPSolver, Session
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -84,8 +84,7 @@ class Model:
         self._rows = rows
         self._gradients = np.concatenate([cuts.slopes, rows])
         self._scaled = hessian.apply(self._gradients.T)
-        matrix = self._gradients @ self._scaled
-        self._matrix = 0.5 * (matrix + matrix.T)
+        self._matrix = _matrix(self._gradients, self._scaled)
         self._count = len(cuts.errors)
         self._solver = solver
         start = np.zeros(len(self._gradients))
@@ -95,7 +94,7 @@ class Model:
             start[self._count : self._count + len(at.c)] = multipliers
         if extra is not None:
             start[self._count + len(at.c) :] = extra.weights
-        self._last = start
+        self._last, self._limit = start, np.inf
         self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
@@ -111,19 +110,20 @@ class Model:
         if count > FEW_CUTS:
             hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
             hint /= hint.sum()
-            bounds = [0.5 * float(self._matrix[0, 0])]
-            bounds.append(float(0.5 * hint @ (self._matrix[:count, :count] @ hint) + hint @ self._cuts.errors))
+            combined = hint @ self._gradients[:count]
+            bounds = [0.5 * float(self._gradients[0] @ self._scaled[:, 0])]
+            bounds.append(float(0.5 * combined @ (self._scaled[:, :count] @ hint) + hint @ self._cuts.errors))
             violation = float(
                 np.abs(values[: self._at.equalities]).sum() + np.maximum(values[self._at.equalities :], 0.0).sum()
             )
             bound = 2.0 * (max(min(bounds), 0.0) + weight * violation)
-            lengths = np.sqrt(np.maximum(np.diag(self._matrix)[:count], 0.0))
+            lengths = np.sqrt(np.maximum(np.einsum("ij,ji->i", self._gradients[:count], self._scaled[:, :count]), 0.0))
             slack = bound + (np.sqrt(bound) * lengths[0] if len(values) else 0.0)
             keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + slack)
         key = keep.tobytes()
         if key not in self._sessions:
             kept = np.nonzero(keep)[0]
-            self._sessions[key] = (kept, self._solver.session(self._matrix[np.ix_(kept, kept)], int(keep[:count].sum())))
+            self._sessions[key] = (kept, self._solver.session(_part(self._matrix, kept), int(keep[:count].sum())))
         return self._sessions[key]
 
     def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
@@ -132,11 +132,20 @@ class Model:
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)
         linear = np.concatenate([self._cuts.errors, -values])
-        solution = session.solve(linear[kept], lower[kept], upper[kept], self._last[kept])
+        start = self._start(weight)
+        solution = session.solve(linear[kept], lower[kept], upper[kept], start[kept])
         y = np.zeros(len(lower))
         y[kept] = solution.y
-        self._last = y
+        self._last, self._limit = y, weight
         return self._describe(y, weight, solution.trusted)
+
+    def _start(self, weight: float) -> Vector:
+        """Where a program begins: at the last answer, what was at its limit there at the limit now."""
+        start = self._last.copy()
+        rows = start[self._count :]
+        limited = np.abs(rows) >= self._limit
+        rows[limited] = np.sign(rows[limited]) * weight
+        return start
 
     def corrected(self, trial: Trial, step: Step) -> Step:
         """A second-order correction: the step with the constraints as they turned out at the trial point."""
@@ -146,8 +155,8 @@ class Model:
         """Predicted sum of violations of the step that looks at nothing else."""
         lower, upper = self._box(weight)
         count = self._count
-        session = self._solver.session(self._matrix[count:, count:])
-        y = session.solve(-self._values, lower[count:], upper[count:]).y
+        session = self._solver.session(_part(self._matrix, np.arange(count, len(lower))))
+        y = session.solve(-self._values, lower[count:], upper[count:], self._start(weight)[count:]).y
         return self.violation(-(self._scaled[:, count:] @ y))
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
@@ -194,6 +203,20 @@ class Model:
             error=float(y[:count] @ self._cuts.errors),
             trusted=trusted,
         )
+
+
+def _matrix(gradients: Matrix, scaled: Matrix) -> Matrix | Product:
+    """G·H·Gᵀ: with many more gradients than variables it is better left as a product."""
+    if len(gradients) > 2 * len(scaled) + FEW_CUTS:
+        return Product(gradients, np.ascontiguousarray(scaled.T))
+    matrix = gradients @ scaled
+    return 0.5 * (matrix + matrix.T)
+
+
+def _part(matrix: Matrix | Product, kept: NDArray[np.intp]) -> Matrix | Product:
+    if len(kept) == len(matrix):
+        return matrix
+    return matrix.part(kept) if isinstance(matrix, Product) else matrix[kept[:, None], kept]
 
 
 def steer(model: Model, at: Trial, weight: float, options: Options) -> Step:

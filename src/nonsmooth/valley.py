@@ -20,7 +20,7 @@ from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import LimitedMemory
 from nonsmooth.model import Model, Step
-from nonsmooth.qp import QPSolver
+from nonsmooth.qp import LARGE, QPSolver
 
 if TYPE_CHECKING:
     from nonsmooth.state import State
@@ -225,7 +225,11 @@ class Follower:
     def _step(self, state: State, at: Trial) -> Step:
         with self._directing:
             metric = LimitedMemory(len(at.x), pairs=1, gamma=state.valley.metric)
-            return Model(at, state.bundle.cuts(at), None, metric, self._solver).step(state.weight)
+            model = Model(at, state.bundle.cuts(at), None, metric, self._solver, multipliers=state.multipliers)
+            step = model.step(state.weight)
+        if len(step.weights) + len(step.rows) >= LARGE:
+            state.bundle.weights, state.multipliers = step.weights[1:], step.rows  # where the next program begins
+        return step
 
     def _descend(self, state: State, start: Trial, target: float) -> tuple[Trial, int]:
         """Bundle steps from a point until the target is met or the floor reached; also how many were taken.

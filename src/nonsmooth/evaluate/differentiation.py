@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nonsmooth.evaluate.columns import by_columns, worthwhile
 from nonsmooth.evaluate.trial import FunctionFailed
 from nonsmooth.variables import Variables
 
@@ -27,6 +28,8 @@ class Costs:
     jacobians: int = 0
     one_by_one: bool = False
     """The Jacobian is computed row by row, because an operation of the user's function cannot be batched."""
+    once_only: bool = False
+    """It is not computed by columns, because an operation of the user's function cannot be differentiated twice."""
 
 
 class Autograd:
@@ -64,6 +67,15 @@ class Autograd:
         return gradient, jacobian
 
     def _jacobian(self, c: Tensor, count: int) -> Matrix:
+        if worthwhile(count, self._variables.size) and not self._costs.once_only:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # torch tells of operations it batches by a loop
+                    found = by_columns(c, self._leaves)
+            except Exception:  # it need not be possible; if it is something else, the rows will tell
+                self._costs.once_only, found = True, None
+            if found is not None:
+                return np.ascontiguousarray(found.detach().to("cpu", torch.float64).numpy())
         if count > 1 and not self._costs.one_by_one:
             try:
                 directions = torch.eye(count, dtype=c.dtype, device=c.device)

@@ -1,6 +1,7 @@
 """The small convex quadratic programs behind every search direction."""
 
+from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Solution
-from nonsmooth.qp.solver import Counts, QPSolver, Session, available
+from nonsmooth.qp.solver import LARGE, Counts, QPSolver, Session, available
 
-__all__ = ["Counts", "Program", "QPSolver", "Session", "Solution", "available"]
+__all__ = ["LARGE", "Counts", "Product", "Program", "QPSolver", "Session", "Solution", "available"]

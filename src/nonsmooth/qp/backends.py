@@ -73,7 +73,7 @@ def proxqp(program: Program) -> Vector | None:
     work.settings.max_iter, work.settings.max_iter_in = 50, 100
     row = np.zeros((equalities, program.size))
     row[:, : program.simplex] = inverse[: program.simplex]
-    matrix = program.matrix * inverse[:, None] * inverse[None, :]
+    matrix = program.dense * inverse[:, None] * inverse[None, :]
     work.init(
         matrix, program.linear * inverse, row, np.ones(equalities), None, None, None,
         program.lower / inverse, program.upper / inverse,
@@ -90,7 +90,7 @@ def osqp(program: Program) -> Vector | None:
     inverse = 1.0 / program.scale
     row = np.zeros((1 if program.simplex else 0, program.size))
     row[:, : program.simplex] = inverse[: program.simplex]
-    matrix = program.matrix * inverse[:, None] * inverse[None, :]
+    matrix = program.dense * inverse[:, None] * inverse[None, :]
     constraints = sparse.csc_matrix(np.concatenate([np.eye(program.size), row]))
     ones = np.ones(len(row))
     work = solver.OSQP()
@@ -108,7 +108,7 @@ def gurobi(program: Program) -> Vector | None:
     import gurobipy
 
     inverse = 1.0 / program.scale
-    matrix = program.matrix * inverse[:, None] * inverse[None, :]
+    matrix = program.dense * inverse[:, None] * inverse[None, :]
     with gurobipy.Env(empty=True) as environment:
         environment.setParam("OutputFlag", 0)
         environment.start()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.qp.product import Product
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Program:
     0.0
     """
 
-    matrix: Matrix
+    matrix: Matrix | Product
     linear: Vector
     lower: Vector
     upper: Vector
@@ -32,11 +36,42 @@ class Program:
         """Number of unknowns."""
         return len(self.linear)
 
-    @property
+    @cached_property
+    def diagonal(self) -> Vector:
+        """The diagonal of Q."""
+        return self.matrix.diagonal if isinstance(self.matrix, Product) else np.diag(self.matrix)
+
+    @cached_property
     def scale(self) -> Vector:
         """Square roots of the diagonal of Q, 1 where that vanishes."""
-        root = np.sqrt(np.maximum(np.diag(self.matrix), 0.0))
+        root = np.sqrt(np.maximum(self.diagonal, 0.0))
         return np.where(root > 1e-150, root, 1.0)
+
+    @cached_property
+    def dense(self) -> Matrix:
+        """Q as a matrix."""
+        return self.matrix.dense() if isinstance(self.matrix, Product) else self.matrix
+
+    def block(self, rows: Indices, columns: Indices) -> Matrix:
+        """Some rows and columns of Q."""
+        if isinstance(self.matrix, Product):
+            block: Matrix = self.matrix.left[rows] @ self.matrix.right[columns].T
+            return block
+        return self.matrix[rows[:, None], columns]
+
+    def combined(self, columns: Indices, weights: Vector) -> Vector:
+        """Q times a vector that is 0 outside some entries."""
+        if isinstance(self.matrix, Product):
+            product: Vector = self.matrix.left @ (weights @ self.matrix.right[columns])
+            return product
+        return weights @ self.matrix[columns]
+
+    def rounding(self, y: Vector) -> float:
+        """What rounding may do to an entry of Q·y, in the units of `residual`; where y is 0, next to nothing."""
+        nothing = 1e-25 * float(self.scale.max(initial=0.0))
+        if isinstance(self.matrix, Product):  # by the inequality of Cauchy and Schwarz
+            return max(nothing, 1e-14 * float(self.scale @ np.abs(y)))
+        return max(nothing, 1e-14 * float(np.max(np.abs(self.matrix) @ np.abs(y) / self.scale, initial=0.0)))
 
     def value(self, y: Vector) -> float:
         """The objective at y."""
@@ -69,7 +104,7 @@ class Program:
         if self.simplex == 1:
             moved[0] = y[0]
         size = np.sqrt(max(float(y @ product), 0.0)) + np.sqrt(abs(float(self.linear @ y)))
-        rounding = 1e-14 * float(np.max(np.abs(self.matrix) @ np.abs(y) / scale, initial=0.0))
+        rounding = self.rounding(y)
         error = float(np.max(np.abs(y - moved) * scale, initial=0.0))
         return float((error - rounding) / max(size + rounding, 1e-300)) if error > rounding else 0.0
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
+from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
-from nonsmooth.qp.polish import polish
+from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Solution
 
 Vector = NDArray[np.float64]
@@ -20,7 +21,7 @@ Matrix = NDArray[np.float64]
 ENOUGH = (1e-7, 1e-6, 1e-5, 1e-4)
 """The residual that is good enough after the first, second, … attempt: a later solver must be worth its time."""
 LARGE = 100
-"""From this size on a program is first tried from an earlier answer: most entries will stay where they are."""
+"""From this size on the active-set method begins, at an earlier answer where one is known: most entries will stay."""
 
 
 @dataclass
@@ -29,7 +30,9 @@ class Counts:
 
     solved: int = 0
     polished: int = 0
+    """The first solver's answer was not good enough, and was improved by the active-set method."""
     warm: int = 0
+    """The active-set method needed no other solver, beginning at an earlier answer."""
     second_solver: int = 0
     failed: int = 0
 
@@ -54,11 +57,18 @@ class QPSolver:
     def __init__(self, name: str = "auto", clock: Clock | None = None) -> None:
         if name not in ("auto", "native") and not installed(name):
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
+        self._automatic = name == "auto"
         self._names = available() if name == "auto" else (name, *(other for other in available() if other != name))
         self.counts = Counts()
         self.solving = (clock or Clock()).phase(Phase.QP)
 
-    def session(self, matrix: Matrix, simplex: int = 0) -> Session:
+    def order(self, size: int, *, warm: bool) -> tuple[str, ...]:
+        """The solvers in the order in which they are tried on a program, `warm` if an earlier answer is known."""
+        if size < LARGE or not (self._automatic or warm):
+            return self._names
+        return ("native", *(name for name in self._names if name != "native"))
+
+    def session(self, matrix: Matrix | Product, simplex: int = 0) -> Session:
         """A session for several programs with the same matrix."""
         return Session(self, matrix, simplex)
 
@@ -66,11 +76,14 @@ class QPSolver:
 class Session:
     """Programs that share a matrix: it is scaled and factorised once."""
 
-    def __init__(self, solver: QPSolver, matrix: Matrix, simplex: int) -> None:
+    def __init__(self, solver: QPSolver, matrix: Matrix | Product, simplex: int) -> None:
         self._solver, self._matrix, self._simplex = solver, matrix, simplex
         self._daqp: dict[float, Daqp] = {}
-        # A simplex with one corner is a constant; what is left is a program over the box alone.
-        self._rest = Session(solver, matrix[1:, 1:], 0) if simplex == 1 and len(matrix) > 2 else None
+        self._rest: Session | None = None
+        if simplex == 1 and len(matrix) > 2:  # a constant; what is left is a program over the box alone
+            rest = np.arange(1, len(matrix))
+            part = matrix.part(rest) if isinstance(matrix, Product) else matrix[1:, 1:]
+            self._rest = Session(solver, part, 0)
 
     def solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None = None) -> Solution:
         """The best answer found, from a `start` where one is known and the program is large.
@@ -83,7 +96,9 @@ class Session:
     def _solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None) -> Solution:
         if self._rest is not None:
             start = None if start is None else start[1:]
-            rest = self._rest._solve(linear[1:] + self._matrix[1:, 0], lower[1:], upper[1:], start)
+            first = np.zeros(len(linear))
+            first[0] = 1.0
+            rest = self._rest._solve(linear[1:] + (self._matrix @ first)[1:], lower[1:], upper[1:], start)
             return Solution(np.concatenate([[1.0], rest.y]), rest.residual, rest.trusted)
         program = Program(self._matrix, linear, lower, upper, self._simplex)
         counts = self._solver.counts
@@ -93,29 +108,13 @@ class Session:
             return Solution(exact, 0.0, trusted=True)
         best: Vector | None = None
         best_residual = np.inf
-        if start is not None and program.size >= LARGE:
-            near = program.feasible(start)
-            if near is not None:
-                best = polish(program, near)
-                best_residual = program.residual(best)
-                if best_residual <= ENOUGH[0]:
-                    counts.warm += 1
-                    return Solution(best, best_residual, trusted=True)
-        for number, raw in enumerate(self._attempts(program)):
-            y = None if raw is None else program.feasible(raw)
-            if number == 2:
-                counts.second_solver += 1
-            if y is None:
-                continue
-            residual = program.residual(y)
-            if residual > ENOUGH[0]:
-                if number == 0:
-                    counts.polished += 1
-                y = polish(program, y)
-                residual = program.residual(y)
+        near = program.feasible(start) if start is not None and program.size >= LARGE else None
+        for number, y in enumerate(self._answers(program, near)):
+            residual = np.inf if y is None else program.residual(y)
             if residual < best_residual:
                 best, best_residual = y, residual
             if best_residual <= ENOUGH[min(number, 3)]:
+                counts.warm += number == 0 and near is not None
                 break
         if best is None:
             best = _corner(program)
@@ -124,22 +123,33 @@ class Session:
         counts.failed += not trusted
         return Solution(best, best_residual, trusted)
 
-    def _attempts(self, program: Program) -> Iterator[Vector | None]:
-        for name in self._solver._names:
-            if name == "daqp":
-                for ridge in (1e-11, 1e-9):
-                    if ridge not in self._daqp:
-                        self._daqp[ridge] = Daqp(self._matrix, program.scale, self._simplex, ridge=ridge)
-                    yield self._daqp[ridge].solve(program)
-            elif name == "native":
-                # Slow where many entries are free, but always there: the active-set method from the first corner.
-                alone = self._solver._names[0] == "native"
-                yield polish(program, _corner(program), rounds=20 + 10 * program.size if alone else 60)
-            else:
-                try:
-                    yield ONE_SHOT[name](program)
-                except Exception:  # a solver that refuses, in whatever words, is one that failed
-                    yield None
+    def _answers(self, program: Program, near: Vector | None) -> Iterator[Vector | None]:
+        """One answer after the other, each found in another way; `near` is where to begin, if that is known."""
+        counts = self._solver.counts
+        for number, name in enumerate(self._solver.order(program.size, warm=near is not None)):
+            counts.second_solver += number == 1
+            if name == "native":
+                yield active_set(program, _corner(program) if near is None else near, rounds=20 + 10 * program.size)
+                continue
+            for attempt, raw in enumerate(self._asked(name, program)):
+                y = None if raw is None else program.feasible(raw)
+                if y is not None and program.residual(y) > ENOUGH[0]:
+                    counts.polished += number == attempt == 0
+                    y = active_set(program, y, rounds=40)
+                yield y
+
+    def _asked(self, name: str, program: Program) -> Iterator[Vector | None]:
+        """What another solver answers."""
+        if name == "daqp":
+            for ridge in (1e-11, 1e-9):
+                if ridge not in self._daqp:
+                    self._daqp[ridge] = Daqp(program.dense, program.scale, self._simplex, ridge=ridge)
+                yield self._daqp[ridge].solve(program)
+            return
+        try:
+            yield ONE_SHOT[name](program)
+        except Exception:  # a solver that refuses, in whatever words, is one that failed
+            yield None
 
 
 def closed_form(program: Program) -> Vector | None:
@@ -153,8 +163,8 @@ def closed_form(program: Program) -> Vector | None:
     y = np.ones(program.size)
     if program.size > program.simplex:
         last = program.size - 1
-        slope = program.linear[last] + (program.matrix[last, 0] if program.simplex else 0.0)
-        steepness = program.matrix[last, last]
+        slope = program.linear[last] + (program.dense[last, 0] if program.simplex else 0.0)
+        steepness = program.diagonal[last]
         target = 0.0 if slope == 0 else -slope / steepness if steepness > 0 else -np.sign(slope) * np.inf
         y[last] = np.clip(target, program.lower[last], program.upper[last])
     return y

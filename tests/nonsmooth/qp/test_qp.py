@@ -12,8 +12,8 @@ from scipy.optimize import minimize as scipy_minimize
 
 from nonsmooth import QPError, minimize
 from nonsmooth.qp import Program, QPSolver, available
+from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
-from nonsmooth.qp.polish import polish
 from nonsmooth.qp.solver import closed_form
 
 INSTALLED = [name for name in MODULES if installed(name)]
@@ -276,7 +276,7 @@ def test_polishing_finishes_what_was_begun(seed: int) -> None:
     exact = QPSolver().session(given.matrix, given.simplex).solve(given.linear, given.lower, given.upper).y
     rough = given.feasible(exact + 1e-3 * generator.standard_normal(6))
     assert rough is not None
-    polished = polish(given, rough)
+    polished = active_set(given, rough, rounds=40)
     check(given, polished)
     assert given.residual(polished) <= min(given.residual(rough), 1e-7)
     assert given.value(polished) <= enumerated(given) + 1e-9 * (1 + abs(given.value(exact)))

@@ -1,0 +1,44 @@
+"""The Jacobian by columns, where there are more constraints than variables.
+
+A backward pass gives Jᵀu for one vector u. It is linear in u, so that differentiating it with respect to u, again
+backwards, gives the products J·e with the unit vectors of the variables: n of them, however many constraints there are,
+and from the graph that is there already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+MANY = 32
+"""Up to so many constraints it does not matter how it is done."""
+
+
+def worthwhile(constraints: int, variables: int) -> bool:
+    """Whether columns are the cheaper way.
+
+    >>> worthwhile(100, 50), worthwhile(60, 50), worthwhile(10, 2)
+    (True, False, False)
+    """
+    return 2 * constraints > max(2 * MANY, 3 * variables)
+
+
+def by_columns(c: Tensor, leaves: Sequence[Tensor]) -> Tensor | None:
+    """The Jacobian of c, constraints × variables; None where what was found is not what a backward pass gives.
+
+    An operation that cannot be differentiated twice raises whatever it raises.
+    """
+    weights = torch.rand(c.numel(), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(c).requires_grad_()
+    once = torch.autograd.grad(c, leaves, weights, create_graph=True, allow_unused=True, materialize_grads=True)
+    flat = torch.cat([part.reshape(-1) for part in once])
+    if not flat.requires_grad:  # the backward pass is cut off from u
+        return None
+    directions = torch.eye(len(flat), dtype=flat.dtype, device=flat.device)
+    (columns,) = torch.autograd.grad(flat, weights, directions, retain_graph=True, is_grads_batched=True)
+    apart = torch.linalg.vector_norm(columns @ weights.detach() - flat.detach())
+    size = torch.linalg.vector_norm(columns) * torch.linalg.vector_norm(weights.detach())
+    if not bool(apart <= 100.0 * torch.finfo(c.dtype).eps * size):  # also where something is not finite
+        return None
+    return columns.T

@@ -1,0 +1,129 @@
+"""Many more constraints than variables: proven answers, without ever forming a matrix of their number squared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from nonsmooth import Options, Result, minimize
+from nonsmooth.bundle import own_cut
+from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import FullMemory
+from nonsmooth.model import Model, steer
+from nonsmooth.qp import Product, QPSolver
+
+SIZE, MANY = 20, 400
+Values = tuple[Tensor, Tensor, Tensor | None]
+Function = Callable[[Tensor], Values]
+
+
+def draw(seed: int) -> Callable[..., Tensor]:
+    generator = torch.Generator().manual_seed(seed)
+    return lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+
+def balls() -> tuple[Function, Tensor]:
+    random = draw(1)
+    centres, aim = random(MANY, SIZE), random(SIZE)
+    radii = torch.linalg.vector_norm(centres, dim=1) * (
+        1.0 + 0.2 * torch.rand(MANY, generator=torch.Generator().manual_seed(2))
+    )
+    return lambda x: ((x - aim).abs().sum(), ((x - centres) ** 2).sum(1) - radii**2, None), 0.01 * random(SIZE)
+
+
+def polytope() -> tuple[Function, Tensor]:
+    random = draw(3)
+    rows, limits = random(MANY, SIZE) / SIZE**0.5, 0.2 + random(MANY).abs()
+    pieces, heights = random(30, SIZE), random(30)
+    return lambda x: ((pieces @ x + heights).max() + 0.1 * x @ x, rows @ x - limits, None), random(SIZE)
+
+
+def from_far_outside() -> tuple[Function, Tensor]:
+    function, start = polytope()
+    return function, 100.0 * start
+
+
+def holes() -> tuple[Function, Tensor]:
+    """Outside many balls and inside one: not convex."""
+    random = draw(4)
+    centres, aim = 1.5 * random(MANY, SIZE), 2.0 * random(SIZE)
+    radii = 0.4 * torch.linalg.vector_norm(centres, dim=1)
+
+    def function(x: Tensor) -> Values:
+        outside = radii**2 - ((x - centres) ** 2).sum(1)
+        return (x - aim).abs().sum(), torch.cat([outside, (x @ x - SIZE).reshape(1)]), None
+
+    return function, 0.1 * random(SIZE)
+
+
+def one_vertex() -> tuple[Function, Tensor]:
+    """All constraints are active at the solution, twenty times as many as there are variables."""
+    random = draw(5)
+    rows, vertex = random(MANY, SIZE) / SIZE**0.5, random(SIZE)
+    slope = -(random(MANY).abs() / MANY) @ rows * 10.0
+    return lambda x: (slope @ x + 0.1 * (x - vertex).abs().sum(), rows @ (x - vertex), None), random(SIZE)
+
+
+PROBLEMS = {"balls": balls, "polytope": polytope, "far": from_far_outside, "holes": holes, "vertex": one_vertex}
+
+
+def solved(name: str) -> Result:
+    function, start = PROBLEMS[name]()
+    result = minimize(function, start, max_seconds=120)
+    assert result.success and result.violation <= 1e-6
+    assert result.check().stationary
+    return result
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_answers_are_proven_without_forming_a_matrix(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Product, "dense", lambda self: pytest.fail("the matrix was formed"))
+    result = solved(name)
+    assert result.programs.failed == result.programs.second_solver == 0
+    assert not result.costs.once_only and not result.costs.one_by_one
+
+
+def test_without_any_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = solved("polytope").f
+    monkeypatch.setattr("nonsmooth.qp.solver.installed", lambda name: False)
+    assert solved("polytope").f == pytest.approx(expected, rel=1e-6)
+
+
+def test_as_many_directions_as_variables_are_differentiated(monkeypatch: pytest.MonkeyPatch) -> None:
+    function, start = balls()
+    widest, grad = 0, torch.autograd.grad
+
+    def counted(outputs: Any, inputs: Any, grad_outputs: Any = None, **more: Any) -> Any:
+        nonlocal widest
+        if more.get("is_grads_batched"):
+            first = grad_outputs if isinstance(grad_outputs, Tensor) else grad_outputs[0]
+            widest = max(widest, len(first))
+        return grad(outputs, inputs, grad_outputs, **more)
+
+    monkeypatch.setattr(torch.autograd, "grad", counted)
+    minimize(function, start, max_iterations=3)
+    assert widest == SIZE
+
+
+@pytest.mark.parametrize("equalities", [0, 3])
+def test_a_step_does_not_depend_on_how_the_matrix_is_held(equalities: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(equalities)
+    rows = generator.standard_normal((150, 8))
+    at = Trial.stored(np.zeros(8), 1.0, generator.standard_normal(150), equalities, generator.standard_normal(8), rows)
+    root = generator.standard_normal((8, 8))
+    metric = FullMemory(8, root @ root.T + 0.1 * np.eye(8))
+    steps = []
+    for product in (True, False):
+        if not product:
+            monkeypatch.setattr("nonsmooth.model._matrix", lambda gradients, scaled: gradients @ scaled)
+        model = Model(at, own_cut(at), None, metric, QPSolver())
+        steps.append((steer(model, at, 1.0, Options()), model.reference(10.0), model.step(50.0)))
+    (first, reference, large), (same, same_reference, same_large) = steps
+    np.testing.assert_allclose(first.direction, same.direction, atol=1e-9)
+    np.testing.assert_allclose(large.direction, same_large.direction, atol=1e-9)
+    assert first.weight == same.weight and reference == pytest.approx(same_reference, rel=1e-9)
