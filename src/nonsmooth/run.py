@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
@@ -17,7 +15,6 @@ from nonsmooth.clock import Phase
 from nonsmooth.ending import CallbackFailed, Ended
 from nonsmooth.errors import ProblemError, StateError
 from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
-from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import Iteration, Move, Stuck
 from nonsmooth.model import Model, Step
@@ -26,15 +23,15 @@ from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
+from nonsmooth.starting import initial_hessian
 from nonsmooth.state import COLUMNS, SavedState, State
-from nonsmooth.valley import Follower, Valley
+from nonsmooth.trust import Trust
+from nonsmooth.valley import Follower
 
 Vector = NDArray[np.float64]
 
 logger = logging.getLogger("nonsmooth")
 
-FULL_MEMORY_LIMIT = 2000
-LARGE_PROBLEM_PAIRS = 20
 PATIENCE = 10
 RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
@@ -69,9 +66,7 @@ class Run:
         self._follower = Follower(self.evaluate, self.solver, clock)
         self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify, clock)
         self.state = self._initial(saved)
-        self._sure = self._snapshot()
-        if evaluator.tier is not None:
-            evaluator.tier.on_trusted = self._note_that_all_is_sure
+        self._trust = Trust(evaluator, self.state, options)
 
     def _initial(self, saved: SavedState | None) -> State:
         variables, options = self.evaluator.variables, self.options
@@ -95,7 +90,7 @@ class Run:
         state = State(
             current=start,
             weight=1.0 / options.penalty_parameter,
-            hessian=_hessian(start, options),
+            hessian=initial_hessian(start, options),
             bundle=Bundle(variables.size, capacity),
             constraint_cuts=ConstraintCuts(variables.size, capacity),
             incumbents=self.incumbents,
@@ -168,51 +163,7 @@ class Run:
 
     def go(self) -> Ended:
         """Iterate until something ends the run."""
-        tier = self.evaluator.tier
-        try:
-            while True:
-                try:
-                    return self._attempt()
-                except Distrusted as found:
-                    logger.warning(
-                        "compiled functions are given up: %s; the run goes back to the last point that is sure", found
-                    )
-                    self._go_back()
-        finally:
-            if tier is not None:
-                tier.stop()
-            self.evaluator.tier = None
-
-    def _attempt(self) -> Ended:
-        ended = self._until_something_ends_it()
-        tier = self.evaluator.tier
-        if tier is not None and tier.report.evaluations and ended.exception is None:
-            for claimed in (self.incumbents.best, self.state.current if ended.at is None else ended.at):
-                if claimed is not None:
-                    tier.confirm(claimed.x, claimed.f, claimed.c)
-        return ended
-
-    def _note_that_all_is_sure(self) -> None:
-        self._sure = self._snapshot()
-
-    def _snapshot(self) -> tuple[Vector, Incumbents]:
-        return self.state.current.x, copy.copy(self.incumbents)
-
-    def _go_back(self) -> None:
-        """Begin anew, eagerly, at the last point whose values are sure."""
-        self.evaluator.tier = None
-        x, incumbents = self._sure
-        vars(self.incumbents).update(vars(incumbents))
-        state, capacity = self.state, self.options.gradient_samples or default_capacity(len(x))
-        try:
-            state.current = self.evaluator(x)
-        except FunctionFailed as failure:
-            raise failure.original from None
-        self.incumbents.see(state.current)
-        state.hessian, state.hessian_updates = _hessian(state.current, self.options), 0
-        state.bundle, state.constraint_cuts = Bundle(len(x), capacity), ConstraintCuts(len(x), capacity)
-        state.valley, state.multipliers = Valley(), np.zeros(0)
-        state.last_check, state.patience, state.stuck = (-1, np.inf), 0, 0
+        return self._trust.through(self._until_something_ends_it)
 
     def _until_something_ends_it(self) -> Ended:
         depth = len(self.clock.open)
@@ -405,24 +356,10 @@ class Run:
 
     def certify(self) -> Check:
         """Ask the independent check about the current point."""
-        with self._testing, self._by_the_functions_themselves(self.state.current) as at:
+        with self._testing, self._trust.by_the_functions_themselves(self.state.current) as at:
             self.last_check = found = self._check(at)
             logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
             return found
-
-    @contextmanager
-    def _by_the_functions_themselves(self, at: Trial) -> Iterator[Trial]:
-        """Meanwhile nothing compiled is used: what is claimed in the end follows from the functions. Gives the point anew."""
-        evaluator, tier = self.evaluator, self.evaluator.tier
-        if tier is None or not tier.report.evaluations:
-            yield at
-            return
-        here = tier.confirm(at.x, at.f, at.c)
-        evaluator.tier = None
-        try:
-            yield here
-        finally:
-            evaluator.tier = tier
 
     def _check(self, at: Trial) -> Check:
         if self.evaluator.scales is not None:
@@ -433,26 +370,3 @@ class Run:
         if found.certificate.stationary and found.certificate.radius > 0 and known:
             return check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
         return found
-
-
-def _hessian(start: Trial, options: Options) -> InverseHessian:
-    """The matrix to start with; without a better idea, one whose first step is not much longer than x."""
-    size = len(start.x)
-    reach = 10.0 * max(1.0, float(np.linalg.norm(start.x)))
-    gamma = min(1.0, reach / max(float(np.linalg.norm(start.gradient)), 1e-300)) if options.scale_initial_hessian else 1.0
-    if options.memory is None and (size <= FULL_MEMORY_LIMIT or options.initial_hessian is not None):
-        initial = options.initial_hessian
-        if initial is not None and np.shape(initial) != (size, size):
-            raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, the problem {size} variables")
-        return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
-    pairs = options.memory or LARGE_PROBLEM_PAIRS
-    scale, fixed = options.scale_initial_hessian, options.fixed_scaling
-    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma)
-    if options.initial_pairs is not None:
-        steps, changes, gamma = options.initial_pairs
-        if np.ndim(steps) != 2 or np.shape(steps)[1:] != (size,) or np.shape(steps) != np.shape(changes):
-            raise ProblemError(
-                f"initial_pairs has shapes {np.shape(steps)} and {np.shape(changes)}; both must be pairs × {size}"
-            )
-        memory.restore({"steps": steps, "changes": changes, "gamma": gamma, "updates": len(steps)})
-    return memory

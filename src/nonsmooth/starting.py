@@ -1,0 +1,36 @@
+"""The quasi-Newton matrix that a run begins with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nonsmooth.errors import ProblemError
+from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
+from nonsmooth.options import Options
+
+FULL_MEMORY_LIMIT = 2000
+LARGE_PROBLEM_PAIRS = 20
+
+
+def initial_hessian(start: Trial, options: Options) -> InverseHessian:
+    """The matrix to start with; without a better idea, one whose first step is not much longer than x."""
+    size = len(start.x)
+    reach = 10.0 * max(1.0, float(np.linalg.norm(start.x)))
+    gamma = min(1.0, reach / max(float(np.linalg.norm(start.gradient)), 1e-300)) if options.scale_initial_hessian else 1.0
+    if options.memory is None and (size <= FULL_MEMORY_LIMIT or options.initial_hessian is not None):
+        initial = options.initial_hessian
+        if initial is not None and np.shape(initial) != (size, size):
+            raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, the problem {size} variables")
+        return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
+    pairs = options.memory or LARGE_PROBLEM_PAIRS
+    scale, fixed = options.scale_initial_hessian, options.fixed_scaling
+    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma)
+    if options.initial_pairs is not None:
+        steps, changes, gamma = options.initial_pairs
+        if np.ndim(steps) != 2 or np.shape(steps)[1:] != (size,) or np.shape(steps) != np.shape(changes):
+            raise ProblemError(
+                f"initial_pairs has shapes {np.shape(steps)} and {np.shape(changes)}; both must be pairs × {size}"
+            )
+        memory.restore({"steps": steps, "changes": changes, "gamma": gamma, "updates": len(steps)})
+    return memory
