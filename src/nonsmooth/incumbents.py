@@ -65,6 +65,10 @@ class Incumbents:
             self._key = (trial.violation, trial.f)
             self.most_feasible = Candidate.of(trial)
 
+    def forget(self) -> None:
+        """Know nothing any more."""
+        self.best, self.most_feasible, self._key = None, None, (np.inf, np.inf)
+
     def restore(self, name: str, candidate: Candidate) -> None:
         """Take over a point from a saved state."""
         setattr(self, name, candidate)

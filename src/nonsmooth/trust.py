@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
 from nonsmooth.ending import Ended
-from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
-from nonsmooth.incumbents import Incumbents
+from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Tier, Trial
 from nonsmooth.options import Options
+from nonsmooth.result import Status
 from nonsmooth.starting import initial_hessian
 from nonsmooth.state import State
 from nonsmooth.valley import Valley
@@ -23,19 +22,25 @@ Vector = NDArray[np.float64]
 
 logger = logging.getLogger("nonsmooth")
 
+_BY_THE_USER = (Status.USER_STOP,)
+_TO_BE_SEEN_AGAIN = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE, Status.UNBOUNDED, Status.TARGET_REACHED)
+
 
 class Trust:
     """Lets a run use compiled functions, and takes it back to the last point that is sure where they were wrong."""
 
     def __init__(self, evaluator: Evaluator, state: State, options: Options) -> None:
         self._evaluator, self._state, self._options = evaluator, state, options
+        self._start = state.current.x
         self._note()
         if evaluator.tier is not None:
             evaluator.tier.on_trusted = self._note
 
     def _note(self) -> None:
-        """All values so far are sure."""
-        self._sure: tuple[Vector, Incumbents] = self._state.current.x, copy.copy(self._state.incumbents)
+        """Points so far are believed: where to go back to."""
+        incumbents = self._state.incumbents
+        known = [self._state.current, incumbents.best, incumbents.most_feasible]
+        self._sure = [self._start, *(item.x for item in known if item is not None)]
 
     def through(self, attempt: Callable[[], Ended]) -> Ended:
         """The end of a run, of which nothing rests on compiled functions alone."""
@@ -44,40 +49,67 @@ class Trust:
             while True:
                 try:
                     ended = attempt()
-                    self._confirm(ended)
-                    return ended
                 except Distrusted as found:
-                    logger.warning("compiled functions are given up, the run goes back to a sure point: %s", found)
-                    self._go_back()
+                    self._go_back(found)
+                    continue
+                tier_in_use = self._evaluator.tier
+                if tier_in_use is None or not tier_in_use.report.evaluations:
+                    return ended
+                try:
+                    self._confirm(ended, tier_in_use)
+                except Distrusted as found:
+                    self._go_back(found)
+                    if ended.status in _BY_THE_USER or ended.exception is not None:
+                        return Ended(ended.status, exception=ended.exception)
+                    continue
+                if ended.status not in _TO_BE_SEEN_AGAIN:
+                    return ended
+                # Such a verdict rests on more than the last point: the functions themselves must come to it.
+                self._evaluator.tier = None
+                self._state.current = self._evaluator(self._state.current.x)
+        except FunctionFailed as failure:
+            return Ended(Status.FUNCTION_ERROR, exception=failure.original)
+        except KeyboardInterrupt:
+            return Ended(Status.USER_STOP)
         finally:
             if tier is not None:
                 tier.stop()
             self._evaluator.tier = None
 
-    def _confirm(self, ended: Ended) -> None:
+    def _confirm(self, ended: Ended, tier: Tier) -> None:
         """Compare what the run ends with to the functions themselves; raises `Distrusted`."""
-        tier = self._evaluator.tier
-        if tier is None or not tier.report.evaluations or ended.exception is not None:
-            return
-        for claimed in (self._state.incumbents.best, self._state.current if ended.at is None else ended.at):
-            if claimed is not None:
+        incumbents, last = self._state.incumbents, self._state.current if ended.at is None else ended.at
+        seen: set[int] = set()
+        for claimed in (incumbents.best, incumbents.most_feasible, last):
+            if claimed is not None and id(claimed) not in seen:
+                seen.add(id(claimed))
                 tier.confirm(claimed.x, claimed.f, claimed.c)
 
-    def _go_back(self) -> None:
-        """Begin anew, with the functions themselves, at the last point whose values are sure."""
+    def _go_back(self, found: Distrusted) -> None:
+        """Begin anew, with the functions themselves, at the last point that is good by them; the start is, in any case."""
+        logger.warning("compiled functions are given up, the run goes back to a sure point: %s", found)
         self._evaluator.tier = None
-        x, incumbents = self._sure
-        state, capacity = self._state, self._options.gradient_samples or default_capacity(len(x))
-        vars(state.incumbents).update(vars(incumbents))
-        try:
-            state.current = self._evaluator(x)
-        except FunctionFailed as failure:
-            raise failure.original from None
-        state.incumbents.see(state.current)
+        state = self._state
+        state.incumbents.forget()
+        for x in self._sure:
+            try:
+                trial = self._evaluator(x)
+                good = trial.finite and trial.differentiable
+            except FunctionFailed:
+                if x is self._start:
+                    raise
+                continue
+            if good:
+                state.incumbents.see(trial)
+                if x is self._start or x is self._sure[1]:
+                    state.current = trial
+        size, capacity = len(self._start), self._options.gradient_samples or default_capacity(len(self._start))
         state.hessian, state.hessian_updates = initial_hessian(state.current, self._options), 0
-        state.bundle, state.constraint_cuts = Bundle(len(x), capacity), ConstraintCuts(len(x), capacity)
+        state.bundle, state.constraint_cuts = Bundle(size, capacity), ConstraintCuts(size, capacity)
         state.valley, state.multipliers = Valley(), np.zeros(0)
         state.last_check, state.patience, state.stuck = (-1, np.inf), 0, 0
+        state.weight, state.loose, state.relaxations, state.recoveries = 1.0 / self._options.penalty_parameter, 0, 0, 0
+        state.kinked = False
 
     @contextmanager
     def by_the_functions_themselves(self, at: Trial) -> Iterator[Trial]:

@@ -52,6 +52,12 @@ class Variables:
         return any(torch.finfo(tensor.dtype).eps > 1e-12 for tensor in self._templates)
 
     @property
+    def layout(self) -> tuple[tuple[str, tuple[int, ...], str], ...]:
+        """Name, shape and type of every variable."""
+        templates = zip(self.names, self._templates, strict=True)
+        return tuple((name, tuple(tensor.shape), str(tensor.dtype)) for name, tensor in templates)
+
+    @property
     def device(self) -> torch.device:
         """Where the variables live."""
         return self._templates[0].device
@@ -149,7 +155,7 @@ def numbers(tensor: Tensor) -> NDArray[np.float64]:
 
 def _piece(values: Vector, template: Tensor) -> Tensor:
     if template.dtype is torch.float64 and template.device.type == "cpu":
-        piece = torch.empty(template.shape, dtype=torch.float64)
+        piece = torch.empty(template.shape, dtype=torch.float64, device="cpu")
         piece.numpy().reshape(-1)[:] = values  # four times as fast as torch.tensor, in memory aligned by torch
         return piece
     return torch.tensor(values, dtype=template.dtype, device=template.device).reshape(template.shape)

@@ -14,7 +14,7 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any
 
 from compile_inspect.capture import torch_private
@@ -24,6 +24,8 @@ from compile_inspect.variants.functional import Functional, traced
 
 logger = logging.getLogger("compile_inspect")
 
+_IMPORTING = Lock()
+"""Held while compilers are imported and while a process is forked: a fork amid an import waits for it for ever."""
 PATIENCE = 5
 """Niceness of the compiler: the program that waits for nothing comes first."""
 
@@ -44,6 +46,8 @@ class Build:
         self._functional: Functional | None = None
         self._flat: Callable[[list[Any]], list[Any]] | None = None
         self._wait: Callable[[], int]
+        self._owner = os.getpid()
+        self._ended = False
         try:
             self._start()
         except BaseException:
@@ -78,11 +82,13 @@ class Build:
 
     def _watch(self) -> None:
         status = self._wait()
+        self._ended = True
         if status or not self.package.exists():
             self.error = self._said() or f"the compiler ended with status {status}"
         else:
             try:
-                torch_private.import_compilers()  # here, where nobody waits: comparing needs them, and they take seconds
+                with _IMPORTING:
+                    torch_private.import_compilers()  # here, where nobody waits: comparing needs them, and they take seconds
                 self._flat = torch_private.load_package(str(self.package))
             except Exception as error:
                 self.error = one_line(error)
@@ -112,9 +118,14 @@ class Build:
 
     def stop(self) -> None:
         """End the other process and remove its files."""
-        if not self.done:
+        if os.getpid() != self._owner:
+            return  # a fork of the program's own: what is built is not its
+        if not self._ended:
             with contextlib.suppress(OSError):  # it may have just ended
-                os.kill(self._process_id, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
+                if self._functional is None and hasattr(os, "killpg"):
+                    os.killpg(self._process_id, signal.SIGKILL)  # with the compilers it has started
+                else:
+                    os.kill(self._process_id, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
         shutil.rmtree(self._directory, ignore_errors=True)
         atexit.unregister(self.stop)
 
@@ -132,16 +143,21 @@ def fork(work: Callable[[], None]) -> int:
 
     Nothing of this process is flushed, closed or called there: it leaves by the shortest way.
     """
-    with warnings.catch_warnings():
+    lasting = current_thread() is main_thread()  # Linux goes by the thread that forks: another may end long before
+    with warnings.catch_warnings(), _IMPORTING:
         # Python warns of threads that held locks; only torch is called there, with one thread.
         warnings.simplefilter("ignore", DeprecationWarning)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process_id = os.fork()
-    if process_id:
-        return process_id
+        if process_id:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            return process_id
     status = 1
     try:
+        os.setsid()  # the keyboard speaks to the program, which ends us and all we start
+        if lasting:
+            torch_private.die_with_parent()
         os.nice(PATIENCE)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the keyboard speaks to the program, which ends us
         work()
         status = 0
     except BaseException as error:

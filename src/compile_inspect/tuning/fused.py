@@ -30,7 +30,7 @@ def fused(guard: Guard, body: Body, elsewhere: Elsewhere) -> Callable[..., Any]:
     """The function of the given body behind the checks of a guard; `elsewhere(args, kwargs)` where they fail."""
     parts = guard.parts
     names = parts.names | dict(body.names) | {"elsewhere": elsewhere, "misfit": ValueError()}
-    conditions = [*_modes(guard, names), *_tensors(guard, names), *parts.constants, *parts.held]
+    conditions = [*_modes(guard, names), *_tensors(guard, names), *parts.constants, *parts.others, *parts.held]
     lines = [line for step in parts.steps for line in _taking_apart(*step)]
     source = (
         "def fast(*args, **kwargs):\n    try:\n"
@@ -92,7 +92,8 @@ def _modes(guard: Guard, names: dict[str, Any]) -> list[str]:
     names |= {"depth": torch_private.function_depth(), "depth_was": torch_private.function_depth()()}
     wanted = guard.parts.differentiable
     state = "with_grad()" if task.gradients else f"(without() or (with_grad() and not ({wanted})))"
-    return [state, "depth() == depth_was"]
+    names["forward"] = torch_private.forward_mode()
+    return [state, "depth() == depth_was", "forward._current_level < 0"]
 
 
 def _tensors(guard: Guard, names: dict[str, Any]) -> list[str]:

@@ -36,6 +36,7 @@ class Guard:
             "autocast": torch_private.autocast_switch(),
             "modes": torch_private.modes,
             "as_they_were": self.modes,
+            "autocast_was": torch_private.autocast_switch()(),
             "unchanged": lambda: all(constant.unchanged() for constant in task.constants),
         }
         exec(compile(self.source, "<input check>", "exec"), names)
@@ -53,6 +54,9 @@ class Guard:
         for constant in task.constants:
             if not constant.unchanged():
                 return f"{constant.name} was {constant.value!r} and is {constant.owner[constant.key]!r}"
+        for other in task.identities:
+            if not other.unchanged():
+                return f"{other.name} is another function or module"
         for number, item in enumerate(task.held):
             if item.now() is not self.parts.names[f"t{number}"] or item.now().data_ptr() != self.parts.names[f"a{number}"]:
                 return f"{item.name} is another tensor, or lies elsewhere in memory"
@@ -69,7 +73,7 @@ class Guard:
                     return f"the strides of tensor {number} of the inputs were {then.stride()} and are {now.stride()}"
             elif type(now) is not type(then) or now != then:
                 return f"input {number} was {then!r:.40} and is {now!r:.40}"
-        return "gradients are wanted, or autocast is on"
+        return "gradients are wanted, autocast is on, or a module has other parts or hooks"
 
 
 class Parts:
@@ -93,12 +97,31 @@ class Parts:
             self.names[f"v{number}"] = constant.value
             value = repr(constant.value) if type(constant.value) in (bool, type(None)) else f"v{number}"
             self.constants.append(f"{self._reach(f'o{number}', constant)} is {value}")
+        self.others = self._others()
         self.held = []
         for number, item in enumerate(task.held):
             tensor = item.now()
             self.names |= {f"t{number}": tensor, f"p{number}": tensor.data_ptr, f"a{number}": tensor.data_ptr()}
             # The same object can still have been given other memory, or another dtype, through its `data`.
             self.held.append(f"{self._reach(f'h{number}', item)} is t{number} and p{number}() == a{number}")
+
+    def _others(self) -> list[str]:
+        """Conditions on functions and modules: the same ones, with as many parts and hooks as before."""
+        conditions = []
+        for number, item in enumerate(self.task.identities):
+            self.names[f"f{number}"] = item.value
+            conditions.append(f"{self._reach(f'g{number}', item)} is f{number}")
+        empty: list[str] = []
+        parts = [part for module in self.task.modules for part in module.modules()]
+        for number, part in enumerate(parts):
+            for kind, place in (("c", part._modules), ("b", part._forward_pre_hooks), ("e", part._forward_hooks)):
+                name = f"{kind}{number}"
+                self.names[name] = place
+                if place:
+                    conditions.append(f"len({name}) == {len(place)}")
+                else:
+                    empty.append(name)
+        return [*conditions, *([f"not ({' or '.join(empty)})"] if empty else [])]
 
     @property
     def differentiable(self) -> str:
@@ -113,9 +136,10 @@ class Parts:
             body += [line, f"if not ({condition}): return False"]
         if self.constants:
             body.append(f"if not ({' and '.join(self.constants)}) and not unchanged(): return False")
-        if self.held:
-            body.append(f"if not ({' and '.join(self.held)}): return False")
-        body.append("if autocast() or modes() != as_they_were: return False")
+        for conditions in (self.others, self.held):
+            if conditions:
+                body.append(f"if not ({' and '.join(conditions)}): return False")
+        body.append("if autocast() or autocast_was or modes() != as_they_were: return False")
         body.append("return grad()" if self.task.gradients else f"return not (grad() and ({self.differentiable}))")
         text = "".join(f"        {line}\n" for line in body)
         taken = "".join(f"    {line}\n" for line, _, _ in self.steps)
@@ -139,7 +163,8 @@ class Parts:
             negation = "" if value.requires_grad else "not "
             condition = (
                 f"type({name}) is {name}_type and {name}.shape == {name}_shape and {name}.dtype is {name}_dtype "
-                f"and {name}.stride() == {name}_stride and {name}.device == {name}_device and {negation}{name}.requires_grad"
+                f"and {name}.stride() == {name}_stride and {name}.device == {name}_device and {negation}{name}.requires_grad "
+                f"and {name}.is_neg() is {value.is_neg()} and {name}.is_conj() is {value.is_conj()}"
             )
             self.steps.append((line, condition, True))
         elif isinstance(value, PLAIN):

@@ -7,6 +7,7 @@ the one written down, or an entry that cannot be read, is removed.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -25,7 +26,8 @@ from compile_inspect.variants.task import Task
 
 PACKAGE = "package.pt2"
 DECISION = "decision.json"
-FORMAT = 1
+FORMAT = 2
+MOST_DEPTH, MOST_ITEMS = 4, 1000
 
 
 def default_directory() -> Path:
@@ -63,6 +65,7 @@ class Store:
 
     def save(self, task: Task, decision: Decision, package: str | None) -> None:
         """Keep a decision. A full disk or a lack of rights is no reason to fail."""
+        aside: Path | None = None
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             aside = Path(tempfile.mkdtemp(prefix=".new-", dir=self.directory))
@@ -78,6 +81,9 @@ class Store:
             aside.rename(self.entry(task))
         except OSError:
             return
+        finally:
+            if aside is not None:
+                shutil.rmtree(aside, ignore_errors=True)  # it is there only if it could not be moved
 
     def drop(self, task: Task) -> None:
         """Remove the entry of a task."""
@@ -102,6 +108,7 @@ def digest(task: Task) -> str:
     parts += [_describe(leaf) for leaf in leaves]
     parts += [(item.name, _describe(item.now())) for item in task.held]
     parts += [(item.name, repr(item.value)) for item in task.constants]
+    parts += [(name, _content(value)) for name, value in task.reached]
     for part in parts:
         summary.update(repr(part).encode())
         summary.update(b"\0")
@@ -112,6 +119,27 @@ def _describe(value: Any) -> object:
     if not torch_private.is_tensor(value):
         return type(value).__name__, repr(value)
     return str(value.dtype), tuple(value.shape), value.stride(), str(value.device), bool(value.requires_grad)
+
+
+def _content(value: Any, depth: int = 0) -> object:
+    """What a value that a function reaches is, as far as a graph may have frozen it."""
+    if torch_private.is_tensor(value):
+        return _describe(value)
+    if isinstance(value, functools.partial):
+        return "partial", _content(value.func), _content(value.args), _content(value.keywords)
+    if isinstance(value, (types.FunctionType, types.MethodType)):
+        plain: Any = getattr(value, "__func__", value)
+        return *_of(plain.__code__), _content(plain.__defaults__, depth + 1), _content(plain.__kwdefaults__, depth + 1)
+    if depth < MOST_DEPTH and isinstance(value, (list, tuple, set, frozenset)):
+        return type(value).__name__, [_content(item, depth + 1) for item in list(value)[:MOST_ITEMS]], len(value)
+    if depth < MOST_DEPTH and isinstance(value, dict):
+        return [(repr(key), _content(item, depth + 1)) for key, item in list(value.items())[:MOST_ITEMS]], len(value)
+    if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+        return repr(value)
+    if hasattr(value, "tobytes") and hasattr(value, "shape"):  # an array
+        return str(value.dtype), tuple(value.shape), hashlib.sha256(value.tobytes()).hexdigest()
+    call = getattr(vars(type(value)).get("__call__"), "__code__", None)
+    return type(value).__module__, type(value).__qualname__, () if call is None else tuple(_of(call))
 
 
 def _code(task: Task) -> Iterator[object]:

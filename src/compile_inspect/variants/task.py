@@ -119,6 +119,24 @@ class Task:
         return tuple(_constants(self.function, self.modules))
 
     @cached_property
+    def reached(self) -> tuple[tuple[str, Any], ...]:
+        """Names and values of everything the function finds in its closure and globals, and so do functions it finds."""
+        found = ((name, owner[key]) for name, owner, key in _reached(self.function))
+        ours = ((name, value) for name, value in found if not isinstance(value, types.ModuleType))
+        return tuple((name, value) for name, value in ours if not _of_a_library(value))
+
+    @cached_property
+    def identities(self) -> tuple[Constant, ...]:
+        """Functions and modules that the function reaches by name: whether they are the same ones is all there is to ask."""
+        found = [Constant(name, owner, key, owner[key]) for name, owner, key in _reached(self.function)]
+        kept = [item for item in found if _is_code(item.value) and not _of_a_library(item.value)]
+        for module in self.modules:
+            for prefix, part in module.named_modules():
+                dot = f"{prefix}." if prefix else ""
+                kept += [Constant(dot + key, part._modules, key, child) for key, child in part._modules.items()]
+        return tuple(kept)
+
+    @cached_property
     def device(self) -> str:
         """The type of device of the first tensor, `cpu` where there is none."""
         leaves, _ = torch_private.flatten((self.args, dict(self.kwargs)))
@@ -177,18 +195,24 @@ def _plain(function: Any) -> Any:
 def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
     """(name, owner, key) of everything a Python function finds in its closure and globals, and so do those it finds."""
     pending = [("", function)]
-    seen: set[types.CodeType] = set()
+    seen: set[int] = set()  # functions, not their code: two closures of one factory read different things
     while pending:
         prefix, current = pending.pop(0)
         plain = _plain(current)
-        if plain is None or plain.__code__ in seen or len(seen) > MOST_FUNCTIONS:
+        if plain is None or id(plain) in seen or len(seen) > MOST_FUNCTIONS:
             continue
-        seen.add(plain.__code__)
+        seen.add(id(plain))
         for name, owner, key in _found(plain):
             yield prefix + name, owner, key
             value = owner[key]
             if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not _of_a_library(value):
                 pending.append((f"{prefix}{name}.", value))
+
+
+def _is_code(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, (types.FunctionType, types.MethodType, functools.partial, torch.nn.Module))
 
 
 def _of_a_library(function: Any) -> bool:

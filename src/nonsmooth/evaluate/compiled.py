@@ -68,6 +68,14 @@ class Packages:
         self.from_disk = True
         return compiled
 
+    def drop(self) -> None:
+        """Remove what an earlier run has kept."""
+        from compile_inspect.tuning.store import Store
+
+        self.from_disk = False
+        for task in self._tasks.values():
+            Store().drop(task)
+
     def begin(self, at: Vector) -> None:
         """Begin to build, at a point where the functions are known to work; raises where that cannot be."""
         from compile_inspect.tuning.background import Build
@@ -75,7 +83,12 @@ class Packages:
         for task in self._tasks.values():
             task.args[0].numpy()[:] = at
         self._started = perf_counter()
-        self._builds = {name: Build(task) for name, task in self._tasks.items()}
+        try:
+            for name, task in self._tasks.items():
+                self._builds[name] = Build(task)
+        except BaseException:
+            self.stop()
+            raise
 
     @property
     def done(self) -> bool:

@@ -25,6 +25,7 @@ def identity(evaluator: Evaluator) -> Hashable:
         assert plain is not None
         cells = [cell.cell_contents for cell in plain.__closure__ or () if _is_filled(cell)]
         functions += [value for value in cells if inspect.isfunction(value)]
+        codes += [repr(value) for value in cells if isinstance(value, bool | int | float | str)]
     variables = evaluator.variables
     return (*codes, variables.size, str(variables.device), variables.single_precision)
 

@@ -48,8 +48,6 @@ _spent: dict[Hashable, float] = {}
 """Seconds that earlier runs of this process spent on evaluating the same functions."""
 _pending: dict[Hashable, Packages] = {}
 """What is being built for them."""
-_refused: dict[Hashable, str] = {}
-"""Why nothing can be built for them."""
 
 
 class Distrusted(Exception):  # noqa: N818 (it reads as a statement of fact)
@@ -103,13 +101,13 @@ class Tier:
             return None
         except Exception:
             return None  # the function itself says it better
-        if not np.isfinite(f):
+        if not np.isfinite(f) or not np.isfinite(values).all():
             return None  # at the edge of where it is defined, the function itself decides
         self.report = replace(self.report, evaluations=self.report.evaluations + 1)
         self._until_check -= 1
         if self._until_check <= 0:
             self._check_again(x, f, values)
-        return self._claim(x, f, values, derivatives)
+        return self._claim(x, f, values, _OrEager(derivatives, self._evaluator, x))
 
     def _claim(self, x: Vector, f: float, values: Vector, derivatives: Derivatives | None = None) -> Trial:
         """What the compiled functions say, with bounds and in the solver's units."""
@@ -159,10 +157,9 @@ class Tier:
 
     def _consider(self, x: Vector) -> None:
         """Look for packages, begin to build them, or take them over, if it is time."""
-        if self._key in _refused:
-            self._end(Outcome.REFUSED, _refused[self._key])
-        elif self._key in _pending:
-            if _pending[self._key].done:
+        pending = _pending.get(self._key)
+        if pending is not None:
+            if pending.done:
                 self._collect()
         elif not self._looked:
             if self._always or self._seconds() >= LOOK_AFTER:
@@ -180,7 +177,7 @@ class Tier:
             try:
                 self._packages.begin(x)
             except Exception as error:
-                _refused[self._key] = _line(error)
+                self._end(Outcome.REFUSED, _line(error))
                 return
             _pending[self._key] = self._packages
             if not self._always:
@@ -190,7 +187,9 @@ class Tier:
 
     def _collect(self) -> None:
         """Take over what was built, for this run or an earlier one of the same functions."""
-        packages = _pending.pop(self._key)
+        packages = _pending.pop(self._key, None)
+        if packages is None:
+            return  # another thread was first
         if packages is self._packages:
             self._take_over(packages.finish)
         else:
@@ -198,7 +197,7 @@ class Tier:
                 with self._building_phase:
                     packages.finish()  # which keeps them on disk
             except Exception as error:
-                _refused[self._key] = _line(error)
+                self._end(Outcome.REFUSED, _line(error))
                 return
             self._look()
 
@@ -220,9 +219,11 @@ class Tier:
             with self._checking:
                 faster = self._prove(compiled)
         except Exception as error:
+            if self._packages is not None and self._packages.from_disk:
+                self._packages.drop()  # whatever is wrong with it, it is made anew
+                return
             outcome = Outcome.DISAGREED if isinstance(error, Distrusted) else Outcome.REFUSED
             self._end(outcome, _line(error))
-            _refused[self._key] = self.report.reason
             return
         packages = self._packages
         if packages is not None:
@@ -274,6 +275,9 @@ class Tier:
                 other = self._aside(x)
                 if other is not None:
                     self._compare(self._claim(other.x, *self._compiled(other.x, self._evaluator.costs)), other)
+            except Changed as change:
+                self._end(Outcome.CHANGED, str(change))
+                return
             except Distrusted as found:
                 self._end(Outcome.DISAGREED, str(found))
                 raise
@@ -293,9 +297,39 @@ class Tier:
 
     def _near(self, what: str, ours: NDArray[np.float64], theirs: NDArray[np.float64], factor: float) -> None:
         tolerance = factor * (1e-4 if self._evaluator.variables.single_precision else 1e-9)
-        allowed = tolerance * (1.0 + np.abs(theirs).max(initial=0.0))
-        if ours.shape != theirs.shape or not np.allclose(ours, theirs, rtol=tolerance, atol=allowed, equal_nan=True):
-            raise Distrusted(f"{what} was {_most(ours, theirs)} apart")
+        if ours.shape != theirs.shape:
+            raise Distrusted(f"{what} has another shape")
+        finite = np.isfinite(theirs)
+        same = np.where(finite, np.isfinite(ours), (ours == theirs) | (np.isnan(ours) & np.isnan(theirs)))
+        difference = np.abs(np.where(finite & same, ours - theirs, 0.0))
+        # A gradient is measured by its longest entry, for its sums cancel; a value by itself.
+        size = np.abs(np.where(finite, theirs, 0.0))
+        scale = size.max(axis=-1, keepdims=True, initial=0.0) if factor > 1.0 else size
+        if not same.all() or (difference > tolerance * (1.0 + scale)).any():
+            raise Distrusted(f"{what} was {difference.max(initial=0.0):.1e} apart")
+
+
+class _OrEager:
+    """Gradients from the compiled functions, or from the functions themselves where those do not fit any more."""
+
+    def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
+        self._inner, self._evaluator, self._x = inner, evaluator, x
+
+    def combination(self, objective: float, constraints: Vector) -> Vector:
+        """Gradient of objective·f + constraints·c."""
+        try:
+            return self._inner.combination(objective, constraints)
+        except Changed:
+            self._inner = self._evaluator.again(self._x)
+            return self._inner.combination(objective, constraints)
+
+    def full(self) -> tuple[Vector, NDArray[np.float64]]:
+        """Gradient of f and Jacobian of c."""
+        try:
+            return self._inner.full()
+        except Changed:
+            self._inner = self._evaluator.again(self._x)
+            return self._inner.full()
 
 
 def _shortest(call: Callable[[], object], times: int = 4) -> float:
@@ -306,10 +340,6 @@ def _shortest(call: Callable[[], object], times: int = 4) -> float:
         call()
         found.append(perf_counter() - started)
     return min(found)
-
-
-def _most(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> str:
-    return f"{np.abs(ours - theirs).max():.1e}" if ours.shape == theirs.shape else "in shape"
 
 
 def _patience() -> float:

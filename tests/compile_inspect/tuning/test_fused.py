@@ -140,6 +140,68 @@ def test_tensors_made_in_inference_mode() -> None:
         assert checked(X, inside) == "thorough"
 
 
+def test_modules_that_get_other_parts_or_hooks() -> None:
+    model = nn.Sequential(nn.Linear(6, 6), nn.ReLU()).requires_grad_(False)
+    checked = check(Task(model, (X,)))
+    assert checked(X) == "quick"
+    handle = model[1].register_forward_hook(lambda *_: None)
+    assert checked(X) == "no"
+    handle.remove()
+    assert checked(X) == "quick"
+    kept, model[1] = model[1], nn.Tanh()
+    assert checked(X) == "no"
+    model[1] = kept
+    assert checked(X) == "quick"
+    model.append(nn.ReLU())
+    assert checked(X) == "no"
+
+
+def test_functions_and_modules_that_are_rebound() -> None:
+    helper = lambda x: x * 2  # noqa: E731
+    layer = nn.Linear(6, 3).requires_grad_(False)
+
+    def function(x: Tensor) -> Tensor:
+        return layer(helper(x))
+
+    checked = check(Task(function, (X,)))
+    assert checked(X) == "quick"
+    helper, before = (lambda x: x * 3), helper
+    assert checked(X) == "no"
+    helper = before
+    assert checked(X) == "quick"
+    layer = nn.Linear(6, 3).requires_grad_(False)
+    assert checked(X) == "no"
+
+
+def test_two_closures_of_one_factory() -> None:
+    def factory(factor: float) -> tuple[Callable[[Tensor], Tensor], Callable[[float], None]]:
+        def change(value: float) -> None:
+            nonlocal factor
+            factor = value
+
+        return (lambda x: x * factor), change
+
+    first, _ = factory(2.0)
+    second, change = factory(3.0)
+    checked = check(Task(lambda x: first(x) + second(x), (X,)))
+    assert checked(X) == "quick"
+    change(4.0)
+    assert checked(X) == "no"
+
+
+def test_autocast_forward_mode_and_signs_kept_aside() -> None:
+    with torch.autocast("cpu", torch.bfloat16):
+        checked = check(Task(add, (X, Y)))
+    assert checked(X, Y) == "no"
+    checked = check(Task(add, (X,)))
+    with torch.autograd.forward_ad.dual_level():
+        assert checked(torch.autograd.forward_ad.make_dual(X, Y)) == "no"
+    complex_ = torch.randn(4, 6, dtype=torch.complex64)
+    checked = check(Task(add, (complex_.imag,)))
+    assert checked(complex_.imag) == "quick"
+    assert checked(complex_.conj().imag) == "no"
+
+
 def test_one_tensor_given_twice() -> None:
     checked = check(Task(add, (X, X)))
     assert checked(X, X) == checked(X, Y) == "quick"

@@ -39,7 +39,7 @@ def trace(variables: dict[str, Tensor]) -> Any:
 @pytest.fixture(autouse=True)
 def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
-    for memory in (tier._spent, tier._pending, tier._refused):
+    for memory in (tier._spent, tier._pending):
         memory.clear()
 
 
@@ -146,6 +146,47 @@ def test_results_that_go_wrong_are_noticed_and_undone(monkeypatch: pytest.Monkey
     x = result.x
     assert result.f == pytest.approx(float(dictionary(x)[0]), rel=1e-12)
     assert result.best is not None and result.best.f >= result.f - 1e-6
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("position", [15, 16, 17, 18, 20, 30])
+def test_one_lie_is_not_kept_as_the_best_point(position: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single wrong value may pass unnoticed for long: in the end every point handed out is looked at again."""
+    honest, calls = Compiled.__call__, 0
+
+    def lying(self: Compiled, x: Any, costs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        f, c, derivatives = honest(self, x, costs)
+        return f - 100.0 * (calls == position), c, derivatives
+
+    monkeypatch.setattr(Compiled, "__call__", lying)
+    result = minimize(dictionary, START, max_iterations=8)
+    assert calls >= position
+    for point in (result.point, result.best, result.final, result.most_feasible):
+        if point is not None:
+            assert point.f == pytest.approx(float(dictionary(point.x)[0]), rel=1e-9)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_user_stops_the_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest, calls = Compiled.__call__, 0
+
+    def lying(self: Compiled, x: Any, costs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        f, c, derivatives = honest(self, x, costs)
+        return f - 0.5 * (calls > 12), c, derivatives
+
+    monkeypatch.setattr(Compiled, "__call__", lying)
+    result = minimize(dictionary, START, callback=lambda state: state.iteration >= 6)
+    assert result.status.name == "USER_STOP" and result.iterations == 6 and result.f > 0
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_target_is_reached_by_the_functions_themselves() -> None:
+    result = minimize(dictionary, START, target_value=0.9 * float(dictionary(START)[0]))
+    assert result.status.name == "TARGET_REACHED" and result.success
 
 
 @pytest.mark.usefixtures("at_once")

@@ -30,6 +30,9 @@ from compile_inspect.capture.torch_private.building import (
     compile_graph as compile_graph,
 )
 from compile_inspect.capture.torch_private.building import (
+    die_with_parent as die_with_parent,
+)
+from compile_inspect.capture.torch_private.building import (
     export as export,
 )
 from compile_inspect.capture.torch_private.building import (
@@ -73,6 +76,9 @@ from compile_inspect.capture.torch_private.building import (
 )
 from compile_inspect.capture.torch_private.checking import (
     autocast_switch as autocast_switch,
+)
+from compile_inspect.capture.torch_private.checking import (
+    forward_mode as forward_mode,
 )
 from compile_inspect.capture.torch_private.checking import (
     function_depth as function_depth,

@@ -169,6 +169,14 @@ def forbids_forks() -> bool:
     return torch.cuda.is_available()
 
 
+def die_with_parent() -> None:
+    """Let Linux end this process when the one that forked it ends."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+
+
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
     """One thread, and no helpers of the compiler: what a forked process may use."""

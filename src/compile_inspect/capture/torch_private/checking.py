@@ -26,7 +26,15 @@ def modes() -> tuple[Any, ...]:
         torch._C._len_torch_function_stack(),
         torch._C._len_torch_dispatch_stack(),
         torch._C._functorch.maybe_current_level(),
+        forward_mode()._current_level,
     )
+
+
+def forward_mode() -> Any:
+    """The module whose `_current_level` is negative where no forward-mode differentiation goes on."""
+    from torch.autograd import forward_ad
+
+    return forward_ad
 
 
 def function_depth() -> Callable[[], int]:
