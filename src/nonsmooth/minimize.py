@@ -131,9 +131,9 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
         ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and certificate.stationary
     )
     candidates = [answer, final, most_feasible, *([] if best is None else [best])]
-    seen = {id(candidate.c): candidate for candidate in candidates}  # often all come from one evaluation
+    seen = {id(candidate.x): candidate for candidate in candidates}  # often all come from one evaluation
     points = {key: _point(run, candidate) for key, candidate in seen.items()}
-    point = points[id(answer.c)]
+    point = points[id(answer.x)]
     x, multipliers = evaluator.variables.answer(answer.x), _multipliers(run, flat_multipliers)
     return Result(
         status=ended.status,
@@ -141,9 +141,9 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
         x=x,
         f=point.f,
         point=point,
-        final=points[id(final.c)],
-        best=None if best is None else points[id(best.c)],
-        most_feasible=points[id(most_feasible.c)],
+        final=points[id(final.x)],
+        best=None if best is None else points[id(best.x)],
+        most_feasible=points[id(most_feasible.x)],
         multipliers=multipliers,
         certificate=certificate,
         iterations=state.iteration,
