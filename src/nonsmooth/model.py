@@ -24,6 +24,7 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.options import Options
 from nonsmooth.qp import QPSolver, Session
+from nonsmooth.rows import stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -79,13 +80,12 @@ class Model:
         multipliers: Vector | None = None,
     ) -> None:
         self._at, self._cuts, self._extra = at, cuts, extra
-        rows = at.jacobian if extra is None else np.concatenate([at.jacobian, extra.rows])
+        rows = at.jacobian if extra is None else stack(at.jacobian, extra.rows)
         self._values = at.c if extra is None else np.concatenate([at.c, extra.values])
         self._rows = rows
-        self._gradients = np.concatenate([cuts.slopes, rows])
-        self._scaled = hessian.apply(self._gradients.T)
-        matrix = self._gradients @ self._scaled
-        self._matrix = 0.5 * (matrix + matrix.T)
+        self._gradients = stack(cuts.slopes, rows)
+        self._form = hessian.form(self._gradients)
+        self._matrix = self._form.matrix
         self._count = len(cuts.errors)
         self._solver = solver
         start = np.zeros(len(self._gradients))
@@ -148,7 +148,7 @@ class Model:
         count = self._count
         session = self._solver.session(self._matrix[count:, count:])
         y = session.solve(-self._values, lower[count:], upper[count:]).y
-        return self.violation(-(self._scaled[:, count:] @ y))
+        return self.violation(-self._form.step(y, first=count))
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
         """Violation of the linearised constraints after a step: the sum, or the largest."""
@@ -173,16 +173,17 @@ class Model:
 
     def _describe(self, y: Vector, weight: float, trusted: bool) -> Step:
         count, own = self._count, len(self._at.c)
-        direction = -(self._scaled @ y)
+        objective_gradient = y[:count] @ self._cuts.slopes
+        gradient = y @ self._gradients if own or self._extra is not None else objective_gradient
+        direction = -self._form.step(y, combined=gradient)
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
-        objective_gradient = y[:count] @ self._cuts.slopes
         change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
         violation = self.violation(direction)
         return Step(
             direction=direction,
-            gradient=self._gradients.T @ y,
+            gradient=gradient,
             objective_gradient=objective_gradient,
             weights=y[:count],
             multipliers=multipliers,
