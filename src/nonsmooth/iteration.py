@@ -79,6 +79,7 @@ class Iteration:
 
     def propose(self, state: State) -> tuple[Model, Step]:
         """The step at the current point."""
+        state.remember_hints()
         model = self.model(state)
         return model, self._steer(state, model, state.weight)
 
