@@ -10,19 +10,23 @@ from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
 from nonsmooth.linearisations import Linearisations
-from nonsmooth.rows import Rows, stack
+from nonsmooth.rows import LARGE, Rows, stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
 def default_capacity(size: int) -> int:
-    """How many gradients to keep for n variables: as many as a kink can need, as few as memory allows.
+    """How many gradients to keep for n variables: as many as a kink can need, as few as time and memory allow.
 
-    >>> default_capacity(2), default_capacity(1000), default_capacity(1_000_000)
-    (14, 40, 10)
+    With the whole matrix, it has to be multiplied with each of them; above that size, n numbers have to be kept for each.
+
+    >>> default_capacity(2), default_capacity(1000), default_capacity(10_000), default_capacity(1_000_000)
+    (14, 40, 30, 10)
     """
-    return max(10, min(200, 2 * size + 10, 40_000_000 // size**2, 2_000_000 // size))
+    if size <= LARGE:
+        return max(10, min(200, 2 * size + 10, 40_000_000 // size**2))
+    return max(10, min(30, 3_000_000 // size))
 
 
 @dataclass(frozen=True)

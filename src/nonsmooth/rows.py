@@ -7,13 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.vectors import new_vector
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 LARGE = 2000
 """Above so many variables rows stay where they are; up to it one matrix is quicker."""
-PIECE = 16_384
-"""Entries of a vector that are worked on at a time, so that they are in the cache when they are needed again."""
+PIECE = 8192
+"""Entries of a vector that are worked on at a time: in the cache when they are needed again, and too few for OpenBLAS to
+use several threads on, with which inner products would depend on how many there are."""
 
 
 class Rows:
@@ -58,11 +61,11 @@ class Rows:
                 if weight == 0.0 and total is not None:
                     continue
                 if total is None:
-                    total = weight * block
+                    total = np.multiply(block, weight, out=new_vector(len(block)))
                 else:
                     add_multiple(total, weight, block)
             elif total is None:
-                total = weights[part] @ block
+                total = np.matmul(weights[part], block, out=new_vector(block.shape[1]))
             elif weights[part].any():
                 total += weights[part] @ block
         assert total is not None
@@ -103,6 +106,21 @@ def inner_products(lefts: Sequence[NDArray[np.float64]], rights: Sequence[Vector
     return [
         sums[i].tolist() if left.ndim == 1 else [left @ right for right in rights] for i, left in enumerate(lefts)
     ]  # fmt: skip
+
+
+def triangular_factor(rows: Rows, last: Vector, lengths: Vector) -> Matrix:
+    """R of a QR factorisation of the rows as columns over a `last` row, all divided by `lengths`; made piece by piece.
+
+    >>> factor = triangular_factor(Rows([np.array([3.0, 0.0])]), np.array([4.0]), np.array([2.0]))
+    >>> np.abs(factor)
+    array([[2.5]])
+    """
+    factor = (last / lengths)[None]
+    vectors = [vector for block in rows.blocks for vector in np.atleast_2d(block)]
+    for start in range(0, len(vectors[0]), PIECE):
+        piece = np.array([vector[start : start + PIECE] for vector in vectors]).T / lengths
+        factor = np.asarray(np.linalg.qr(np.concatenate([factor, piece]), mode="r"))
+    return factor
 
 
 def add_multiple(total: Vector, weight: float, vector: Vector) -> None:

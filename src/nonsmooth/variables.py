@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nonsmooth.errors import ProblemError
+from nonsmooth.vectors import LONG, kept, new_vector
 
 Vector = NDArray[np.float64]
 Start = Tensor | Mapping[str, Tensor] | nn.Module
@@ -59,7 +60,7 @@ class Variables:
     def rounded(self, x: Vector) -> Vector:
         """The nearest point that the variables' types can hold."""
         if not self.single_precision:
-            return x
+            return kept(x) if len(x) >= LONG else x
         return self.flat([piece.detach() for piece in self._pieces(x)])
 
     def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
@@ -75,7 +76,7 @@ class Variables:
     def flat(self, tensors: Sequence[Tensor]) -> Vector:
         """One flat array of tensors given in the order of the variables."""
         pieces = [tensor.detach().reshape(-1).to("cpu", torch.float64).numpy() for tensor in tensors]
-        return np.concatenate(pieces) if len(pieces) != 1 else np.array(pieces[0])
+        return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else kept(pieces[0])
 
     def rows(self, tensors: Sequence[Tensor], count: int) -> NDArray[np.float64]:
         """One array (count, n) of tensors that have a leading dimension of `count`."""

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, solve_triangular
 
+from nonsmooth.hessian.form import DenseForm, Form
 from nonsmooth.hessian.products import Products
 from nonsmooth.hessian.update import Curvature, Outcome
 from nonsmooth.rows import Rows, inner_products
+from nonsmooth.vectors import new_vector
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -78,14 +80,16 @@ class LimitedMemory:
             return self.gamma * columns
         if columns.ndim == 1:
             steps, changes = self._projections(columns)
-            return self._add(self.gamma * columns, self._weights(steps, changes))
+            return self._add(np.multiply(columns, self.gamma, out=new_vector(self._size)), self._weights(steps, changes))
         used = len(self._order)
         weights = self._weights(self._steps[:used] @ columns, self._changes[:used] @ columns)
         return self._add(np.multiply(columns, self.gamma, order="F"), weights)
 
-    def form(self, rows: Matrix | Rows) -> CompactForm:
-        """The matrix of a quadratic program over rows of gradients; H times the rows is never formed."""
+    def form(self, rows: Matrix | Rows) -> Form:
+        """The matrix of a quadratic program over rows of gradients; where they are long, H times them is never formed."""
         used = len(self._order)
+        if not used and isinstance(rows, np.ndarray):
+            return DenseForm(rows, self.gamma * rows.T)
         if isinstance(rows, Rows):
             steps, changes, mutual = self._products.of(rows, self._steps[:used], self._changes[:used])
         else:
@@ -104,7 +108,8 @@ class LimitedMemory:
         """The weights of [S  Y] by slots in (H − γI)v, from Sᵀv and Yᵀv by slots."""
         if self._middle is None:
             self._middle = self._compact()
-        return self._middle @ np.concatenate([steps, changes])
+        weights: NDArray[np.float64] = self._middle @ np.concatenate([steps, changes])
+        return weights
 
     def _add(self, result: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """result + [S  Y] weights, in the place of the result."""
@@ -209,7 +214,7 @@ class CompactForm:
         assert hessian.version == self._version, "the matrix has changed since"
         if combined is None:
             combined = np.concatenate([np.zeros(first), weights]) @ self._rows
-        result = hessian.gamma * combined
+        result = np.multiply(combined, hessian.gamma, out=new_vector(len(combined)))
         if not len(self._steps):
             return result
         along = hessian._weights(self._steps[:, first:] @ weights, self._changes[:, first:] @ weights)
