@@ -175,7 +175,8 @@ class Model:
         count, own = self._count, len(self._at.c)
         objective_gradient = y[:count] @ self._cuts.slopes
         gradient = y @ self._gradients if own or self._extra is not None else objective_gradient
-        direction = -self._form.step(y, combined=gradient)
+        direction = self._form.step(y, combined=gradient)
+        np.negative(direction, out=direction)
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
