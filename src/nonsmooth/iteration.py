@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.bundle import own_cut
 from nonsmooth.evaluate import Trial
-from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair, limit_growth
+from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, Outcome, curvature_pair, limit_growth
 from nonsmooth.linesearch import Ending, search
 from nonsmooth.model import Model, Step, steer
 from nonsmooth.options import Options, Tolerances
@@ -102,7 +102,9 @@ class Iteration:
             value = at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
                 return Stuck.NO_DECREASE
-            direction = step.direction * (1.0 / np.linalg.norm(step.direction) if options.normalize_direction else 1.0)
+            direction = step.direction
+            if options.normalize_direction:
+                direction = direction * (1.0 / np.linalg.norm(direction))
             gather = null_steps < options.max_null_steps
             first = self._evaluate(at.x + options.initial_step * direction)
             evaluations += 1
@@ -220,7 +222,7 @@ class Iteration:
     def fall_back(self, state: State, level: int, generator: np.random.Generator) -> Move | None:
         """Try a simpler direction: 1 model with the identity, 2 quasi-Newton, 3 steepest descent, 4 random ones."""
         options, at, weight = self._options, state.current, state.weight
-        identity = FullMemory(len(at.x)) if level == 1 and len(at.x) <= 5000 else None
+        identity = LimitedMemory(len(at.x), pairs=1) if level == 1 else None
         attempts = options.random_attempts if level == 4 else 1
         for _ in range(attempts):
             gradient = at.penalty_gradient(weight)

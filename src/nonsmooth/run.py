@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -22,6 +22,7 @@ from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
+from nonsmooth.rows import LARGE
 from nonsmooth.state import SavedState, State
 from nonsmooth.valley import Follower
 
@@ -78,6 +79,7 @@ class Run:
         self.incumbents = Incumbents(self.tolerances)
         self.phases = Phases()
         self.last_check: Check | None = None
+        self._model: Model | None = None
         self._started = perf_counter()
         try:
             self._earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
@@ -209,7 +211,7 @@ class Run:
             f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
             if f <= self.options.target_value:
                 return Status.TARGET_REACHED
-        model, step = self._propose()
+        step = self._propose()
         if not resumed:
             self._record(step, length=0.0, level=0, null_steps=0)
             status = self._tests(step, np.inf)
@@ -220,13 +222,15 @@ class Run:
         while state.iteration < self.options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
             if self._follow_valley():
-                model, step = self._propose()
+                step = self._propose()
                 self._record(step, length=0.0, level=0, null_steps=0)
                 status = self._after(step, before, weight)
                 if status is not None:
                     return status
                 continue
-            moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
+            step = step if self._model is not None else self._propose()
+            first = self.options.first_fallback
+            moved = self._iteration.advance(state, self._take_model(), step) if first == 0 else Stuck.NOT_TRIED
             if isinstance(moved, Stuck):
                 outcome = self._rescue.unstick(state, moved, step)
                 if outcome in _INFEASIBLE_ENDINGS and self._rescue.recover(state):
@@ -234,7 +238,7 @@ class Run:
                 if isinstance(outcome, Status):
                     return outcome
                 if outcome is None:  # the penalty weight or the cuts were changed: try again from here
-                    model, step = self._propose()
+                    step = self._propose()
                     continue
                 moved = outcome
             else:
@@ -246,8 +250,10 @@ class Run:
             self.phases.updates += perf_counter() - started
             state.iteration += 1
             self._relax_weight(moved.step)
-            model, step = self._propose()
-            self._record(step, length=moved.length, level=moved.level, null_steps=moved.null_steps)
+            length, level, null_steps = moved.length, moved.level, moved.null_steps
+            del moved, step  # they hold vectors of size n
+            step = self._propose()
+            self._record(step, length=length, level=level, null_steps=null_steps)
             status = self._after(step, before, weight)
             if status is not None:
                 return status
@@ -258,6 +264,8 @@ class Run:
         state = self.state
         if self.options.first_fallback or not self._follower.wanted(state, self.evaluations):
             return False
+        if len(state.current.x) > LARGE:
+            self._model = None  # it would hold gradients that are not kept any more
         found = self._follower.advance(state)
         if found is None:
             self._follower.leave(state, self.evaluations)
@@ -302,14 +310,21 @@ class Run:
             logger.debug("iteration %d: penalty weight %g lowered to %g", state.iteration, state.weight, needed)
             state.weight, state.loose, state.relaxations = needed, 0, state.relaxations + 1
 
-    def _propose(self) -> tuple[Model, Step]:
+    def _take_model(self) -> Model:
+        """The model of the last proposal, handed over: the gradients in it can go as soon as it is replaced."""
+        model, self._model = self._model, None
+        assert model is not None
+        return model
+
+    def _propose(self) -> Step:
         started = perf_counter()
-        model, step = self._iteration.propose(self.state)
+        self._model = self.state.step = None  # before the next ones are made
+        self._model, step = self._iteration.propose(self.state)
         self.phases.directions += perf_counter() - started
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
             raise Ended(Status.QP_FAILURE)
-        return model, step
+        return step
 
     def _record(self, step: Step, *, length: float, level: int, null_steps: int) -> None:
         state = self.state
@@ -366,7 +381,7 @@ class Run:
             if found.certificate.stationary and found.certificate.radius > 0 and known:
                 found = check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
         self.phases.certificates += perf_counter() - started
-        self.last_check = found
+        self.last_check = replace(found, better=None, gathered=())  # its points are not needed beyond this iteration
         logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
         return found
 

@@ -98,6 +98,8 @@ class Follower:
 
     def __init__(self, evaluate: Callable[[Vector], Trial], solver: QPSolver) -> None:
         self._evaluate, self._solver = evaluate, solver
+        self._round: LimitedMemory | None = None
+        """γI; one for all steps, since it remembers products of gradients."""
 
     def wanted(self, state: State, evaluations: int) -> bool:
         """Whether the next iteration should follow a valley: called once before each iteration."""
@@ -221,8 +223,9 @@ class Follower:
             best, valley.reach, length = trial, length, 2.0 * length
 
     def _step(self, state: State, at: Trial) -> Step:
-        metric = LimitedMemory(len(at.x), pairs=1, gamma=state.valley.metric)
-        return Model(at, state.bundle.cuts(at), None, metric, self._solver).step(state.weight)
+        self._round = self._round or LimitedMemory(len(at.x), pairs=1)
+        self._round.gamma = state.valley.metric
+        return Model(at, state.bundle.cuts(at), None, self._round, self._solver).step(state.weight)
 
     def _descend(self, state: State, start: Trial, target: float) -> tuple[Trial, int]:
         """Bundle steps from a point until the target is met or the floor reached; also how many were taken.
