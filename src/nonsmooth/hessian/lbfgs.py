@@ -11,7 +11,7 @@ from scipy.linalg import blas, solve_triangular
 from nonsmooth.hessian.form import DenseForm, Form
 from nonsmooth.hessian.products import Products
 from nonsmooth.hessian.update import Curvature, Outcome
-from nonsmooth.rows import Rows, inner_products
+from nonsmooth.rows import Rows
 from nonsmooth.vectors import new_vector
 
 Vector = NDArray[np.float64]
@@ -100,8 +100,7 @@ class LimitedMemory:
         """Sᵀv and Yᵀv by slots. H is applied to a change of the gradient just before it is learnt: those are remembered."""
         if self._last is None or self._last[0] is not vector:
             used = len(self._order)
-            found = np.array(inner_products([vector], [*self._steps[:used], *self._changes[:used]])[0])
-            self._last = (vector, found[:used], found[used:])
+            self._last = (vector, self._steps[:used] @ vector, self._changes[:used] @ vector)
         return self._last[1], self._last[2]
 
     def _weights(self, steps: NDArray[np.float64], changes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,7 +157,7 @@ class LimitedMemory:
         self._make_room()
         self._upper[: len(steps), slot], self._upper[slot, slot] = steps, product
         self._squares[: len(changes), slot] = self._squares[slot, : len(changes)] = changes
-        self._squares[slot, slot] = inner_products([y], [y])[0][0]
+        self._squares[slot, slot] = y @ y
         self._steps[slot], self._changes[slot] = s, y
         self._products.renew(slot)
         self._changed()
