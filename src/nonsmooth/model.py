@@ -24,7 +24,7 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.options import Options
 from nonsmooth.qp import QPSolver, Session
-from nonsmooth.rows import stack
+from nonsmooth.rows import Rows, stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -174,7 +174,12 @@ class Model:
     def _describe(self, y: Vector, weight: float, trusted: bool) -> Step:
         count, own = self._count, len(self._at.c)
         objective_gradient = y[:count] @ self._cuts.slopes
-        gradient = y @ self._gradients if own or self._extra is not None else objective_gradient
+        if not len(self._rows):
+            gradient = objective_gradient
+        elif isinstance(self._gradients, Rows):
+            gradient = objective_gradient + y[count:] @ self._rows
+        else:
+            gradient = y @ self._gradients
         direction = self._form.step(y, combined=gradient)
         np.negative(direction, out=direction)
         multipliers = y[count : count + own].copy()

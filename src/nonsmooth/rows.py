@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 from nonsmooth.vectors import new_vector
 
@@ -54,21 +55,23 @@ class Rows:
 
     def __rmatmul__(self, weights: Vector) -> Vector:
         """The sum of the rows, each with its weight."""
-        total: Vector | None = None
+        total = np.zeros(0)
         for part, block in zip(self.parts, self.blocks, strict=True):
-            if block.ndim == 1:
-                weight = float(weights[part.start])
-                if weight == 0.0 and total is not None:
-                    continue
-                if total is None:
-                    total = np.multiply(block, weight, out=new_vector(len(block)))
-                else:
-                    add_multiple(total, weight, block)
-            elif total is None:
-                total = np.matmul(weights[part], block, out=new_vector(block.shape[1]))
-            elif weights[part].any():
-                total += weights[part] @ block
-        assert total is not None
+            if block.ndim == 2 and weights[part].any():
+                addend = np.matmul(weights[part], block, out=new_vector(block.shape[1]))
+                total = addend if not len(total) else np.add(total, addend, out=total)
+        if not len(total):
+            total = new_vector(self.blocks[0].shape[-1])
+            total[:] = 0.0
+        chosen = [
+            (float(weights[part.start]), block)
+            for part, block in zip(self.parts, self.blocks, strict=True)
+            if block.ndim == 1 and weights[part.start] != 0.0
+        ]
+        for start in range(0, len(total), PIECE):
+            here = total[start : start + PIECE]
+            for weight, vector in chosen:
+                blas.daxpy(vector[start : start + PIECE], here, a=weight)  # in place
         return total
 
     def dense(self) -> Matrix:
@@ -121,11 +124,3 @@ def triangular_factor(rows: Rows, last: Vector, lengths: Vector) -> Matrix:
         piece = np.array([vector[start : start + PIECE] for vector in vectors]).T / lengths
         factor = np.asarray(np.linalg.qr(np.concatenate([factor, piece]), mode="r"))
     return factor
-
-
-def add_multiple(total: Vector, weight: float, vector: Vector) -> None:
-    """total += weight · vector, without a temporary vector."""
-    buffer = np.empty(min(PIECE, len(total)))
-    for start in range(0, len(total), PIECE):
-        here = total[start : start + PIECE]
-        here += np.multiply(vector[start : start + PIECE], weight, out=buffer[: len(here)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nonsmooth import rows as module
-from nonsmooth.rows import LARGE, PIECE, Rows, add_multiple, inner_products, stack, triangular_factor
+from nonsmooth.rows import LARGE, PIECE, Rows, inner_products, stack, triangular_factor
 
 SIZE = 2 * PIECE + 77
 """More than two pieces."""
@@ -66,13 +66,6 @@ def test_products_of_a_block_of_several_rows(generator: np.random.Generator) -> 
     found = inner_products([block, vectors[0]], vectors)
     np.testing.assert_allclose(found[0], [block @ vector for vector in vectors])
     np.testing.assert_allclose(found[1], [vectors[0] @ vector for vector in vectors])
-
-
-def test_a_multiple_is_added_in_place(generator: np.random.Generator) -> None:
-    total, vector = generator.standard_normal((2, SIZE))
-    expected = total + 0.3 * vector
-    add_multiple(total, 0.3, vector)
-    np.testing.assert_array_equal(total, expected)
 
 
 def test_the_factor_made_of_pieces(generator: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
