@@ -69,6 +69,7 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str) -> dict
     return {
         "build": prepared.build_seconds,
         "predicted": predicted.calls,
+        "unclear": predicted.unclear,
         "low": predicted.low,
         "high": predicted.high,
         "observed": extrapolated if crossed is None else crossed,
@@ -82,7 +83,7 @@ def row(name: str, variant_name: str, found: dict[str, object]) -> str:
     if predicted is None or observed is None:
         error = "both never" if predicted is observed else "they disagree"
     else:
-        error = f"{100 * (predicted / observed - 1):+.0f} %"
+        error = f"{100 * (predicted / observed - 1):+.0f} %" + (", said to be unclear" if found["unclear"] else "")
 
     def calls(number: object) -> str:
         return "never" if number is None else f"{number:,}"

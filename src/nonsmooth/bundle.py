@@ -9,91 +9,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
+from nonsmooth.linearisations import Linearisations
+from nonsmooth.rows import LARGE, Rows, stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-LOCALITY = 1e-3
-"""A cut from a point at distance r counts as lying at least LOCALITY·r² too low, whatever its linearisation says."""
-
 
 def default_capacity(size: int) -> int:
-    """How many gradients to keep for n variables: as many as a kink can need, as few as memory allows.
+    """How many gradients to keep for n variables: as many as a kink can need, as few as time and memory allow.
 
-    >>> default_capacity(2), default_capacity(1000), default_capacity(1_000_000)
-    (14, 40, 10)
+    With the whole matrix, it has to be multiplied with each of them; above that size, n numbers have to be kept for each.
+
+    >>> default_capacity(2), default_capacity(1000), default_capacity(10_000), default_capacity(1_000_000)
+    (14, 40, 30, 10)
     """
-    return max(10, min(200, 2 * size + 10, 40_000_000 // size**2, 2_000_000 // size))
+    if size <= LARGE:
+        return max(10, min(200, 2 * size + 10, 40_000_000 // size**2))
+    return max(10, min(30, 2_000_000 // size))
 
 
 @dataclass(frozen=True)
 class Cuts:
     """Linear functions below f near x: value −error at x, slopes one row each. The first is that of x itself."""
 
-    slopes: Matrix
+    slopes: Matrix | Rows
     errors: Vector
     weights: Vector
     """Weights of all but the first in an earlier step."""
 
 
 class Bundle:
-    """A ring of (x, f, gradient of f); the oldest goes when it is full."""
+    """A queue of (x, f, gradient of f); the oldest goes when it is full."""
 
     def __init__(self, size: int, capacity: int) -> None:
-        self.capacity = capacity
-        self._points = np.zeros((0, size))
-        self._values = np.zeros(0)
-        self._slopes = np.zeros((0, size))
+        self._kept = Linearisations(size, capacity)
         self.weights = np.zeros(0)
         """The weight each had in the last step; only a hint about which of them matter."""
 
+    @property
+    def capacity(self) -> int:
+        """How many are kept at most."""
+        return self._kept.capacity
+
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._kept)
 
     def add(self, trial: Trial, weight: float = 0.0) -> None:
         """Keep the gradient of f at one more point."""
-        keep = slice(1 if len(self) == self.capacity else 0, None)
-        self.weights = np.append(self.weights[keep], weight)
-        self._points = np.concatenate([self._points[keep], trial.x[None]])
-        self._values = np.append(self._values[keep], trial.f)
-        self._slopes = np.concatenate([self._slopes[keep], trial.gradient[None]])
+        first = 1 if len(self) == self.capacity else 0
+        self.weights = np.append(self.weights[first:], weight)
+        self._kept.add(trial.x, trial.f, trial.gradient)
 
     def clear(self) -> None:
         """Forget all points."""
-        keep = slice(0, 0)
-        self._points, self._values, self._slopes = self._points[keep], self._values[keep], self._slopes[keep]
-        self.weights = self.weights[keep]
+        self._kept.clear()
+        self.weights = self.weights[:0]
 
     def cuts(self, at: Trial) -> Cuts:
         """All cuts as seen from a point, that of the point itself first."""
-        offsets = at.x - self._points
-        errors = at.f - self._values - np.einsum("ij,ij->i", self._slopes, offsets)
-        locality = LOCALITY * np.einsum("ij,ij->i", offsets, offsets)
-        return Cuts(
-            np.concatenate([at.gradient[None], self._slopes]),
-            np.concatenate([[0.0], np.maximum(np.abs(errors), locality)]),
-            self.weights,
-        )
+        errors = np.concatenate([[0.0], self._kept.errors(at.x, at.f)])
+        return Cuts(stack(at.gradient[None], self._kept.rows), errors, self.weights)
 
     def nearby(self, x: Vector, radius: float) -> list[tuple[Vector, float, Vector]]:
         """(x, f, gradient of f) of the kept points within a distance of x."""
-        offsets = x - self._points
-        near = np.nonzero(np.einsum("ij,ij->i", offsets, offsets) <= radius * radius)[0]
-        return [(self._points[i], float(self._values[i]), self._slopes[i]) for i in near]
+        return self._kept.nearby(x, radius)
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""
-        return {"points": self._points, "values": self._values, "slopes": self._slopes, "weights": self.weights}
+        kept = self._kept.arrays()
+        return {"points": kept["points"], "values": kept["values"], "slopes": kept["rows"], "weights": self.weights}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
-        self._points, self._values, self._slopes = (np.array(arrays[name]) for name in ("points", "values", "slopes"))
+        self._kept.restore(arrays["points"], arrays["values"], arrays["slopes"])
         self.weights = np.array(arrays["weights"])
 
 
 def own_cut(at: Trial) -> Cuts:
     """The cut of a point alone."""
-    return Cuts(at.gradient[None], np.zeros(1), np.zeros(0))
+    return Cuts(stack(at.gradient[None]), np.zeros(1), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -103,7 +98,7 @@ class ConstraintRows:
     index: NDArray[np.intp]
     signs: Vector
     values: Vector
-    rows: Matrix
+    rows: Matrix | Rows
     weights: Vector
     """Multiplier of each in an earlier step."""
 
@@ -115,59 +110,47 @@ class ConstraintCuts:
     """
 
     def __init__(self, size: int, capacity: int) -> None:
-        self.capacity = capacity
+        self._kept = Linearisations(size, capacity)
         self._index = np.zeros(0, dtype=np.intp)
         self._signs = np.zeros(0)
-        self._points = np.zeros((0, size))
-        self._values = np.zeros(0)
-        self._rows = np.zeros((0, size))
         self.weights = np.zeros(0)
         """The multiplier each had in the last step; only a hint."""
 
+    @property
+    def capacity(self) -> int:
+        """How many are kept at most."""
+        return self._kept.capacity
+
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._kept)
 
     def add(self, trial: Trial, index: int) -> None:
         """Keep the gradient of one constraint at one point."""
-        keep = slice(1 if len(self) == self.capacity else 0, None)
+        first = 1 if len(self) == self.capacity else 0
         sign = -1.0 if index < trial.equalities and trial.c[index] < 0 else 1.0
-        self.weights = np.append(self.weights[keep], 0.0)
-        self._index = np.append(self._index[keep], index)
-        self._signs = np.append(self._signs[keep], sign)
-        self._points = np.concatenate([self._points[keep], trial.x[None]])
-        self._values = np.append(self._values[keep], sign * trial.c[index])
-        self._rows = np.concatenate([self._rows[keep], sign * trial.jacobian[index][None]])
+        self.weights = np.append(self.weights[first:], 0.0)
+        self._index = np.append(self._index[first:], index)
+        self._signs = np.append(self._signs[first:], sign)
+        self._kept.add(trial.x, sign * trial.c[index], sign * trial.jacobian[index])  # a copy: it need not hold the others
 
     def clear(self) -> None:
         """Forget all of them."""
-        keep = slice(0, 0)
-        self.weights = self.weights[keep]
-        self._index, self._signs, self._points, self._values, self._rows = (
-            self._index[keep],
-            self._signs[keep],
-            self._points[keep],
-            self._values[keep],
-            self._rows[keep],
-        )
+        self._kept.clear()
+        self._index, self._signs, self.weights = self._index[:0], self._signs[:0], self.weights[:0]
 
     def at(self, trial: Trial) -> ConstraintRows:
         """The kept linearisations as seen from a point, never above the constraint itself there."""
-        offsets = trial.x - self._points
         here = self._signs * trial.c[self._index]
-        error = here - self._values - np.einsum("ij,ij->i", self._rows, offsets)
-        locality = LOCALITY * np.einsum("ij,ij->i", offsets, offsets)
-        return ConstraintRows(self._index, self._signs, here - np.maximum(np.abs(error), locality), self._rows, self.weights)
+        values = here - self._kept.errors(trial.x, here)
+        return ConstraintRows(self._index, self._signs, values, self._kept.rows, self.weights)
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""
-        return {
-            "index": self._index, "signs": self._signs, "points": self._points, "values": self._values, "rows": self._rows,
-            "weights": self.weights,
-        }  # fmt: skip
+        return {"index": self._index, "signs": self._signs, **self._kept.arrays(), "weights": self.weights}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._index = np.array(arrays["index"], dtype=np.intp)
         self._signs = np.array(arrays["signs"])
-        self._points, self._values, self._rows = (np.array(arrays[name]) for name in ("points", "values", "rows"))
+        self._kept.restore(arrays["points"], arrays["values"], arrays["rows"])
         self.weights = np.array(arrays["weights"])

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from nonsmooth.evaluate import Trial
 from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Tolerances
+from nonsmooth.rows import Rows, stack, triangular_factor
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -32,6 +33,8 @@ Matrix = NDArray[np.float64]
 GAP = 0.1
 """Largest gap of a stationary point, as a fraction of the tolerance for the residual."""
 NEIGHBOURS = 3
+MEMORY = 15_000_000
+"""Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer than 400 of them."""
 DEGENERATE = 1e7
 """Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them."""
 
@@ -173,19 +176,19 @@ class _Combination:
 
         gradients = sorted(self._all, key=lambda g: g.constraint >= 0)  # those of f first
         count, scale = self.samples, max(self.longest, 1e-300)
-        columns = np.array([g.row for g in gradients])
+        rows = stack(*(g.row[None] for g in gradients))
         errors = np.array([g.error for g in gradients]) * (1.0 + self.longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(float(np.linalg.norm(g.row)), 1e-300) for g in gradients])
-        system = np.vstack([columns.T, errors]) / lengths
+        system = triangular_factor(rows, errors, lengths) if isinstance(rows, Rows) else np.vstack([rows.T, errors]) / lengths
         if not np.isfinite(system).all():
-            self.vector, self.gap = np.full(columns.shape[1], np.inf), np.inf
+            self.vector, self.gap = np.full(len(self._at.x), np.inf), np.inf
             return
-        if len(system) > len(columns):
+        if len(system) > len(gradients):
             system = np.linalg.qr(system, mode="r")
-        simplex = np.zeros(len(columns))
+        simplex = np.zeros(len(gradients))
         simplex[:count] = 1.0
         try:
-            y, _ = nnls(np.vstack([system, simplex]), np.append(np.zeros(len(system)), 1.0), maxiter=50 * len(columns))
+            y, _ = nnls(np.vstack([system, simplex]), np.append(np.zeros(len(system)), 1.0), maxiter=50 * len(gradients))
         except RuntimeError:  # too many iterations: no combination is known to be short
             y = simplex / count
         total = float(y[:count].sum())
@@ -195,7 +198,7 @@ class _Combination:
         self.multipliers = np.zeros(len(self._at.c))
         for gradient, weight in zip(gradients[count:], weights[count:], strict=True):
             self.multipliers[gradient.constraint] += gradient.sign * weight
-        self.vector = weights @ columns
+        self.vector = weights @ rows
         self.gap = float(weights @ np.array([g.error for g in gradients])) / (1.0 + abs(self._at.f))
 
 
@@ -211,7 +214,7 @@ def check(
     radius = tolerances.radius * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
     combination = _Combination(at, radius, tolerances)
     gathered: list[Trial] = []
-    limit = min(2 * len(at.x) + 20, 400) if max_samples is None else max_samples
+    limit = min(2 * len(at.x) + 20, 400, MEMORY // len(at.x) + 1) if max_samples is None else max_samples
 
     def conclude(used: float, reason: str, better: Trial | None = None) -> Check:
         return _conclude(at, combination, used, tolerances, reason, better, gathered)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nonsmooth.bundle import own_cut
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
-from nonsmooth.hessian import FullMemory, InverseHessian, Outcome, curvature_pair, limit_growth
+from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, Outcome, curvature_pair, limit_growth
 from nonsmooth.linesearch import Ending, search
 from nonsmooth.model import Model, Step, steer
 from nonsmooth.norm import norm
@@ -90,6 +90,8 @@ class Iteration:
 
     def propose(self, state: State, weight: float | None = None, *, everything: bool | None = None) -> tuple[Model, Step]:
         """The step at the current point, for its own penalty weight or for another."""
+        if weight is None:
+            state.remember_hints()
         with self._directing:
             model = self.model(state, everything=everything)
             return model, self._steer(state, model, state.weight if weight is None else weight)
@@ -234,7 +236,7 @@ class Iteration:
     def fall_back(self, state: State, level: int, generator: np.random.Generator) -> Move | None:
         """Try a simpler direction: 1 model with the identity, 2 quasi-Newton, 3 steepest descent, 4 random ones."""
         options, at, weight = self._options, state.current, state.weight
-        identity = FullMemory(len(at.x)) if level == 1 and len(at.x) <= 5000 else None
+        identity = LimitedMemory(len(at.x), pairs=1) if level == 1 else None
         attempts = options.random_attempts if level == 4 else 1
         for _ in range(attempts):
             gradient = at.penalty_gradient(weight)

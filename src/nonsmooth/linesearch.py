@@ -64,6 +64,8 @@ def search(
     trial: Trial | None = None
     fallen: tuple[Trial, float] | None = None
     while highest - lowest > shortest and evaluations < limit:
+        if trial is not None and (fallen is None or trial is not fallen[0]):
+            trial.release()  # only the last one is handed out, or one at which the function fell
         trial = first if first is not None and evaluations == 0 else evaluate(start.x + step * direction)
         evaluations += 1
         if not trial.penalty(weight) < value + options.sufficient_decrease * step * slope:

@@ -24,6 +24,7 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.options import Options
 from nonsmooth.qp import Product, QPSolver, Session
+from nonsmooth.rows import Rows, stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -79,12 +80,12 @@ class Model:
         multipliers: Vector | None = None,
     ) -> None:
         self._at, self._cuts, self._extra = at, cuts, extra
-        rows = at.jacobian if extra is None else np.concatenate([at.jacobian, extra.rows])
+        rows = at.jacobian if extra is None else stack(at.jacobian, extra.rows)
         self._values = at.c if extra is None else np.concatenate([at.c, extra.values])
         self._rows = rows
-        self._gradients = np.concatenate([cuts.slopes, rows])
-        self._scaled = hessian.apply(self._gradients.T)
-        self._matrix = _matrix(self._gradients, self._scaled)
+        self._gradients = stack(cuts.slopes, rows)
+        self._form = hessian.form(self._gradients)
+        self._matrix = self._form.matrix
         self._count = len(cuts.errors)
         self._solver = solver
         start = np.zeros(len(self._gradients))
@@ -108,16 +109,15 @@ class Model:
         count = self._count
         keep = np.ones(len(self._gradients), dtype=bool)
         if count > FEW_CUTS:
+            squares = _diagonal(self._matrix)[:count]
             hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
             hint /= hint.sum()
-            combined = hint @ self._gradients[:count]
-            bounds = [0.5 * float(self._gradients[0] @ self._scaled[:, 0])]
-            bounds.append(float(0.5 * combined @ (self._scaled[:, :count] @ hint) + hint @ self._cuts.errors))
+            bounds = [0.5 * squares[0], 0.5 * _square(self._matrix, hint) + float(hint @ self._cuts.errors)]
             violation = float(
                 np.abs(values[: self._at.equalities]).sum() + np.maximum(values[self._at.equalities :], 0.0).sum()
             )
             bound = 2.0 * (max(min(bounds), 0.0) + weight * violation)
-            lengths = np.sqrt(np.maximum(np.einsum("ij,ji->i", self._gradients[:count], self._scaled[:, :count]), 0.0))
+            lengths = np.sqrt(np.maximum(squares, 0.0))
             slack = bound + (np.sqrt(bound) * lengths[0] if len(values) else 0.0)
             keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + slack)
         key = keep.tobytes()
@@ -157,7 +157,7 @@ class Model:
         count = self._count
         session = self._solver.session(_part(self._matrix, np.arange(count, len(lower))))
         y = session.solve(-self._values, lower[count:], upper[count:], self._start(weight)[count:]).y
-        return self.violation(-(self._scaled[:, count:] @ y))
+        return self.violation(-self._form.step(y, first=count))
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
         """Violation of the linearised constraints after a step: the sum, or the largest."""
@@ -182,16 +182,23 @@ class Model:
 
     def _describe(self, y: Vector, weight: float, trusted: bool) -> Step:
         count, own = self._count, len(self._at.c)
-        direction = -(self._scaled @ y)
+        objective_gradient = y[:count] @ self._cuts.slopes
+        if not len(self._rows):
+            gradient = objective_gradient
+        elif isinstance(self._gradients, Rows):
+            gradient = objective_gradient + y[count:] @ self._rows
+        else:
+            gradient = y @ self._gradients
+        direction = self._form.step(y, combined=gradient)
+        np.negative(direction, out=direction)
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
-        objective_gradient = y[:count] @ self._cuts.slopes
         change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
         violation = self.violation(direction)
         return Step(
             direction=direction,
-            gradient=self._gradients.T @ y,
+            gradient=gradient,
             objective_gradient=objective_gradient,
             weights=y[:count],
             multipliers=multipliers,
@@ -205,12 +212,16 @@ class Model:
         )
 
 
-def _matrix(gradients: Matrix, scaled: Matrix) -> Matrix | Product:
-    """G·H·Gᵀ: with many more gradients than variables it is better left as a product."""
-    if len(gradients) > 2 * len(scaled) + FEW_CUTS:
-        return Product(gradients, np.ascontiguousarray(scaled.T))
-    matrix = gradients @ scaled
-    return 0.5 * (matrix + matrix.T)
+def _diagonal(matrix: Matrix | Product) -> Vector:
+    return matrix.diagonal if isinstance(matrix, Product) else matrix.diagonal()
+
+
+def _square(matrix: Matrix | Product, weights: Vector) -> float:
+    """The square of the length of a combination of the first rows."""
+    count = len(weights)
+    if isinstance(matrix, Product):
+        return float((weights @ matrix.left[:count]) @ (weights @ matrix.right[:count]))
+    return float(weights @ matrix[:count, :count] @ weights)
 
 
 def _part(matrix: Matrix | Product, kept: NDArray[np.intp]) -> Matrix | Product:

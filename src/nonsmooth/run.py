@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -16,13 +17,14 @@ from nonsmooth.ending import CallbackFailed, Ended
 from nonsmooth.errors import ProblemError, StateError
 from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
 from nonsmooth.incumbents import Incumbents
-from nonsmooth.iteration import Iteration, Move, Stuck
+from nonsmooth.iteration import Iteration, Stuck
 from nonsmooth.model import Model, Step
 from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
+from nonsmooth.rows import LARGE
 from nonsmooth.starting import initial_hessian
 from nonsmooth.state import COLUMNS, SavedState, State
 from nonsmooth.trust import Trust
@@ -56,6 +58,7 @@ class Run:
         self.solver = QPSolver(options.qp_solver, clock)
         self.incumbents = Incumbents(self.tolerances)
         self.last_check: Check | None = None
+        self._model: Model | None = None
         self._started = perf_counter()
         try:
             self.earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
@@ -205,7 +208,7 @@ class Run:
         resumed = bool(state.history)
         if not resumed and self._reached(state.current):
             return Status.TARGET_REACHED
-        model, step = self._propose()
+        step = self._propose()
         if not resumed:
             status = self._after(step, np.inf)
             if status is not None:
@@ -213,13 +216,15 @@ class Run:
         while state.iteration < self.options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
             if self._follow_valley():
-                model, step = self._propose()
+                step = self._propose()
                 status = self._after(step, self._change(before, weight))
                 if status is not None:
                     return status
                 continue
+            step = step if self._model is not None else self._propose()
+            first = self.options.first_fallback
             with self._searching:
-                moved = self._iteration.advance(state, model, step) if self.options.first_fallback == 0 else Stuck.NOT_TRIED
+                moved = self._iteration.advance(state, self._take_model(), step) if first == 0 else Stuck.NOT_TRIED
             if isinstance(moved, Stuck):
                 with self._searching:
                     outcome = self._rescue.unstick(state, moved, step)
@@ -228,7 +233,7 @@ class Run:
                 if isinstance(outcome, Status):
                     return outcome
                 if outcome is None:  # the penalty weight or the cuts were changed: try again from here
-                    model, step = self._propose()
+                    step = self._propose()
                     continue
                 moved = outcome
             else:
@@ -239,8 +244,10 @@ class Run:
                     state.reset_hessian()  # the matrix led nowhere
             state.iteration += 1
             self._relax_weight(moved.step)
-            model, step = self._propose()
-            status = self._after(step, self._change(before, weight), moved)
+            made = (moved.length, moved.level, moved.null_steps)
+            del moved, step  # they hold vectors of size n
+            step = self._propose()
+            status = self._after(step, self._change(before, weight), made)
             if status is not None:
                 return status
         return Status.ITERATION_LIMIT
@@ -250,6 +257,8 @@ class Run:
         state = self.state
         if self.options.first_fallback or not self._follower.wanted(state, self.evaluations):
             return False
+        if len(state.current.x) > LARGE:
+            self._model = None  # it would hold gradients that are not kept any more
         with self._searching:
             found = self._follower.advance(state)
         if found is None:
@@ -265,10 +274,13 @@ class Run:
         changed = before and state.weight == weight
         return abs(state.current.penalty(state.weight) - before) / abs(before) if changed else np.inf
 
-    def _after(self, step: Step, change: float, moved: Move | None = None) -> Status | None:
-        """Records, tests and news after an iteration; `step` is the one proposed at the new point."""
+    def _after(self, step: Step, change: float, made: tuple[float, int, int] = (0.0, 0, 0)) -> Status | None:
+        """Records, tests and news after an iteration that `made` a step of some length, level and number of null steps.
+
+        `step` is the one proposed at the new point.
+        """
         with self._testing:
-            self._record(step, moved)
+            self._record(step, made)
             status = self._tests(step, change)
         if self._tell() and status is None:
             status = Status.USER_STOP
@@ -303,16 +315,23 @@ class Run:
             logger.debug("iteration %d: penalty weight %g lowered to %g", state.iteration, state.weight, needed)
             state.weight, state.loose, state.relaxations = needed, 0, state.relaxations + 1
 
-    def _propose(self) -> tuple[Model, Step]:
-        model, step = self._iteration.propose(self.state)
+    def _take_model(self) -> Model:
+        """The model of the last proposal, handed over: the gradients in it can go as soon as it is replaced."""
+        model, self._model = self._model, None
+        assert model is not None
+        return model
+
+    def _propose(self) -> Step:
+        self._model = self.state.step = None  # before the next ones are made
+        self._model, step = self._iteration.propose(self.state)
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
             raise Ended(Status.QP_FAILURE)
-        return model, step
+        return step
 
-    def _record(self, step: Step, moved: Move | None) -> None:
+    def _record(self, step: Step, made: tuple[float, int, int]) -> None:
         state = self.state
-        length, level, null_steps = (0.0, 0, 0) if moved is None else (moved.length, moved.level, moved.null_steps)
+        length, level, null_steps = made
         state.evaluations, state.seconds = self.evaluations, self.seconds
         state.lowest_penalty_parameter = min(state.lowest_penalty_parameter, state.penalty_parameter)
         f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
@@ -357,7 +376,8 @@ class Run:
     def certify(self) -> Check:
         """Ask the independent check about the current point."""
         with self._testing, self._trust.by_the_functions_themselves(self.state.current) as at:
-            self.last_check = found = self._check(at)
+            found = self._check(at)
+            self.last_check = replace(found, better=None, gathered=())  # its points are not needed beyond this iteration
             logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
             return found
 

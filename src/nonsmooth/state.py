@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from nonsmooth.valley import Valley
 
 Vector = NDArray[np.float64]
 
-FORMAT = 2
+FORMAT = 3
 COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
 
 
@@ -73,6 +72,8 @@ class State:
     """Iterations at which the tolerance was reached, but not with a digit to spare."""
     multipliers: Vector = field(default_factory=lambda: np.zeros(0))
     """Those of the last program; only a hint about the next."""
+    hints: tuple[Vector, Vector, Vector] | None = None
+    """The weights of the bundle and of the cuts, and the multipliers, with which the step at this point was looked for."""
     valley: Valley = field(default_factory=Valley)
     evaluations: int = 0
     seconds: float = 0.0
@@ -121,6 +122,10 @@ class State:
         self.hessian.reset()
         self.hessian_updates = 0
 
+    def remember_hints(self) -> None:
+        """Called before a step is looked for. A continued run looks for it again, and must begin as this one did."""
+        self.hints = (self.bundle.weights, self.constraint_cuts.weights, self.multipliers)
+
     def record(self, f: float, stationarity: float, *, step: float, fallback: int, null_steps: int) -> None:
         """Add a row to the history; f is in the user's units."""
         self.history.append(
@@ -142,10 +147,13 @@ class State:
         arrays: dict[str, NDArray[Any]] = {"history": np.array(self.history, dtype=np.float64).reshape(-1, len(COLUMNS))}
         for group, part in (("hessian", self.hessian), ("bundle", self.bundle), ("cuts", self.constraint_cuts)):
             arrays |= {f"{group}.{name}": np.asarray(value) for name, value in part.arrays().items()}
+        arrays["multipliers"] = self.multipliers
+        for name, hint in zip(("bundle.weights", "cuts.weights", "multipliers"), self.hints or (), strict=False):
+            if name == "multipliers" or len(hint) == len(arrays[name]):
+                arrays[name] = hint
         at = self.current
         arrays |= {f"valley.{name}": value for name, value in self.valley.arrays(len(at.x)).items()}
         arrays |= {
-            "multipliers": self.multipliers,
             "current.x": at.x,
             "current.c": at.c,
             "current.gradient": at.gradient,
@@ -166,11 +174,10 @@ class State:
                 arrays |= {f"{name}.x": candidate.x, f"{name}.c": candidate.c}
                 numbers[f"{name}.f"] = candidate.f
         arrays["numbers"] = np.frombuffer(json.dumps(numbers).encode(), dtype=np.uint8)
-        buffer = io.BytesIO()
-        np.savez(buffer, **arrays)  # type: ignore[arg-type]
         target = Path(path)
         partial = target.with_name(target.name + ".partial")
-        partial.write_bytes(buffer.getvalue())
+        with partial.open("wb") as file:  # array by array: the whole need not be in memory once more
+            np.savez(file, **arrays)  # type: ignore[arg-type]
         partial.replace(target)  # a reader never sees half a file
 
     @staticmethod
@@ -224,6 +231,10 @@ class SavedState:
         }  # fmt: skip
         if numbers["hessian"] == "FullMemory":
             shapes["hessian.matrix"] = (n, n)
+        else:
+            p = len(np.atleast_1d(arrays.get("hessian.order", np.zeros(0))))
+            shapes |= {"hessian.order": (p,), "hessian.steps": (p, n), "hessian.changes": (p, n)}
+            shapes |= {"hessian.upper": (p, p), "hessian.squares": (p, p)}
         for name, shape in shapes.items():
             if name not in arrays or arrays[name].shape != shape or arrays[name].dtype.kind not in "fi":
                 raise StateError(f"{path} is damaged: {name!r} should be numbers of shape {shape}")

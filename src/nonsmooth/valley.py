@@ -100,6 +100,8 @@ class Follower:
     def __init__(self, evaluate: Callable[[Vector], Trial], solver: QPSolver, clock: Clock | None = None) -> None:
         self._evaluate, self._solver = evaluate, solver
         self._directing = (clock or Clock()).phase(Phase.DIRECTIONS)
+        self._round: LimitedMemory | None = None
+        """γI; one for all steps, since it remembers products of gradients."""
 
     def wanted(self, state: State, evaluations: int) -> bool:
         """Whether the next iteration should follow a valley: called once before each iteration."""
@@ -223,9 +225,10 @@ class Follower:
             best, valley.reach, length = trial, length, 2.0 * length
 
     def _step(self, state: State, at: Trial) -> Step:
+        self._round = self._round or LimitedMemory(len(at.x), pairs=1)
+        self._round.gamma = state.valley.metric
         with self._directing:
-            metric = LimitedMemory(len(at.x), pairs=1, gamma=state.valley.metric)
-            model = Model(at, state.bundle.cuts(at), None, metric, self._solver, multipliers=state.multipliers)
+            model = Model(at, state.bundle.cuts(at), None, self._round, self._solver, multipliers=state.multipliers)
             step = model.step(state.weight)
         if len(step.weights) + len(step.rows) >= LARGE:
             state.bundle.weights, state.multipliers = step.weights[1:], step.rows  # where the next program begins

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from nonsmooth.errors import ProblemError
+from nonsmooth.vectors import LONG, kept, new_vector
 
 Vector = NDArray[np.float64]
 Start = Tensor | Mapping[str, Tensor] | nn.Module
@@ -65,7 +66,7 @@ class Variables:
     def rounded(self, x: Vector) -> Vector:
         """The nearest point that the variables' types can hold."""
         if not self.single_precision:
-            return x
+            return kept(x) if len(x) >= LONG else x
         return self.flat([piece.detach() for piece in self._pieces(x)])
 
     def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
@@ -89,7 +90,7 @@ class Variables:
     def flat(self, tensors: Sequence[Tensor]) -> Vector:
         """One flat array of tensors given in the order of the variables."""
         pieces = [numbers(tensor).reshape(-1) for tensor in tensors]
-        return np.concatenate(pieces) if len(pieces) != 1 else pieces[0].copy()
+        return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else kept(pieces[0])
 
     def rows(self, tensors: Sequence[Tensor], count: int) -> NDArray[np.float64]:
         """One array (count, n) of tensors that have a leading dimension of `count`."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nonsmooth import linearisations
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity, own_cut
 from nonsmooth.evaluate import Trial
+from nonsmooth.rows import PIECE, Rows
 
 
 def convex(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -123,8 +125,51 @@ def test_the_cut_of_a_point_alone() -> None:
     np.testing.assert_array_equal(cut.slopes, at.gradient[None])
 
 
+def long_trial(generator: np.random.Generator, size: int) -> Trial:
+    x, gradient, row = generator.standard_normal((3, size))
+    return Trial.stored(x, float(generator.standard_normal()), generator.standard_normal(1), 1, gradient, row[None])
+
+
+def test_long_vectors_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By reference, and with the same cuts as those of short ones, from one point after another."""
+    size, generator = PIECE + 100, np.random.default_rng(0)
+    bundle, cuts, restored = Bundle(size, 4), ConstraintCuts(size, 4), Bundle(size, 4)
+    monkeypatch.setattr(linearisations, "LARGE", size)
+    other, others = Bundle(size, 4), ConstraintCuts(size, 4)
+    at = long_trial(generator, size)
+    for number in range(7):
+        added = long_trial(generator, size)
+        for each, constraints in ((bundle, cuts), (other, others)):
+            each.add(added, 0.1 * number)
+            constraints.add(added, 0)
+        if number == 5:
+            at = long_trial(generator, size)
+        long, short = bundle.cuts(at), other.cuts(at)
+        assert isinstance(long.slopes, Rows) and np.shares_memory(long.slopes.blocks[-1], added.gradient)
+        np.testing.assert_allclose(long.errors, short.errors, rtol=1e-11)
+        np.testing.assert_array_equal(
+            long.slopes.dense(), np.asarray(short.slopes.dense() if isinstance(short.slopes, Rows) else short.slopes)
+        )
+        np.testing.assert_allclose(cuts.at(at).values, others.at(at).values, rtol=1e-11)
+    near, same = (each.nearby(at.x, 150.0) for each in (bundle, other))
+    assert 0 < len(near) == len(same) <= 4
+    restored.restore(bundle.arrays())
+    np.testing.assert_array_equal(restored.cuts(at).errors, bundle.cuts(at).errors)
+    bundle.clear()
+    assert len(bundle) == 0 and len(bundle.cuts(at).errors) == 1
+
+
+def test_a_kept_constraint_does_not_hold_the_others() -> None:
+    cuts, size = ConstraintCuts(5000, 3), 5000
+    jacobian = np.ones((20, size))
+    cuts.add(Trial.stored(np.zeros(size), 0.0, np.ones(20), 0, np.zeros(size), jacobian), 7)
+    assert not np.shares_memory(cuts._kept.rows.dense(), jacobian)
+    assert all(block.base is None for block in cuts._kept.rows.blocks)
+
+
 def test_capacity_follows_the_size() -> None:
     assert [default_capacity(size) for size in (1, 20, 95)] == [12, 50, 200]  # as many as a kink can need
+    assert [default_capacity(size) for size in (1000, 2000, 2001, 66_000, 10**5, 10**6)] == [40, 10, 30, 30, 20, 10]
     sizes = [10**power for power in range(2, 8)]
     found = [default_capacity(size) for size in sizes]
     assert found == sorted(found, reverse=True) and found[-1] == 10

@@ -105,6 +105,43 @@ def test_evaluations_are_counted_over_both_parts(name: str, tmp_path: Path) -> N
     assert (np.diff(resumed.history.seconds) >= 0).all()
 
 
+def separable(size: int) -> tuple[Callable[[Tensor], Any], Tensor]:
+    """A kink in every variable, and three constraints."""
+    generator = torch.Generator().manual_seed(0)
+    a, b, w, start, row = torch.randn(5, size, generator=generator, dtype=torch.float64).unbind()
+
+    def function(x: Tensor) -> Any:
+        f = (w.abs() * (x - a).abs()).sum() + 0.5 * ((x - b) ** 2).sum()
+        return f, torch.stack([x @ x / size - 0.5, (row @ x).abs() / size**0.5 - 0.1]), x.sum() / size**0.5
+
+    return function, start
+
+
+@pytest.mark.parametrize("size, options", [(30, {}), (30, {"memory": 6}), (2500, {}), (2500, {"memory": 4})])
+def test_a_resumed_run_takes_the_same_steps_with_many_gradients(size: int, options: dict[str, Any], tmp_path: Path) -> None:
+    """What was learnt lies where it lay, and the first step is looked for from the same guess."""
+    function, start = separable(size)
+    path = tmp_path / "run.state"
+    whole = saved_at(path, 24, function, start, max_iterations=34, **options)
+    resumed = minimize(function, start, state=State.load(path), max_iterations=34, **options)
+    assert_same(whole, resumed)
+    assert whole.iterations == 34 and len(whole.state.bundle) == len(resumed.state.bundle) > 12
+
+
+@pytest.mark.parametrize("name", ["hessian.steps", "hessian.order", "hessian.upper", "hessian.squares"])
+def test_pairs_that_do_not_fit_together(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    saved_at(path, 5, *RUNS["limited memory"][:2], memory=4)
+    arrays = contents(path)
+    for damaged in (
+        (arrays[name][:-1], None, np.zeros_like(arrays[name])) if name == "hessian.order" else (arrays[name][:-1], None)
+    ):
+        changed = {key: value for key, value in arrays.items() if key != name}
+        np.savez(path, **(changed if damaged is None else changed | {name: damaged}))
+        with pytest.raises(StateError):
+            minimize(*RUNS["limited memory"][:2], memory=4, state=State.load(path))
+
+
 def test_every_iterate_can_be_the_one_that_is_saved(tmp_path: Path) -> None:
     paths: list[Path] = []
 

@@ -69,8 +69,17 @@ class Payback:
 
     @property
     def never(self) -> bool:
-        """Whether the build never pays back, as far as the median of the samples tells."""
+        """Whether the build never pays back, as far as the samples tell."""
         return self.calls is None
+
+    @property
+    def unclear(self) -> bool:
+        """Whether the interval is so wide that `calls` is no prediction: the gain of a call is too small for its scatter.
+
+        >>> Payback(5000, 4800, 5300).unclear, Payback(5000, 900, None).unclear, Payback(None, None, None).unclear
+        (False, True, False)
+        """
+        return self.low is not None and (self.high is None or self.high > 2 * self.low)
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ class Autograd:
             direction = torch.zeros_like(c)
             direction[index] = 1
             rows.append(self._variables.flat(self._backward([c], [direction])))
-        return np.stack(rows)
+        return np.stack(rows) if count > 1 else rows[0][None]
 
     def _backward(self, outputs: list[Tensor], weights: list[Tensor | None], *, batched: bool = False) -> Sequence[Tensor]:
         try:

@@ -128,6 +128,7 @@ class Trial:
         if self._gradient is None:
             assert self._derivatives is not None
             self._gradient, self._jacobian = self._derivatives.full()
+            self._derivatives = None  # with these two, nothing more can be asked for: the graph need not wait for a release
 
     @property
     def gradient(self) -> Vector:

@@ -6,15 +6,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
+from nonsmooth.hessian.form import DenseForm
 from nonsmooth.hessian.update import Curvature, Outcome
+from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+TRIANGLE = 100
+"""Above so many variables only one triangle of the matrix is kept up to date: half the memory traffic of an update."""
+FEW_COLUMNS = 8
+"""Up to so many columns are multiplied one by one: that reads the triangle, where a product of matrices unfolds it."""
+
 
 class FullMemory:
-    """The inverse Hessian as a dense n×n matrix.
+    """The inverse Hessian as a dense n×n matrix, updated in place.
 
     >>> from nonsmooth.hessian import curvature_pair
     >>> hessian = FullMemory(2)
@@ -26,19 +34,48 @@ class FullMemory:
 
     def __init__(self, size: int, initial: Matrix | None = None, *, scale: bool = True, gamma: float = 1.0) -> None:
         self._size, self._gamma = size, gamma
-        self._initial = None if initial is None else np.array(initial, dtype=np.float64)
+        self._initial = None if initial is None else np.array(initial, dtype=np.float64, order="C")
         self._scale = scale
+        self._triangle = size > TRIANGLE
         self.reset()
 
     def reset(self) -> None:
         """Go back to γ times the identity; an initial matrix is used only once."""
-        self.matrix: Matrix = self._gamma * np.eye(self._size) if self._initial is None else self._initial
+        if self._initial is not None:
+            self._matrix: Matrix = self._initial
+        else:
+            self._matrix = np.zeros((self._size, self._size))
+            np.fill_diagonal(self._matrix, self._gamma)
         self._initial = None
         self.updates = 0
 
+    @property
+    def matrix(self) -> Matrix:
+        """The whole matrix; where only a triangle is kept up to date, a copy."""
+        if not self._triangle:
+            return self._matrix
+        whole = np.triu(self._matrix)
+        whole += np.triu(self._matrix, 1).T
+        return whole
+
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
-        return self.matrix @ columns
+        if not self._triangle:
+            return self._matrix @ columns
+        # The upper triangle by rows, as numpy stores it, is the lower one by columns, as BLAS expects it.
+        if columns.ndim == 1:
+            return np.asarray(blas.dsymv(1.0, self._matrix.T, columns, lower=1))
+        if columns.shape[1] > FEW_COLUMNS:
+            return np.asarray(blas.dsymm(1.0, self._matrix.T, columns, lower=1))
+        result = np.empty(columns.shape, order="F")
+        for index in range(columns.shape[1]):
+            result[:, index] = blas.dsymv(1.0, self._matrix.T, columns[:, index], lower=1)
+        return result
+
+    def form(self, rows: Matrix | Rows) -> DenseForm:
+        """The matrix of a quadratic program over rows of gradients."""
+        gradients = rows.dense() if isinstance(rows, Rows) else rows
+        return DenseForm(gradients, self.apply(gradients.T))
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step; the matrix stays as it was if the result would not be usable."""
@@ -50,23 +87,26 @@ class FullMemory:
             factor = pair.product / float(pair.y @ pair.y)
             if np.isfinite(factor) and factor > 0:
                 scale, outcome = factor / self._gamma, Outcome.SCALED
-        product = scale * (self.matrix @ pair.y)
+        product = scale * self.apply(pair.y)
         inverse = 1.0 / pair.product
         coefficient = inverse * inverse * max(float(pair.y @ product), 0.0) + inverse
         # H + u sᵀ + s uᵀ with u = (coefficient/2) s − inverse·Hy: symmetric in floating point too.
         u = 0.5 * coefficient * pair.s - inverse * product
         if not (np.isfinite(u).all() and np.isfinite(pair.s).all() and np.isfinite(coefficient)):
             return Outcome.NOT_FINITE
-        change = np.outer(u, pair.s)
         if scale != 1.0:
-            self.matrix *= scale
-        self.matrix += change + change.T
+            self._matrix *= scale
+        if self._triangle:
+            self._matrix = blas.dsyr2(1.0, u, pair.s, a=self._matrix.T, lower=1, overwrite_a=1).T  # in place
+        else:
+            change = np.outer(u, pair.s)
+            self._matrix += change + change.T
         self.updates += 1
         return outcome
 
     def regularized(self, threshold: float, *, lower_large: bool) -> FullMemory:
         """A copy whose condition number is at most the threshold; itself where it is already."""
-        values, vectors = np.linalg.eigh(self.matrix)
+        values, vectors = np.linalg.eigh(self._matrix, UPLO="U" if self._triangle else "L")
         largest, smallest = float(values[-1]), float(values[0])
         if smallest > 0 and largest <= threshold * smallest:
             return self
@@ -82,4 +122,4 @@ class FullMemory:
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
-        self.matrix, self.updates = np.array(arrays["matrix"]), int(arrays["updates"])
+        self._matrix, self.updates = np.array(arrays["matrix"], dtype=np.float64, order="C"), int(arrays["updates"])

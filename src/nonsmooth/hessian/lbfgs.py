@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas, solve_triangular
 
+from nonsmooth.hessian.form import DenseForm, Form
+from nonsmooth.hessian.products import Products
 from nonsmooth.hessian.update import Curvature, Outcome
+from nonsmooth.rows import Rows
+from nonsmooth.vectors import new_vector
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -21,6 +26,9 @@ class LimitedMemory:
         H = γI + [S  γY] [ R⁻ᵀ(D + γYᵀY)R⁻¹   −R⁻ᵀ ] [ Sᵀ  ]
                          [ −R⁻¹                0    ] [ γYᵀ ]
 
+    The pairs lie in two arrays of slots; a new pair takes the slot of the oldest. R and YᵀY grow by a column with each
+    of them. Besides the pairs themselves nothing of size n is kept.
+
     >>> from nonsmooth.hessian import curvature_pair
     >>> hessian = LimitedMemory(2, pairs=3)
     >>> hessian.update(curvature_pair(np.array([1.0, 0.0]), np.array([4.0, 0.0]), None, 0.0)).name
@@ -31,35 +39,100 @@ class LimitedMemory:
 
     def __init__(self, size: int, *, pairs: int, scale: bool = True, fixed_scaling: bool = False, gamma: float = 1.0) -> None:
         self._size, self.pairs, self._scale, self._fixed, self._initial = size, pairs, scale, fixed_scaling, gamma
+        self._steps: Matrix = np.zeros((0, size))
+        self._changes: Matrix = np.zeros((0, size))
+        self._products = Products(pairs)
+        self.version = 0
+        """Another number after every change: a form of the quadratic programs holds for one of them."""
         self.reset()
 
     def reset(self) -> None:
         """Forget all pairs."""
-        self.steps: Matrix = np.zeros((0, self._size))
-        self.changes: Matrix = np.zeros((0, self._size))
+        self._order: list[int] = []
+        """The slots in use, that of the oldest pair first."""
+        self._upper: Matrix = np.zeros((self.pairs, self.pairs))
+        """R by slots: entry (i, j) is sᵢ·yⱼ; it counts only where pair i is not younger than pair j."""
+        self._squares: Matrix = np.zeros((self.pairs, self.pairs))
+        """YᵀY by slots."""
         self.gamma = self._initial
         self.updates = 0
+        self._changed()
+        self._products.clear()
+
+    def _changed(self) -> None:
+        self.version += 1
         self._middle: Matrix | None = None
+        self._last: tuple[Vector, Vector, Vector] | None = None
+
+    @property
+    def steps(self) -> Matrix:
+        """The steps s as rows, oldest first: a copy."""
+        return self._steps[self._order]
+
+    @property
+    def changes(self) -> Matrix:
+        """The changes y of the gradient as rows, oldest first: a copy."""
+        return self._changes[self._order]
 
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
-        if len(self.steps) == 0:
+        if not self._order:
             return self.gamma * columns
+        if columns.ndim == 1:
+            steps, changes = self._projections(columns)
+            return self._add(np.multiply(columns, self.gamma, out=new_vector(self._size)), self._weights(steps, changes))
+        used = len(self._order)
+        weights = self._weights(self._steps[:used] @ columns, self._changes[:used] @ columns)
+        return self._add(np.multiply(columns, self.gamma, order="F"), weights)
+
+    def form(self, rows: Matrix | Rows) -> Form:
+        """The matrix of a quadratic program over rows of gradients; where they are long, H times them is never formed."""
+        used = len(self._order)
+        if not used and isinstance(rows, np.ndarray):
+            return DenseForm(rows, self.gamma * rows.T)
+        if isinstance(rows, Rows):
+            steps, changes, mutual = self._products.of(rows, self._steps[:used], self._changes[:used])
+        else:
+            steps, changes, mutual = self._steps[:used] @ rows.T, self._changes[:used] @ rows.T, rows @ rows.T
+        return CompactForm(self, rows, steps, changes, mutual)
+
+    def _projections(self, vector: Vector) -> tuple[Vector, Vector]:
+        """Sᵀv and Yᵀv by slots. H is applied to a change of the gradient just before it is learnt: those are remembered."""
+        if self._last is None or self._last[0] is not vector:
+            used = len(self._order)
+            self._last = (vector, self._steps[:used] @ vector, self._changes[:used] @ vector)
+        return self._last[1], self._last[2]
+
+    def _weights(self, steps: NDArray[np.float64], changes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weights of [S  Y] by slots in (H − γI)v, from Sᵀv and Yᵀv by slots."""
         if self._middle is None:
             self._middle = self._compact()
-        projections = np.concatenate([self.steps @ columns, self.gamma * (self.changes @ columns)])
-        weights = self._middle @ projections
-        half = len(self.steps)
-        result: NDArray[np.float64] = self.gamma * columns + self.steps.T @ weights[:half]
-        result += self.gamma * (self.changes.T @ weights[half:])
+        weights: NDArray[np.float64] = self._middle @ np.concatenate([steps, changes])
+        return weights
+
+    def _add(self, result: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """result + [S  Y] weights, in the place of the result."""
+        used = len(self._order)
+        for rows, part in ((self._steps[:used], weights[:used]), (self._changes[:used], weights[used:])):
+            if result.ndim == 1:
+                result = np.asarray(blas.dgemv(1.0, rows.T, part, 1.0, result, overwrite_y=1))
+            else:
+                result = np.asarray(blas.dgemm(1.0, rows.T, part, 1.0, result, overwrite_c=1))
         return result
 
     def _compact(self) -> Matrix:
-        products = self.steps @ self.changes.T
-        upper = np.triu(products)
-        inverse = np.linalg.solve(upper, np.eye(len(upper)))
-        inner = np.diag(np.diag(products)) + self.gamma * (self.changes @ self.changes.T)
-        return np.block([[inverse.T @ inner @ inverse, -inverse.T], [-inverse, np.zeros_like(upper)]])
+        """The matrix in the middle, by slots, with the factors γ in it."""
+        order = np.array(self._order)
+        upper = np.triu(self._upper[np.ix_(order, order)])
+        squares = self._squares[np.ix_(order, order)]
+        inverse = solve_triangular(upper, np.eye(len(order)), check_finite=False)
+        inner = np.diag(np.diag(upper)) + self.gamma * squares
+        left, corner = inverse.T @ inner @ inverse, -self.gamma * inverse
+        sorted_middle = np.block([[left, corner.T], [corner, np.zeros_like(upper)]])
+        middle = np.empty_like(sorted_middle)
+        both = np.concatenate([order, len(order) + order])
+        middle[np.ix_(both, both)] = sorted_middle
+        return middle
 
     def update(self, pair: Curvature) -> Outcome:
         """Keep one more pair; the oldest goes when there are too many."""
@@ -72,20 +145,76 @@ class LimitedMemory:
             factor = pair.product / float(pair.y @ pair.y)
             if np.isfinite(factor) and factor > 0:
                 self.gamma, outcome = factor, Outcome.SCALED
-        start = 1 if len(self.steps) == self.pairs else 0
-        self.steps = np.concatenate([self.steps[start:], pair.s[None]])
-        self.changes = np.concatenate([self.changes[start:], pair.y[None]])
+        self._learn(pair.s, pair.y, pair.product)
         self.updates += 1
-        self._middle = None
         return outcome
 
+    def _learn(self, s: Vector, y: Vector, product: float) -> None:
+        used = len(self._order)
+        steps, changes = self._projections(y) if used else (np.zeros(0), np.zeros(0))
+        slot = used if used < self.pairs else self._order.pop(0)
+        self._order.append(slot)
+        self._make_room()
+        self._upper[: len(steps), slot], self._upper[slot, slot] = steps, product
+        self._squares[: len(changes), slot] = self._squares[slot, : len(changes)] = changes
+        self._squares[slot, slot] = y @ y
+        self._steps[slot], self._changes[slot] = s, y
+        self._products.renew(slot)
+        self._changed()
+
+    def _make_room(self) -> None:
+        """All the memory for the pairs is asked for at once; the system gives it when it is written to."""
+        if len(self._steps) < self.pairs:
+            self._steps, self._changes = np.empty((self.pairs, self._size)), np.empty((self.pairs, self._size))
+
     def arrays(self) -> dict[str, Any]:
-        """Everything needed to restore it."""
-        return {"steps": self.steps, "changes": self.changes, "gamma": self.gamma, "updates": self.updates}
+        """Everything needed to restore it; the pairs by slots, since their order decides about rounding."""
+        used = len(self._order)
+        return {
+            "steps": self._steps[:used], "changes": self._changes[:used], "order": np.array(self._order, dtype=np.intp),
+            "upper": self._upper[:used, :used], "squares": self._squares[:used, :used],
+            "gamma": self.gamma, "updates": self.updates,
+        }  # fmt: skip
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Take over what `arrays` gave; pairs beyond the memory are dropped, oldest first."""
-        self.steps = np.array(arrays["steps"], dtype=np.float64)[-self.pairs :]
-        self.changes = np.array(arrays["changes"], dtype=np.float64)[-self.pairs :]
+        """Take over what `arrays` gave, or steps and changes, oldest first; too many are dropped, oldest first."""
+        self.reset()
+        steps, changes = np.asarray(arrays["steps"]), np.asarray(arrays["changes"])
+        used = len(steps)
+        order = [int(slot) for slot in arrays.get("order", range(used))]
+        if sorted(order) != list(range(used)) or len(changes) != used:
+            raise ValueError(f"the order of {used} pairs is {order}")
+        if "order" in arrays and used <= self.pairs:
+            self._make_room()
+            self._steps[:used], self._changes[:used], self._order = steps, changes, order
+            self._upper[:used, :used], self._squares[:used, :used] = arrays["upper"], arrays["squares"]
+        else:
+            for slot in order[-self.pairs :]:
+                s, y = np.array(steps[slot], dtype=np.float64), np.array(changes[slot], dtype=np.float64)
+                self._learn(s, y, float(s @ y))
         self.gamma, self.updates = float(arrays["gamma"]), int(arrays["updates"])
-        self._middle = None
+        self._changed()
+
+
+class CompactForm:
+    """The matrix of a quadratic program, from the products of its rows with the pairs and with each other."""
+
+    def __init__(self, hessian: LimitedMemory, rows: Matrix | Rows, steps: Matrix, changes: Matrix, mutual: Matrix) -> None:
+        self._hessian, self._rows, self._steps, self._changes = hessian, rows, steps, changes
+        self._version = hessian.version
+        matrix = hessian.gamma * mutual
+        if len(steps):
+            matrix += np.concatenate([steps, changes]).T @ hessian._weights(steps, changes)
+        self.matrix = 0.5 * (matrix + matrix.T)
+
+    def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
+        """H·r for the combination r of the rows from `first` on; `combined` is r itself where it is known."""
+        hessian = self._hessian
+        assert hessian.version == self._version, "the matrix has changed since"
+        if combined is None:
+            combined = np.concatenate([np.zeros(first), weights]) @ self._rows
+        result = np.multiply(combined, hessian.gamma, out=new_vector(len(combined)))
+        if not len(self._steps):
+            return result
+        along = hessian._weights(self._steps[:, first:] @ weights, self._changes[:, first:] @ weights)
+        return hessian._add(result, along)

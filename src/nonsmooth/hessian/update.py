@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.hessian.form import Form
+from nonsmooth.rows import Rows
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -27,6 +30,9 @@ class InverseHessian(Protocol):
 
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
+
+    def form(self, rows: Matrix | Rows) -> Form:
+        """The matrix of a quadratic program over rows of gradients."""
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step."""
