@@ -74,6 +74,20 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def solve_by_peer(request: dict[str, Any]) -> dict[str, Any]:
+    """The same by PyGRANSO, in its environment."""
+    from solver_timing import solving
+
+    solving.by_peer(solving.small(), request["device"])
+    problem = make(request["problem"])
+    found = solving.by_peer(problem, request["device"])
+    return {
+        **{key: found[key] for key in ("seconds", "iterations", "status", "f", "violation")},
+        "evaluations": len(found["evaluations"]["f"]),
+        "milliseconds_per_iteration": 1e3 * found["seconds"] / max(1, found["iterations"]),
+    }
+
+
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     words = [word.strip() for word in options.only.split(",") if word.strip()]

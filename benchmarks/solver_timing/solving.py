@@ -87,14 +87,17 @@ def small() -> Published:
     return Published("small", {"x": (4, 1)}, function, torch.ones(4, 1, dtype=torch.float64), {"maxit": 5})
 
 
-def by_peer(problem: Published) -> dict[str, Any]:
+def by_peer(problem: Published, device: str = "cpu") -> dict[str, Any]:
     """PyGRANSO, silent, else with the problem's options only. Needs its environment."""
     from pygranso.pygranso import pygranso
     from pygranso.pygransoStruct import pygransoStruct
 
     recorder = Recorder(problem, pygransoStruct)
     options = _struct(problem, pygransoStruct)
-    options.torch_device = torch.device("cpu")
+    options.torch_device = torch.device(device)
+    options.x0 = options.x0.to(device)
+    if isinstance(problem.variables, nn.Module):
+        problem.variables.to(device)
     if perf_counter is process_time:
         options.maxclocktime = math.inf  # it would be in seconds of the wall
     options.quadprog_info_msg = options.prescaling_info_msg = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -90,6 +91,8 @@ def scalar(value: Any) -> Tensor:
     >>> scalar(torch.ones(1, 1))
     tensor(1.)
     """
+    if type(value) is Tensor and not value.dim() and not value.is_complex():
+        return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return torch.tensor(float(value), dtype=torch.float64)
     if not isinstance(value, Tensor):
@@ -109,7 +112,7 @@ class Form:
     keys: tuple[Any, ...]
     shapes: tuple[torch.Size, ...]
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of constraints."""
         return sum(shape.numel() for shape in self.shapes)

@@ -41,16 +41,13 @@ class Variables:
         sizes = [tensor.numel() for tensor in self._templates]
         self._slices = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
         self.size = sum(sizes)
+        self.single_precision = any(torch.finfo(tensor.dtype).eps > 1e-12 for tensor in self._templates)
+        """Whether any variable has less than double precision."""
         if self.size == 0:
             raise ProblemError("x0 is empty: there is nothing to minimise over")
         self.start = self.flat(self._templates)
         if not np.isfinite(self.start).all():
             raise ProblemError("x0 contains NaN or infinity; the start must be finite")
-
-    @property
-    def single_precision(self) -> bool:
-        """Whether any variable has less than double precision."""
-        return any(torch.finfo(tensor.dtype).eps > 1e-12 for tensor in self._templates)
 
     @property
     def layout(self) -> tuple[tuple[str, tuple[int, ...], str], ...]:
@@ -147,15 +144,18 @@ class Variables:
         return [_piece(x[part], template) for part, template in zip(self._slices, self._templates, strict=True)]
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Whether numpy can read and write a tensor where it lies."""
+    return tensor.dtype is torch.float64 and tensor.device.type == "cpu"
+
+
 def numbers(tensor: Tensor) -> NDArray[np.float64]:
     """The values of a tensor, in its memory where they can be read there."""
-    if tensor.dtype is torch.float64 and tensor.device.type == "cpu":
-        return tensor.detach().numpy()
-    return tensor.detach().to("cpu", torch.float64).numpy()
+    return tensor.detach().numpy() if is_plain(tensor) else tensor.detach().to("cpu", torch.float64).numpy()
 
 
 def _piece(values: Vector, template: Tensor) -> Tensor:
-    if template.dtype is torch.float64 and template.device.type == "cpu":
+    if is_plain(template):
         piece = torch.empty(template.shape, dtype=torch.float64, device="cpu")
         piece.numpy().reshape(-1)[:] = values  # four times as fast as torch.tensor, in memory aligned by torch
         return piece

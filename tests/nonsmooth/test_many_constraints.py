@@ -119,8 +119,7 @@ def test_a_step_does_not_depend_on_how_the_matrix_is_held(equalities: int, monke
     metric = FullMemory(8, root @ root.T + 0.1 * np.eye(8))
     steps = []
     for product in (True, False):
-        if not product:
-            monkeypatch.setattr("nonsmooth.hessian.form.SPARE", 1000)
+        monkeypatch.setattr("nonsmooth.hessian.form.FORMED", 10 if product else 1000)
         model = Model(at, own_cut(at), None, metric, QPSolver())
         steps.append((steer(model, at, 1.0, Options()), model.reference(10.0), model.step(50.0)))
     (first, reference, large), (same, same_reference, same_large) = steps

@@ -12,11 +12,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nonsmooth.evaluate.columns import by_columns, worthwhile
+from nonsmooth.evaluate.engine import backward, batched_backward
 from nonsmooth.evaluate.trial import FunctionFailed
-from nonsmooth.variables import Variables
+from nonsmooth.variables import Variables, is_plain
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+FEW = 3
+"""Up to so many constraints are differentiated one after the other: a batched pass takes as long as four or five others."""
 
 
 @dataclass
@@ -42,29 +46,34 @@ class Autograd:
     def combination(self, objective: float, constraints: Vector) -> Vector:
         """Gradient of objective·f + constraints·c in one backward pass."""
         outputs: list[Tensor] = []
-        weights: list[Tensor | None] = []
-        if self._f.requires_grad:
-            outputs.append(self._f)
-            weights.append(None if objective == 1.0 else torch.full_like(self._f, objective))  # None stands for 1
-        if self._c is not None and self._c.requires_grad and constraints.any():
-            outputs.append(self._c)
-            weights.append(torch.as_tensor(constraints).to(self._c))
-        gradient = self._variables.flat(self._backward(outputs, weights)) if outputs else np.zeros(self._variables.size)
+        weights: list[Tensor] = []
+        f, c = self._f, self._c
+        if f.requires_grad:
+            outputs.append(f)
+            weights.append(torch.ones_like(f) if objective == 1.0 else torch.full_like(f, objective))
+        if c is not None and c.requires_grad:
+            outputs.append(c)
+            weights.append(torch.from_numpy(constraints) if is_plain(c) else torch.as_tensor(constraints).to(c))
+        gradient = self._flat(self._backward(outputs, weights)) if outputs else np.zeros(self._variables.size)
         self._costs.gradients += 1
         return gradient
 
     def full(self) -> tuple[Vector, Matrix]:
         """Gradient of f and, in one batch where possible, the Jacobian of c."""
-        gradient = (
-            self._variables.flat(self._backward([self._f], [None])) if self._f.requires_grad else np.zeros(self._variables.size)
-        )
-        count = 0 if self._c is None else self._c.numel()
-        if self._c is None or not count or not self._c.requires_grad:
+        f, c = self._f, self._c
+        gradient = self._flat(self._backward([f], [torch.ones_like(f)])) if f.requires_grad else np.zeros(self._variables.size)
+        count = 0 if c is None else c.numel()
+        if c is None or not count or not c.requires_grad:
             jacobian = np.zeros((count, self._variables.size))
+        elif count == 1:
+            jacobian = self._flat(self._backward([c], [torch.ones_like(c)]))[None]
         else:
-            jacobian = self._jacobian(self._c, count)
+            jacobian = self._jacobian(c, count)
         self._costs.jacobians += 1
         return gradient, jacobian
+
+    def _flat(self, parts: Sequence[Tensor]) -> Vector:
+        return self._variables.flat(parts)
 
     def _jacobian(self, c: Tensor, count: int) -> Matrix:
         if worthwhile(count, self._variables.size) and not self._costs.once_only:
@@ -76,32 +85,22 @@ class Autograd:
                 self._costs.once_only, found = True, None
             if found is not None:
                 return np.ascontiguousarray(found.detach().to("cpu", torch.float64).numpy())
-        if count > 1 and not self._costs.one_by_one:
+        directions = torch.eye(count, dtype=c.dtype, device=c.device)
+        if count > FEW and not self._costs.one_by_one:
             try:
-                directions = torch.eye(count, dtype=c.dtype, device=c.device)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # torch tells of operations it batches by a loop
-                    return self._variables.rows(self._backward([c], [directions], batched=True), count)
-            except FunctionFailed:  # an operation without a batching rule; if it is something else, the loop will tell
+                    return self._variables.rows(batched_backward(c, directions, self._leaves), count)
+            except Exception:  # an operation without a batching rule; if it is something else, the loop will tell
                 self._costs.one_by_one = True
-        rows = []
-        for index in range(count):
-            direction = torch.zeros_like(c)
-            direction[index] = 1
-            rows.append(self._variables.flat(self._backward([c], [direction])))
-        return np.stack(rows) if count > 1 else rows[0][None]
+        rows = np.empty((count, self._variables.size))
+        for index, direction in enumerate(directions):
+            rows[index] = self._flat(self._backward([c], [direction]))
+        return rows
 
-    def _backward(self, outputs: list[Tensor], weights: list[Tensor | None], *, batched: bool = False) -> Sequence[Tensor]:
+    def _backward(self, outputs: list[Tensor], weights: list[Tensor]) -> Sequence[Tensor]:
         try:
-            return torch.autograd.grad(
-                outputs,
-                self._leaves,
-                weights,
-                retain_graph=True,
-                allow_unused=True,
-                materialize_grads=True,
-                is_grads_batched=batched,
-            )
+            return backward(outputs, weights, self._leaves)
         except Exception as error:
             raise FunctionFailed(error) from error
 

@@ -17,7 +17,7 @@ from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
 from nonsmooth.evaluate.tier import Tier
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
-from nonsmooth.variables import Variables, numbers
+from nonsmooth.variables import Variables, is_plain, numbers
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -202,6 +202,12 @@ def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, For
         return None, known
     if known.kind is Tensor and type(value) is Tensor and value.shape == known.shapes[0] and value.is_floating_point():
         return (value if value.dim() == 1 else value.reshape(-1)), known
+    if known.kind is list and type(value) in (list, tuple) and len(value) == len(known.shapes):
+        for part, shape in zip(value, known.shapes, strict=True):
+            if type(part) is not Tensor or part.shape != shape or not is_plain(part):
+                return flatten(value, name)
+        parts = [part if part.dim() == 1 else part.reshape(-1) for part in value]
+        return (parts[0] if len(parts) == 1 else torch.cat(parts)), known
     return flatten(value, name)
 
 

@@ -12,8 +12,8 @@ from nonsmooth.qp.product import Product
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-SPARE = 12
-"""A matrix is formed for up to so many gradients more than twice the number of variables."""
+FORMED = 400
+"""The matrix of up to so many gradients is formed, and of more if there are not more than twice as many as variables."""
 
 
 class Form(Protocol):
@@ -34,7 +34,7 @@ class DenseForm:
         self._scaled = scaled
         # With many more gradients than variables it is better left as a product.
         self.matrix: Matrix | Product
-        if len(rows) > 2 * len(scaled) + SPARE:
+        if len(rows) > max(FORMED, 2 * len(scaled)):
             self.matrix = Product(rows, np.ascontiguousarray(scaled.T))
         else:
             matrix = rows @ scaled

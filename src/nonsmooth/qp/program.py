@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +107,8 @@ class Program:
         size = np.sqrt(max(float(y @ product), 0.0)) + np.sqrt(abs(float(self.linear @ y)))
         rounding = self.rounding(y)
         error = float(np.max(np.abs(y - moved) * scale, initial=0.0))
+        if not (isfinite(error) and isfinite(rounding)):
+            return np.inf
         return float((error - rounding) / max(size + rounding, 1e-300)) if error > rounding else 0.0
 
 

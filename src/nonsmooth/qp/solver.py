@@ -12,6 +12,8 @@ from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
 from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
+from nonsmooth.qp.kernel import MOST, Kernel
+from nonsmooth.qp.kernel import solver as compiled
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Solution
 
@@ -59,6 +61,8 @@ class QPSolver:
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
         self._automatic = name == "auto"
         self._names = available() if name == "auto" else (name, *(other for other in available() if other != name))
+        function = compiled() if name in ("auto", "native") else None
+        self.kernel = None if function is None else Kernel(function)
         self.counts = Counts()
         self.solving = (clock or Clock()).phase(Phase.QP)
 
@@ -67,6 +71,11 @@ class QPSolver:
         if size < LARGE or not (self._automatic or warm):
             return self._names
         return ("native", *(name for name in self._names if name != "native"))
+
+    @property
+    def only_native(self) -> bool:
+        """Whether the active-set method comes first for programs of any size."""
+        return self._names[0] == "native"
 
     def session(self, matrix: Matrix | Product, simplex: int = 0) -> Session:
         """A session for several programs with the same matrix."""
@@ -94,21 +103,34 @@ class Session:
             return self._solve(linear, lower, upper, start)
 
     def _solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None) -> Solution:
+        matrix = self._matrix
         if self._rest is not None:
-            start = None if start is None else start[1:]
-            first = np.zeros(len(linear))
-            first[0] = 1.0
-            rest = self._rest._solve(linear[1:] + (self._matrix @ first)[1:], lower[1:], upper[1:], start)
-            return Solution(np.concatenate([[1.0], rest.y]), rest.residual, rest.trusted)
-        program = Program(self._matrix, linear, lower, upper, self._simplex)
+            column = matrix.left[1:] @ matrix.right[0] if isinstance(matrix, Product) else matrix[1:, 0]
+            rest = self._rest._solve(linear[1:] + column, lower[1:], upper[1:], None if start is None else start[1:])
+            y = np.empty(len(linear))
+            y[0], y[1:] = 1.0, rest.y
+            return Solution(y, rest.residual, rest.trusted)
         counts = self._solver.counts
         counts.solved += 1
-        exact = closed_form(program)
-        if exact is not None:
-            return Solution(exact, 0.0, trusted=True)
+        size = len(linear)
+        if size <= 2 and self._simplex <= 1 and size - self._simplex <= 1:
+            exact = closed_form(Program(matrix, linear, lower, upper, self._simplex))
+            if exact is not None:
+                return Solution(exact, 0.0, trusted=True)
+        kernel = self._solver.kernel
+        if kernel is not None and size <= MOST and not isinstance(matrix, Product):
+            begin = start if start is not None else _corner(lower, upper, self._simplex)
+            found = kernel.solve(matrix, linear, lower, upper, self._simplex, begin, 20 + 10 * size)
+            if found is not None and found[1] <= ENOUGH[0]:
+                counts.warm += start is not None
+                return Solution(found[0], found[1], trusted=True)
+        return self._by_the_chain(Program(matrix, linear, lower, upper, self._simplex), start)
+
+    def _by_the_chain(self, program: Program, start: Vector | None) -> Solution:
+        counts = self._solver.counts
         best: Vector | None = None
         best_residual = np.inf
-        near = program.feasible(start) if start is not None and program.size >= LARGE else None
+        near = program.feasible(start) if start is not None and (program.size >= LARGE or self._solver.only_native) else None
         for number, y in enumerate(self._answers(program, near)):
             residual = np.inf if y is None else program.residual(y)
             if residual < best_residual:
@@ -117,7 +139,7 @@ class Session:
                 counts.warm += number == 0 and near is not None
                 break
         if best is None:
-            best = _corner(program)
+            best = _corner(program.lower, program.upper, program.simplex)
             best_residual = program.residual(best)
         trusted = best_residual <= ENOUGH[3]
         counts.failed += not trusted
@@ -129,7 +151,8 @@ class Session:
         for number, name in enumerate(self._solver.order(program.size, warm=near is not None)):
             counts.second_solver += number == 1
             if name == "native":
-                yield active_set(program, _corner(program) if near is None else near, rounds=20 + 10 * program.size)
+                begin = _corner(program.lower, program.upper, program.simplex) if near is None else near
+                yield active_set(program, begin, rounds=20 + 10 * program.size)
                 continue
             for attempt, raw in enumerate(self._asked(name, program)):
                 y = None if raw is None else program.feasible(raw)
@@ -170,8 +193,8 @@ def closed_form(program: Program) -> Vector | None:
     return y
 
 
-def _corner(program: Program) -> Vector:
-    y = np.clip(np.zeros(program.size), program.lower, program.upper)
-    if program.simplex:
+def _corner(lower: Vector, upper: Vector, simplex: int) -> Vector:
+    y = np.minimum(np.maximum(0.0, lower), upper)
+    if simplex:
         y[0] = 1.0
     return y

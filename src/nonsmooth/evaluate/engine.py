@@ -1,0 +1,60 @@
+"""Backward passes with little around them. Private names of torch that the solver uses are in this module alone.
+
+`torch.autograd.grad` looks at every argument anew, which takes a quarter of a small backward pass, and imports a package
+for symbolic shapes the first time, which takes half a second. Where the outputs are plain tensors and the weights are known
+to fit, neither is needed. If torch has changed, `torch.autograd.grad` is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+try:
+    from torch._vmap_internals import _vmap
+    from torch.autograd.graph import _engine_run_backward
+
+    _run: Callable[..., Any] | None = _engine_run_backward
+except ImportError:
+    _run = None
+
+
+def backward(outputs: Sequence[Tensor], weights: Sequence[Tensor], leaves: Sequence[Tensor]) -> list[Tensor]:
+    """Gradients of the sum of the outputs, each times its weights, which have its shape; the graph is kept.
+
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> backward([(x**2).sum()], [torch.tensor(3.0)], [x])
+    [tensor([ 6., 12.])]
+    """
+    if _run is None or any(type(output) is not Tensor for output in outputs):
+        found = torch.autograd.grad(outputs, leaves, weights, retain_graph=True, allow_unused=True)
+    else:
+        found = _run(tuple(outputs), tuple(weights), True, False, tuple(leaves), True, accumulate_grad=False)
+    return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves, strict=True)]
+
+
+def batched_backward(output: Tensor, weights: Tensor, leaves: Sequence[Tensor]) -> list[Tensor]:
+    """The gradients of several weighted sums of one output, in one pass: weights and gradients have one dimension more.
+
+    >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> batched_backward(x**2, torch.eye(2), [x])
+    [tensor([[2., 0.],
+            [0., 4.]])]
+    """
+    if _run is None or type(output) is not Tensor:
+        found = torch.autograd.grad([output], leaves, [weights], retain_graph=True, allow_unused=True, is_grads_batched=True)
+    else:
+        run, inputs = _run, tuple(leaves)
+
+        def once(weight: Tensor) -> Any:
+            return run((output,), (weight,), True, False, inputs, True, accumulate_grad=False)
+
+        found = _vmap(once, 0, 0, allow_none_pass_through=True)(weights)
+    return [
+        # torch gives nothing for a variable that is not used, and one without the leading dimension for a constant
+        torch.zeros((len(weights), *leaf.shape), dtype=leaf.dtype, device=leaf.device) if part is None else part
+        for part, leaf in zip(found, leaves, strict=True)
+    ]

@@ -1,0 +1,341 @@
+/* The active-set method of active.py for small dense programs, without the interpreter between its steps.
+ *
+ * min ½ yᵀQy + qᵀy, the first `simplex` entries ≥ 0 with sum 1, all between lower and upper. See active.py for the method;
+ * names are the same. Loops run down columns, so that compilers vectorise them without reordering sums.
+ *
+ * All arrays lie one behind the other in one block of `qp_doubles(n)` numbers, in the order of `qp_solve`.
+ */
+
+#include <math.h>
+#include <string.h>
+
+#define FLOOR 1e-13
+#define REFINEMENTS 3
+
+enum { FREE = 0, LOW = 1, HIGH = 2 };
+
+typedef struct {
+    long n, simplex, count;
+    double *Q, *q, *lower, *upper, *y;                /* given; y is where to begin, and the answer */
+    double *scale, *diagonal, *ceiling, *slope, *excess, *start;
+    double *row, *down, *along, *factor;              /* of the free entries, in the order in which they came */
+    long *free_entries;
+    char *state;
+    double sigma;
+} Search;
+
+long qp_doubles(long n) { return 2 * n * n + 16 * n; }
+
+static double dot(const double *a, const double *b, long n) {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    long i = 0;
+    for (; i + 4 <= n; i += 4) {
+        s0 += a[i] * b[i]; s1 += a[i + 1] * b[i + 1]; s2 += a[i + 2] * b[i + 2]; s3 += a[i + 3] * b[i + 3];
+    }
+    for (; i < n; i++) s0 += a[i] * b[i];
+    return (s0 + s1) + (s2 + s3);
+}
+
+static void add(double *restrict to, double weight, const double *restrict from, long n) {
+    for (long i = 0; i < n; i++) to[i] += weight * from[i];
+}
+
+static double clipped(double value, double lower, double upper) {
+    return value < lower ? lower : value > upper ? upper : value;
+}
+
+/* y moved into the simplex and the box; 0 if that is not possible. */
+static int make_feasible(const Search *s, double *y) {
+    double total = 0;
+    for (long i = 0; i < s->n; i++) {
+        if (!isfinite(y[i])) return 0;
+        y[i] = clipped(y[i], s->lower[i], s->upper[i]);
+        if (i < s->simplex) total += y[i];
+    }
+    if (!s->simplex) return 1;
+    if (!(total > 0)) return 0;
+    for (long i = 0; i < s->simplex; i++) y[i] /= total;
+    return 1;
+}
+
+static void multiply(const Search *s, const double *y, double *product) {
+    memset(product, 0, s->n * sizeof(double));
+    for (long j = 0; j < s->n; j++)
+        if (y[j] != 0) add(product, y[j], s->Q + j * s->n, s->n);
+}
+
+/* As Program.residual. Uses `down` and `along` for scratch. */
+static double residual_of(Search *s, const double *y) {
+    long n = s->n;
+    double *product = s->down, *slope = s->along, largest = 0, rounding = 0;
+    multiply(s, y, product);
+    for (long i = 0; i < n; i++) {
+        slope[i] = product[i] + s->q[i];
+        if (s->scale[i] > largest) largest = s->scale[i];
+    }
+    if (s->simplex) {
+        double share = dot(y, slope, s->simplex);
+        for (long i = 0; i < s->simplex; i++) slope[i] -= share;
+    }
+    double square = dot(y, product, n), size = sqrt(square > 0 ? square : 0) + sqrt(fabs(dot(s->q, y, n))), error = 0;
+    for (long i = 0; i < n; i++) {
+        double moved = clipped(y[i] - slope[i] / (s->scale[i] * s->scale[i]), s->lower[i], s->upper[i]);
+        if (s->simplex == 1 && i == 0) moved = y[0];
+        double way = fabs(y[i] - moved) * s->scale[i];
+        if (way > error || isnan(way)) error = way;
+    }
+    memset(product, 0, n * sizeof(double));
+    for (long j = 0; j < n; j++) {
+        double weight = fabs(y[j]);
+        if (weight != 0)
+            for (long i = 0; i < n; i++) product[i] += weight * fabs(s->Q[j * n + i]);
+    }
+    for (long i = 0; i < n; i++)
+        if (!(product[i] / s->scale[i] <= rounding)) rounding = product[i] / s->scale[i];
+    rounding *= 1e-14;
+    if (rounding < 1e-25 * largest) rounding = 1e-25 * largest;
+    if (!isfinite(error) || !isfinite(rounding)) return INFINITY;
+    double floor_ = size + rounding > 1e-300 ? size + rounding : 1e-300;
+    return error > rounding ? (error - rounding) / floor_ : 0.0;
+}
+
+/* ---- the factor: L by columns, leading dimension n ---- */
+
+static void solve_lower(const Search *s, double *x) {
+    for (long j = 0; j < s->count; j++) {
+        const double *column = s->factor + j * s->n;
+        x[j] /= column[j];
+        add(x + j + 1, -x[j], column + j + 1, s->count - j - 1);
+    }
+}
+
+static void solve(const Search *s, double *x) {
+    solve_lower(s, x);
+    for (long j = s->count - 1; j >= 0; j--) {
+        const double *column = s->factor + j * s->n;
+        x[j] = (x[j] - dot(column + j + 1, x + j + 1, s->count - j - 1)) / column[j];
+    }
+}
+
+static double entry_of(const Search *s, long a, long b) {
+    double value = a == b ? s->diagonal[a] : s->Q[a * s->n + b];
+    return a < s->simplex && b < s->simplex ? value + s->sigma : value;
+}
+
+static void rebuild(Search *s) {
+    long count = s->count;
+    for (double ridge = FLOOR; ridge < 1.0; ridge *= 100.0) {
+        int failed = 0;
+        for (long j = 0; j < count; j++)
+            for (long i = j; i < count; i++) s->factor[j * s->n + i] = entry_of(s, s->free_entries[i], s->free_entries[j]);
+        for (long j = 0; j < count; j++) s->factor[j * s->n + j] *= 1.0 + ridge;
+        for (long j = 0; j < count && !failed; j++) {
+            double *column = s->factor + j * s->n;
+            if (!(column[j] > 0)) { failed = 1; break; }
+            double pivot = sqrt(column[j]);
+            for (long i = j; i < count; i++) column[i] /= pivot;
+            column[j] = pivot;
+            for (long k = j + 1; k < count; k++) add(s->factor + k * s->n + k, -column[k], column + k, count - k);
+        }
+        if (!failed) return;
+    }
+    for (long j = 0; j < count; j++) { /* not the matrix of a convex program; any direction will do */
+        double square = fabs(entry_of(s, s->free_entries[j], s->free_entries[j]));
+        memset(s->factor + j * s->n, 0, count * sizeof(double));
+        s->factor[j * s->n + j] = sqrt(square > 1e-300 ? square : 1e-300);
+    }
+}
+
+static void enter(Search *s, long entry) {
+    long count = s->count;
+    double *column = s->down;
+    for (long i = 0; i < count; i++) column[i] = entry_of(s, s->free_entries[i], entry);
+    solve_lower(s, column);
+    double square = entry_of(s, entry, entry), rest = square - dot(column, column, count);
+    if (rest < FLOOR * square) rest = FLOOR * square;
+    for (long j = 0; j < count; j++) s->factor[j * s->n + count] = column[j];
+    s->factor[count * s->n + count] = sqrt(rest > 1e-300 ? rest : 1e-300);
+    s->free_entries[count] = entry;
+    s->row[count] = entry < s->simplex ? 1.0 : 0.0;
+    s->state[entry] = FREE;
+    s->count = count + 1;
+}
+
+static void hold(Search *s, long position, int low) {
+    long entry = s->free_entries[position], count = s->count;
+    s->y[entry] = low ? s->lower[entry] : s->ceiling[entry];
+    s->state[entry] = low ? LOW : HIGH;
+    /* The row goes; rotations of neighbouring columns make what is below it triangular again. */
+    for (long j = position; j < count - 1; j++) {
+        double *left = s->factor + j * s->n, *right = left + s->n;
+        double a = left[j + 1], b = right[j + 1], length = hypot(a, b);
+        double cosine = length > 0 ? a / length : 1.0, sine = length > 0 ? b / length : 0.0;
+        for (long i = j + 1; i < count; i++) {
+            double x = left[i], z = right[i];
+            left[i - 1] = cosine * x + sine * z;
+            right[i] = cosine * z - sine * x;
+        }
+    }
+    for (long j = 0; j < position; j++) {
+        double *column = s->factor + j * s->n;
+        memmove(column + position, column + position + 1, (count - 1 - position) * sizeof(double));
+    }
+    memmove(s->free_entries + position, s->free_entries + position + 1, (count - 1 - position) * sizeof(long));
+    memmove(s->row + position, s->row + position + 1, (count - 1 - position) * sizeof(double));
+    s->count = count - 1;
+}
+
+/* ---- the search ---- */
+
+static void refresh(Search *s) {
+    multiply(s, s->y, s->slope);
+    for (long i = 0; i < s->n; i++) s->slope[i] += s->q[i];
+}
+
+/* Go towards the best values of the free entries; 1 if a bound stopped it. */
+static int advance(Search *s) {
+    long count = s->count, position = -1;
+    if (!count) return 0;
+    double *down = s->down, *along = s->along, share = 0, first = INFINITY;
+    for (long i = 0; i < count; i++) down[i] = s->slope[s->free_entries[i]];
+    solve(s, down);
+    if (s->simplex) {
+        memcpy(along, s->row, count * sizeof(double));
+        solve(s, along);
+        double steepness = dot(s->row, along, count);
+        share = steepness > 0 ? dot(s->row, down, count) / steepness : 0.0;
+        for (long i = 0; i < count; i++) down[i] = share * along[i] - down[i];
+    } else {
+        for (long i = 0; i < count; i++) down[i] = -down[i];
+    }
+    for (long i = 0; i < count; i++) {
+        long entry = s->free_entries[i];
+        if (down[i] == 0) continue;
+        double room = ((down[i] < 0 ? s->lower[entry] : s->ceiling[entry]) - s->y[entry]) / down[i];
+        if (room < first) { first = room; position = i; }
+    }
+    double length = first < 0 ? 0 : first > 1 ? 1 : first;
+    for (long i = 0; i < count; i++) {
+        double way = length * down[i];
+        s->y[s->free_entries[i]] += way;
+        if (way != 0) add(s->slope, way, s->Q + s->free_entries[i] * s->n, s->n);
+    }
+    if (!(first < 1.0)) return 0;
+    hold(s, position, down[position] < 0);
+    return 1;
+}
+
+static void find_excess(Search *s) {
+    double share = 0, total = 0;
+    for (long i = 0; i < s->simplex; i++) { share += s->y[i] * s->slope[i]; total += s->y[i]; }
+    if (s->simplex) share /= total;
+    for (long i = 0; i < s->n; i++) s->excess[i] = (s->slope[i] - (i < s->simplex ? share : 0.0)) / s->scale[i];
+}
+
+static double middle_of(double *values, long count) { /* the median; sorts */
+    for (long i = 1; i < count; i++) {
+        double value = values[i];
+        long j = i;
+        for (; j > 0 && values[j - 1] > value; j--) values[j] = values[j - 1];
+        values[j] = value;
+    }
+    return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
+}
+
+static void prepare(Search *s) {
+    long n = s->n, chosen = 0;
+    double largest = 0, reach = 1.0;
+    for (long i = 0; i < n; i++) {
+        double square = s->Q[i * n + i], root = sqrt(square > 0 ? square : 0);
+        s->scale[i] = root > 1e-150 ? root : 1.0;
+        if (square > largest) largest = square;
+        if (fabs(s->y[i]) > reach) reach = fabs(s->y[i]);
+    }
+    for (long i = 0; i < n; i++) {
+        double least = 1e-20 * (largest > 0 ? largest : 1.0), square = s->Q[i * n + i];
+        s->diagonal[i] = square > least ? square : least;
+    }
+    memcpy(s->start, s->y, n * sizeof(double));
+    for (long i = 0; i < n; i++) {
+        if (s->y[i] <= s->lower[i] + 1e-9 * reach) s->y[i] = s->lower[i];
+        else if (s->y[i] >= s->upper[i] - 1e-9 * reach) s->y[i] = s->upper[i];
+    }
+    if (!make_feasible(s, s->y)) memcpy(s->y, s->start, n * sizeof(double));
+    s->sigma = 0;
+    if (s->simplex) {
+        largest = 0;
+        for (long i = 0; i < s->simplex; i++) if (s->diagonal[i] > largest) largest = s->diagonal[i];
+        for (long i = 0; i < s->simplex; i++) if (s->diagonal[i] > 1e-12 * largest) s->excess[chosen++] = s->diagonal[i];
+        s->sigma = middle_of(s->excess, chosen);
+    }
+    s->count = 0;
+    for (long i = 0; i < n; i++) {
+        s->ceiling[i] = i < s->simplex ? INFINITY : s->upper[i]; /* the sum bounds these */
+        s->state[i] = s->y[i] <= s->lower[i] ? LOW : s->y[i] >= s->ceiling[i] ? HIGH : FREE;
+        if (s->state[i] == FREE) {
+            s->row[s->count] = i < s->simplex ? 1.0 : 0.0;
+            s->free_entries[s->count++] = i;
+        }
+    }
+    refresh(s);
+    rebuild(s);
+}
+
+/* The residual of the answer, left in y; −1 where y, given, cannot be made feasible. */
+double qp_solve(double *memory, long n, long simplex, long rounds, double enough) {
+    Search s;
+    s.n = n; s.simplex = simplex; s.count = 0;
+    double *next = memory;
+    s.Q = next; next += n * n;
+    s.q = next; next += n;
+    s.lower = next; next += n;
+    s.upper = next; next += n;
+    s.y = next; next += n;
+    s.scale = next; next += n;
+    s.diagonal = next; next += n;
+    s.ceiling = next; next += n;
+    s.slope = next; next += n;
+    s.excess = next; next += n;
+    s.start = next; next += n;
+    s.row = next; next += n;
+    s.down = next; next += n;
+    s.along = next; next += n;
+    s.factor = next; next += n * n;
+    s.free_entries = (long *)next; next += n;  /* long is not longer than double */
+    s.state = (char *)next;
+
+    if (!make_feasible(&s, s.y)) return -1.0;
+    prepare(&s);
+    int refinements = 0, fresh = 1;
+    for (long round = 0; round < rounds; round++) {
+        if (advance(&s)) { refinements = 0; fresh = 0; continue; }
+        find_excess(&s);
+        double wrong = -INFINITY, unsolved = 0, weighted = 0;
+        long worst = 0;
+        for (long i = 0; i < n; i++) {
+            double here = s.state[i] == LOW ? -s.excess[i] : s.state[i] == HIGH ? s.excess[i] : 0.0;
+            if (here > wrong) { wrong = here; worst = i; }
+            if (s.state[i] == FREE && fabs(s.excess[i]) > unsolved) unsolved = fabs(s.excess[i]);
+            weighted += s.scale[i] * fabs(s.y[i]);
+        }
+        double linear = dot(s.q, s.y, n), square = dot(s.slope, s.y, n) - linear;
+        double allowed = enough * (sqrt(square > 0 ? square : 0) + sqrt(fabs(linear)));
+        if ((wrong > unsolved ? wrong : unsolved) <= allowed || !(wrong > 1e-15 * weighted)) {
+            if (fresh || refinements > REFINEMENTS) break;
+            refresh(&s);
+            if (refinements) rebuild(&s); /* the factor has drifted too */
+            refinements++; fresh = 1;
+        } else if (unsolved > (allowed > wrong ? allowed : wrong) && refinements < REFINEMENTS) {
+            refinements++;
+        } else {
+            enter(&s, worst);
+            refinements = 0; fresh = 0;
+        }
+    }
+    double residual = make_feasible(&s, s.y) ? residual_of(&s, s.y) : INFINITY;
+    if (residual > enough) {
+        double before = residual_of(&s, s.start);
+        if (!(residual <= before)) { memcpy(s.y, s.start, n * sizeof(double)); residual = before; }
+    }
+    return residual;
+}

@@ -1,0 +1,136 @@
+"""The active-set method in C, compiled once on a machine that has a compiler and kept in the user's cache.
+
+Between two steps of the method the interpreter takes many times as long as the arithmetic of a small program. Where there is
+no compiler, or it fails, `active_set` does the same in Python. `NONSMOOTH_KERNEL=0` turns the compiled one off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import logging
+import os
+import platform
+import shlex
+import shutil
+import stat
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+logger = logging.getLogger("nonsmooth")
+
+SOURCE = Path(__file__).with_name("kernel.c")
+FLAGS = ("-O3", "-fPIC", "-shared")
+LONGEST_COMPILATION = 60.0
+MOST = 600
+"""Programs with more entries are better done with BLAS, by `active_set`."""
+
+
+@cache
+def solver() -> Callable[..., float] | None:
+    """The compiled function, or None. Asked for again it is at hand."""
+    if os.environ.get("NONSMOOTH_KERNEL", "1") == "0" or sys.platform == "win32":
+        return None
+    try:
+        library = ctypes.CDLL(str(_built()))
+        solve = library.qp_solve
+    except (OSError, AttributeError, subprocess.SubprocessError) as error:
+        logger.debug("quadratic programs are solved without compiled code: %s", error)
+        return None
+    solve.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_double]
+    solve.restype = ctypes.c_double
+    return solve  # type: ignore[no-any-return]
+
+
+class Kernel:
+    """The compiled method with memory of its own: one for each run, not for several threads at once."""
+
+    def __init__(self, solve: Callable[..., float]) -> None:
+        self._solve = solve
+        self._memory: Vector = np.empty(0)
+        self._room = 0
+        self._matrix: Matrix | None = None
+        self._views: dict[int, tuple[Any, ...]] = {}
+
+    def solve(
+        self, matrix: Matrix, linear: Vector, lower: Vector, upper: Vector, simplex: int, start: Vector, rounds: int
+    ) -> tuple[Vector, float] | None:
+        """The answer found from a start, and its residual; None where the start cannot be made feasible."""
+        size = len(linear)
+        if size not in self._views:
+            self._reserve(size)
+        places = self._views[size]
+        if self._matrix is not matrix:
+            places[0][...] = matrix
+        # Kept alive, so that no other matrix can be mistaken for it. Only the last one lies in the memory.
+        self._matrix = matrix
+        places[1][...] = linear
+        places[2][...] = lower
+        places[3][...] = upper
+        y = places[4]
+        y[...] = start
+        residual = self._solve(self._address, size, simplex, rounds, 1e-9)
+        return None if residual < 0 else (y.copy(), residual)
+
+    def _reserve(self, size: int) -> None:
+        needed = 2 * size * size + 16 * size
+        if needed > self._room:
+            self._room = max(needed, 2 * self._room)
+            self._memory, self._views, self._matrix = np.empty(self._room), {}, None
+            self._address = self._memory.ctypes.data
+        square = size * size
+        vectors = tuple(self._memory[square + size * i : square + size * (i + 1)] for i in range(4))
+        self._views[size] = (self._memory[:square].reshape(size, size), *vectors)
+
+
+def _built() -> Path:
+    """The library, compiled now unless it was before."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[:1]
+    found = shutil.which(compiler[0]) or shutil.which("cc") or shutil.which("gcc") or shutil.which("g++")
+    if found is None:
+        raise OSError("there is no C compiler")
+    source = SOURCE.read_bytes()
+    kind = "\0".join([found, *FLAGS, platform.machine(), platform.system(), platform.libc_ver()[1]])
+    name = hashlib.sha256(source + kind.encode()).hexdigest()[:24]
+    folder = _folder()
+    library = folder / f"qp-{name}.so"
+    if not _ours(library):
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            fresh = Path(place) / "qp.so"
+            command = [found, *(["-x", "c"] if "++" in found else []), *FLAGS, "-o", str(fresh), str(SOURCE), "-lm"]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMPILATION, cwd=place)
+            if done.returncode:
+                raise OSError(f"{found} failed: {done.stderr.strip()[-300:]}")
+            fresh.replace(library)  # whoever else builds it at the same time builds the same
+    return library
+
+
+def _folder() -> Path:
+    chosen = os.environ.get("COMPILE_INSPECT_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = (Path(chosen) if chosen else base / "compile-inspect") / "kernels"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not _ours(folder):
+        raise OSError(f"{folder} belongs to somebody else, or others may write to it")
+    return folder
+
+
+def _ours(path: Path) -> bool:
+    """Whether a file is there that only this user, or the administrator, can have written."""
+    try:
+        status = path.stat()
+    except OSError:
+        return False
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

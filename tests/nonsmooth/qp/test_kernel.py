@@ -1,0 +1,135 @@
+"""The compiled active-set method, against the one in Python and against what an answer is worth."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nonsmooth.qp import QPSolver
+from nonsmooth.qp.active import active_set
+from nonsmooth.qp.kernel import Kernel, solver
+from nonsmooth.qp.program import Program
+
+needs_compiler = pytest.mark.skipif(solver() is None, reason="there is no C compiler")
+
+
+def random_program(seed: int, size: int, simplex: int, rank: int, weight: float) -> Program:
+    """A program like those of the model: gradients that may depend on each other, errors, multipliers of two signs."""
+    generator = np.random.default_rng(seed)
+    rows = generator.standard_normal((size, rank)) * 10.0 ** generator.uniform(-3, 3, (size, 1))
+    linear = np.concatenate([generator.exponential(size=simplex), generator.standard_normal(size - simplex)])
+    lower, upper = np.zeros(size), np.full(size, weight)
+    lower[simplex:][generator.random(size - simplex) < 0.5] = -weight
+    upper[:simplex] = 1.0
+    return Program(rows @ rows.T, linear * 10.0 ** generator.uniform(-3, 3), lower, upper, simplex)
+
+
+def start_of(program: Program, generator: np.random.Generator) -> np.ndarray:
+    start = generator.uniform(program.lower, program.upper)
+    return start if program.simplex == 0 else np.where(np.arange(program.size) < program.simplex, np.abs(start) + 1e-3, start)
+
+
+@needs_compiler
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, 10**6), st.integers(1, 40), st.floats(0.0, 1.0), st.integers(1, 30), st.sampled_from([1e-3, 1.0, 50.0, 1e4])
+)
+def test_as_good_as_the_method_in_python(seed: int, size: int, share: float, rank: int, weight: float) -> None:
+    program = random_program(seed, size, round(share * size), rank, weight)
+    generator = np.random.default_rng(seed)
+    start = start_of(program, generator)
+    function = solver()
+    assert function is not None
+    found = Kernel(function).solve(
+        program.matrix, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * size
+    )
+    assert found is not None
+    y, residual = found
+    begin = program.feasible(start)
+    assert begin is not None
+    other = active_set(program, begin, rounds=20 + 10 * size)
+    assert (y >= program.lower).all() and (y <= program.upper).all()
+    if program.simplex:
+        assert y[: program.simplex].sum() == pytest.approx(1.0, abs=1e-12)
+    assert residual == pytest.approx(program.residual(y), rel=1e-3, abs=1e-9)
+    assert residual <= max(1e-7, 10.0 * program.residual(other))
+    if residual <= 1e-9 and program.residual(other) <= 1e-9:
+        size_of = abs(program.value(other)) + float(np.abs(program.linear) @ np.abs(other))
+        assert program.value(y) == pytest.approx(program.value(other), abs=1e-6 * max(size_of, 1e-12))
+
+
+@needs_compiler
+def test_one_kernel_for_programs_of_all_sizes() -> None:
+    """Its memory is used again, and the matrix that lies in it is not mistaken for another."""
+    function = solver()
+    assert function is not None
+    kernel = Kernel(function)
+    for seed in range(60):
+        size = int(np.random.default_rng(seed).integers(1, 90))
+        program = random_program(seed, size, size // 2, 40, 2.0)
+        for _ in range(2):
+            found = kernel.solve(
+                program.matrix,
+                program.linear,
+                program.lower,
+                program.upper,
+                program.simplex,
+                program.upper.copy(),
+                20 + 10 * size,
+            )
+            assert found is not None and program.residual(found[0]) <= 1e-7
+
+
+@needs_compiler
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_nothing_is_trusted_where_something_is_not_finite(bad: float) -> None:
+    session = QPSolver().session(np.array([[bad, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.0, 1.0]]))
+    solution = session.solve(np.array([-1.0, -1.0, -1.0]), np.zeros(3), np.ones(3), np.zeros(3))
+    assert not solution.trusted
+
+
+def answer(environment: dict[str, str]) -> str:
+    code = (
+        "import numpy as np; from nonsmooth.qp import QPSolver; from nonsmooth.qp.kernel import solver;"
+        "y = QPSolver().session(np.eye(3) + 1).solve(np.array([-2.0, 1.0, -3.0]), np.zeros(3), np.ones(3)).y;"
+        "print(solver() is not None, y.round(9).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@needs_compiler
+def test_it_is_built_once_and_can_be_turned_off(tmp_path: Path) -> None:
+    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path)}
+    assert answer(here) == "True [0.5, 0.0, 1.0]"
+    (library,) = (tmp_path / "kernels").iterdir()
+    built = library.stat().st_mtime_ns
+    assert answer({**here, "PATH": os.environ["PATH"]}) == "True [0.5, 0.0, 1.0]"
+    assert library.stat().st_mtime_ns == built
+    assert answer({**here, "NONSMOOTH_KERNEL": "0"}) == "False [0.5, 0.0, 1.0]"
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="needs another owner")
+def test_a_library_of_somebody_else_is_not_loaded(tmp_path: Path) -> None:
+    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path)}
+    answer(here)
+    (library,) = (tmp_path / "kernels").iterdir()
+    library.write_bytes(b"not a library")
+    os.chown(library, 12345, -1)
+    assert answer(here) == "True [0.5, 0.0, 1.0]"  # built anew
+    (tmp_path / "kernels").chmod(0o777)
+    assert answer(here) == "False [0.5, 0.0, 1.0]"
+
+
+def test_without_a_compiler(tmp_path: Path) -> None:
+    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "PATH": str(tmp_path), "CC": "none"}
+    assert answer(here) == "False [0.5, 0.0, 1.0]"
