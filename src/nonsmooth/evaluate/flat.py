@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from nonsmooth.problem import Form, Problem, flatten, scalar
 from nonsmooth.variables import Variables
@@ -50,7 +51,8 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
             given[place] = tensor
         arguments, keywords = tuple(given[:positional]), dict(zip(names, given[positional:], strict=True))
         argument, variables_at_x = assemble(x)
-        f, inequality_values, equality_values = values(argument, arguments, keywords)
+        with _Substitutes():
+            f, inequality_values, equality_values = values(argument, arguments, keywords)
         blocks = [flatten(block, "c")[0] for block in (equality_values, inequality_values)]
         known = [block.double() for block in blocks if block is not None]
         return f.double(), torch.cat(known) if known else None, variables_at_x
@@ -82,6 +84,25 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
 
     tensors = tuple(leaves[place].detach() for place in places)
     return FlatForm(rows, penalty if count > ROWS_AT_ONCE else None, tensors, count, equalities)
+
+
+class _Substitutes(TorchFunctionMode):
+    """Calls that compilers or recordings cannot differentiate are made in another way, with the same value.
+
+    The gradient of a trace waits for a number of the device, which a recording cannot; and Inductor computes a row of
+    zeros for it where several gradients are computed at once.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Called for every function of torch."""
+        if func in _TRACES and not kwargs:
+            return args[0].diagonal().sum()
+        return func(*args, **(kwargs or {}))
+
+
+_TRACES = (torch.trace, Tensor.trace)
 
 
 def _values(problem: Problem) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], tuple[Tensor, Any, Any]]:
