@@ -24,6 +24,7 @@ from nonsmooth.problem import Problem
 from nonsmooth.result import History, Multipliers, Point, Result, Status
 from nonsmooth.run import Run
 from nonsmooth.state import SavedState, State
+from nonsmooth.threads import one_thread
 from nonsmooth.trace import Trace
 from nonsmooth.variables import Start, Variables
 
@@ -86,6 +87,7 @@ def minimize(
     clock = Clock(started=started, trace=None if profile is None else Trace(profile))
     try:
         with ExitStack() as stack:
+            stack.enter_context(one_thread())
             if progress:
                 callback = stack.enter_context(_shown(options, callback, clock))
             evaluator = Evaluator(problem, Variables(x0), clock)

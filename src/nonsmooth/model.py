@@ -194,7 +194,11 @@ class Model:
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
-        change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
+        if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray):
+            along = -(self._matrix[:count] @ y)  # the slopes times the direction, without reading either
+        else:
+            along = self._cuts.slopes @ direction
+        change = float((along - self._cuts.errors).max())
         violation = self.violation(direction)
         return Step(
             direction=direction,

@@ -93,7 +93,7 @@ class Run:
         state = State(
             current=start,
             weight=1.0 / options.penalty_parameter,
-            hessian=initial_hessian(start, options),
+            hessian=initial_hessian(start, options, variables.device),
             bundle=Bundle(variables.size, capacity),
             constraint_cuts=ConstraintCuts(variables.size, capacity),
             incumbents=self.incumbents,

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
+from nonsmooth.device import DevicePairs
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.options import Options
+from nonsmooth.rows import LARGE
 
 FULL_MEMORY_LIMIT = 2000
 LARGE_PROBLEM_PAIRS = 20
 
 
-def initial_hessian(start: Trial, options: Options) -> InverseHessian:
-    """The matrix to start with; without a better idea, one whose first step is not much longer than x."""
+def initial_hessian(start: Trial, options: Options, device: torch.device) -> InverseHessian:
+    """The matrix to start with; without a better idea, one whose first step is not much longer than x.
+
+    Where there are many variables and they are on a GPU, the pairs lie there too.
+    """
     size = len(start.x)
     reach = 10.0 * max(1.0, float(np.linalg.norm(start.x)))
     gamma = min(1.0, reach / max(float(np.linalg.norm(start.gradient)), 1e-300)) if options.scale_initial_hessian else 1.0
@@ -25,7 +31,8 @@ def initial_hessian(start: Trial, options: Options) -> InverseHessian:
         return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
     pairs = options.memory or LARGE_PROBLEM_PAIRS
     scale, fixed = options.scale_initial_hessian, options.fixed_scaling
-    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma)
+    kept = DevicePairs(pairs, size, device) if device.type == "cuda" and size > LARGE else None
+    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, kept=kept)
     if options.initial_pairs is not None:
         steps, changes, gamma = options.initial_pairs
         if np.ndim(steps) != 2 or np.shape(steps)[1:] != (size,) or np.shape(steps) != np.shape(changes):

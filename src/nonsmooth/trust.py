@@ -104,7 +104,8 @@ class Trust:
                 if x is self._start or x is self._sure[1]:
                     state.current = trial
         size, capacity = len(self._start), self._options.gradient_samples or default_capacity(len(self._start))
-        state.hessian, state.hessian_updates = initial_hessian(state.current, self._options), 0
+        device = self._evaluator.variables.device
+        state.hessian, state.hessian_updates = initial_hessian(state.current, self._options, device), 0
         state.bundle, state.constraint_cuts = Bundle(size, capacity), ConstraintCuts(size, capacity)
         state.valley, state.multipliers = Valley(), np.zeros(0)
         state.last_check, state.patience, state.stuck = (-1, np.inf), 0, 0

@@ -41,6 +41,7 @@ class Variables:
         sizes = [tensor.numel() for tensor in self._templates]
         self._slices = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
         self.size = sum(sizes)
+        self._on_host = any(tensor.device != self.device or tensor.device.type == "cpu" for tensor in self._templates)
         self.single_precision = any(torch.finfo(tensor.dtype).eps > 1e-12 for tensor in self._templates)
         """Whether any variable has less than double precision."""
         if self.size == 0:
@@ -77,7 +78,12 @@ class Variables:
         return (leaves[0] if isinstance(self._start, Tensor) else dict(zip(self.names, leaves, strict=True))), leaves
 
     def assembled(self, x: Tensor) -> tuple[Any, list[Tensor]]:
-        """As `place`, from a flat tensor that may be a symbol of a tracer; not for a module, which would be changed."""
+        """As `place`, from a flat tensor that may be a symbol of a tracer (not for a module, which is written to)."""
+        if self.module is not None:
+            with torch.no_grad():
+                for parameter, part in zip(self._parameters, self._slices, strict=True):
+                    parameter.copy_(x[part].reshape(parameter.shape))
+            return self.module, self._parameters
         leaves = [
             x[part].reshape(template.shape).to(template.dtype).detach().requires_grad_()
             for part, template in zip(self._slices, self._templates, strict=True)
@@ -86,6 +92,8 @@ class Variables:
 
     def flat(self, tensors: Sequence[Tensor]) -> Vector:
         """One flat array of tensors given in the order of the variables."""
+        if len(tensors) > 1 and not self._on_host:  # one transfer instead of many
+            tensors = [torch.cat([tensor.detach().reshape(-1).to(self.device, torch.float64) for tensor in tensors])]
         pieces = [numbers(tensor).reshape(-1) for tensor in tensors]
         return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else kept(pieces[0])
 
@@ -141,6 +149,12 @@ class Variables:
         raise ProblemError(f"{what} has a part of shape {tuple(tensor.shape)} for a variable of shape {tuple(template.shape)}")
 
     def _pieces(self, x: Vector) -> list[Tensor]:
+        if len(self._templates) > 1 and not self._on_host:
+            whole = torch.tensor(x, dtype=torch.float64, device=self.device)
+            return [
+                whole[part].reshape(template.shape).to(template.dtype, copy=True)
+                for part, template in zip(self._slices, self._templates, strict=True)
+            ]
         return [_piece(x[part], template) for part, template in zip(self._slices, self._templates, strict=True)]
 
 

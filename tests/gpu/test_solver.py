@@ -111,3 +111,62 @@ def test_one_synchronisation_for_an_evaluation() -> None:
     assert len([name for name in waits if "Device" in name]) <= 2, waits  # the profiler's own
     assert len([name for name in calls if name == "cudaGraphLaunch"]) == 10
     assert abs(f - evaluator(trial.x + 0.09).f) < 1e-12
+
+
+def test_a_module_is_recorded() -> None:
+    """Its parameters are written to within the recording; it ends up holding the answer."""
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.ReLU(), torch.nn.Linear(6, 1)).double().cuda()
+    data = torch.randn(200, 8, dtype=torch.float64, device="cuda")
+    target = data[:, :1].abs() - data[:, 1:2]
+
+    def function(network: torch.nn.Module) -> object:
+        return (network(data) - target).abs().mean(), None, None
+
+    before = [parameter.detach().clone() for parameter in module.parameters()]
+    plain = minimize(function, module, compile="never", max_iterations=150)
+    with torch.no_grad():
+        for parameter, value in zip(module.parameters(), before, strict=True):
+            parameter.copy_(value)
+    result = minimize(function, module, max_iterations=150)
+    assert result.compilation.outcome is Outcome.USED, result.compilation
+    assert result.f == pytest.approx(float(function(module)[0]), rel=1e-12)  # type: ignore[index]
+    assert result.f < 1.2 * plain.f + 1e-6
+
+
+def test_what_cannot_be_recorded_does_not_keep_others_from_being() -> None:
+    data = torch.randn(30, 2000, dtype=torch.float64)
+    start = torch.nn.functional.normalize(torch.randn(30, dtype=torch.float64, device="cuda"), dim=0)
+
+    def sending(q: Tensor) -> object:
+        return (q @ data.to(q.device)).abs().sum() / 2000, None, q @ q - 1
+
+    there = data.cuda()
+
+    def dictionary(q: Tensor) -> object:
+        return (q @ there).abs().sum() / 2000, None, q @ q - 1
+
+    for _ in range(3):
+        refused = minimize(sending, start)
+        assert refused.compilation.outcome is Outcome.REFUSED, refused.compilation
+        used = minimize(dictionary, start)
+        assert used.compilation.outcome is Outcome.USED, used.compilation
+        assert refused.success and used.success and abs(refused.f - used.f) < 1e-8
+
+
+def test_pairs_beside_the_variables() -> None:
+    """With many variables the last pairs lie on the device; the answer is that of the host."""
+    generator = torch.Generator().manual_seed(0)
+    centre = torch.randn(5000, generator=generator, dtype=torch.float64)
+    scale = 1.0 + torch.rand(5000, generator=generator, dtype=torch.float64)
+    results = {}
+    for device in ("cpu", "cuda"):
+        a, s = centre.to(device), scale.to(device)
+
+        def separable(x: Tensor, a: Tensor = a, s: Tensor = s) -> Tensor:
+            return (s * (x - a).square()).sum() + 0.1 * x.abs().sum()
+
+        results[device] = minimize(separable, torch.zeros(5000, dtype=torch.float64, device=device), max_iterations=60)
+    assert results["cuda"].f == pytest.approx(results["cpu"].f, rel=1e-6)
+    kept = results["cuda"].state.hessian._kept
+    assert type(kept).__name__ == "DevicePairs" and kept._both.device.type == "cuda"

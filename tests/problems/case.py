@@ -72,14 +72,15 @@ class Constant:
     """Data of a problem, kept once for each type and device it is used with."""
 
     def __init__(self, values: Any) -> None:
-        self.values = torch.as_tensor(values, dtype=torch.float64)
+        whole = isinstance(values, Tensor) and not values.is_floating_point()
+        self.values = values if whole else torch.as_tensor(values, dtype=torch.float64)
         self.copies: dict[tuple[torch.dtype, torch.device], Tensor] = {}
 
     def __call__(self, x: Tensor) -> Tensor:
-        """The data in the type and on the device of x."""
+        """The data on the device of x and, unless they are a tensor of whole numbers, in its type."""
         key = (x.dtype, x.device)
         if key not in self.copies:
-            self.copies[key] = self.values.to(device=x.device, dtype=x.dtype)
+            self.copies[key] = self.values.to(x.device, x.dtype if self.values.is_floating_point() else self.values.dtype)
         return self.copies[key]
 
 

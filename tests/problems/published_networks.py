@@ -72,11 +72,11 @@ def convolutional_network(batch: int = 100) -> Published:
     """D1: training without constraints."""
     module = built(ConvolutionalNetwork)
     images, labels = image_data(batch)
-    inputs = Constant(images)
+    inputs, classes = Constant(images), Constant(labels)
 
     def function(network: nn.Module) -> StructuredValues:
         like = next(network.parameters())
-        return functional.cross_entropy(network(inputs(like)), labels.to(like.device)), None, None
+        return functional.cross_entropy(network(inputs(like)), classes(like)), None, None
 
     return Published(
         name="D1",
@@ -93,13 +93,13 @@ def recurrent_network(hidden: int = 30, *, folded: bool = True, batch: int = 50,
     """D3: training with an orthogonal recurrent matrix; the equations folded into one norm, or (D3u) each by itself."""
     sequences, labels = sequence_data(batch)
     module = built(lambda: RecurrentNetwork(sequences.shape[2], hidden, 10))
-    inputs, identity = Constant(sequences), Constant(torch.eye(hidden))
+    inputs, identity, classes = Constant(sequences), Constant(torch.eye(hidden)), Constant(labels)
 
     def function(network: RecurrentNetwork) -> StructuredValues:
         matrix = network.recurrent.weight_hh_l0
         residual = matrix.T @ matrix - identity(matrix)
         equality = torch.linalg.vector_norm(residual) if folded else residual
-        return functional.cross_entropy(network(inputs(matrix)), labels.to(matrix.device)), None, [equality]
+        return functional.cross_entropy(network(inputs(matrix)), classes(matrix)), None, [equality]
 
     peer = {(30, True): ("D3", 6.59e-4, 8e-4), (10, False): ("D3u", 1.018533, 3e-6)}
     name, objective, violation = peer.get((hidden, folded), (f"D3_{hidden}", None, None))

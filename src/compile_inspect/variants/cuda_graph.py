@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,9 +78,17 @@ class Recorded:
         # The recording must have a workspace in memory of its own. Inductor's CUDA graphs let go of all shared ones, and
         # a replay that still uses one reads and writes what belongs to others by then.
         torch_private.clear_workspaces()
-        with torch.cuda.graph(self.graph, stream=stream), torch.no_grad():
-            self.outputs = flat(list(tensors))
-        torch_private.clear_workspaces()
+        try:
+            with torch.cuda.graph(self.graph, stream=stream), torch.no_grad():
+                self.outputs = flat(list(tensors))
+        except BaseException:
+            # What could not be recorded must not keep others from being: the stream may still be recording.
+            with contextlib.suppress(RuntimeError), torch.cuda.stream(stream):
+                if torch.cuda.is_current_stream_capturing():
+                    self.graph.capture_end()
+            raise
+        finally:
+            torch_private.clear_workspaces()
         count, storages = torch_private.storage_uses(self.outputs)
         self.uses = [(count, storage, count(storage)) for storage in storages]
 

@@ -79,7 +79,7 @@ class Tier:
         variables = self._evaluator.variables
         if self._evaluator.problem.gradients:
             return "they bring their own gradients"
-        if variables.module is not None:
+        if variables.module is not None and variables.device.type != "cuda":  # there nothing is traced
             return "the variables are those of a module"
         return (
             "" if variables.device.type in ("cpu", "cuda") else f"the variables are on a device of type {variables.device.type}"

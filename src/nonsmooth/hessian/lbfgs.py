@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas, solve_triangular
+from scipy.linalg import solve_triangular
 
 from nonsmooth.hessian.form import DenseForm, Form
-from nonsmooth.hessian.products import Products
+from nonsmooth.hessian.pairs import HostPairs, Pairs
 from nonsmooth.hessian.update import Curvature, Outcome
 from nonsmooth.rows import Rows
 from nonsmooth.vectors import new_vector
@@ -26,8 +26,8 @@ class LimitedMemory:
         H = γI + [S  γY] [ R⁻ᵀ(D + γYᵀY)R⁻¹   −R⁻ᵀ ] [ Sᵀ  ]
                          [ −R⁻¹                0    ] [ γYᵀ ]
 
-    The pairs lie in two arrays of slots; a new pair takes the slot of the oldest. R and YᵀY grow by a column with each
-    of them. Besides the pairs themselves nothing of size n is kept.
+    The pairs lie in slots; a new one takes the slot of the oldest. R and YᵀY grow by a column with each of them. Besides
+    the pairs themselves nothing of size n is kept.
 
     >>> from nonsmooth.hessian import curvature_pair
     >>> hessian = LimitedMemory(2, pairs=3)
@@ -37,11 +37,18 @@ class LimitedMemory:
     array([1., 0.])
     """
 
-    def __init__(self, size: int, *, pairs: int, scale: bool = True, fixed_scaling: bool = False, gamma: float = 1.0) -> None:
+    def __init__(
+        self,
+        size: int,
+        *,
+        pairs: int,
+        scale: bool = True,
+        fixed_scaling: bool = False,
+        gamma: float = 1.0,
+        kept: Pairs | None = None,
+    ) -> None:
         self._size, self.pairs, self._scale, self._fixed, self._initial = size, pairs, scale, fixed_scaling, gamma
-        self._steps: Matrix = np.zeros((0, size))
-        self._changes: Matrix = np.zeros((0, size))
-        self._products = Products(pairs)
+        self._kept: Pairs = HostPairs(pairs, size) if kept is None else kept
         self.version = 0
         """Another number after every change: a form of the quadratic programs holds for one of them."""
         self.reset()
@@ -57,7 +64,7 @@ class LimitedMemory:
         self.gamma = self._initial
         self.updates = 0
         self._changed()
-        self._products.clear()
+        self._kept.clear()
 
     def _changed(self) -> None:
         self.version += 1
@@ -67,12 +74,12 @@ class LimitedMemory:
     @property
     def steps(self) -> Matrix:
         """The steps s as rows, oldest first: a copy."""
-        return self._steps[self._order]
+        return self._kept.arrays()[0][self._order]
 
     @property
     def changes(self) -> Matrix:
         """The changes y of the gradient as rows, oldest first: a copy."""
-        return self._changes[self._order]
+        return self._kept.arrays()[1][self._order]
 
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
@@ -80,27 +87,23 @@ class LimitedMemory:
             return self.gamma * columns
         if columns.ndim == 1:
             steps, changes = self._projections(columns)
-            return self._add(np.multiply(columns, self.gamma, out=new_vector(self._size)), self._weights(steps, changes))
-        used = len(self._order)
-        weights = self._weights(self._steps[:used] @ columns, self._changes[:used] @ columns)
-        return self._add(np.multiply(columns, self.gamma, order="F"), weights)
+            scaled = np.multiply(columns, self.gamma, out=new_vector(self._size))
+            return self._kept.add(scaled, self._weights(steps, changes))
+        weights = self._weights(*self._kept.project(columns))
+        return self._kept.add(np.multiply(columns, self.gamma, order="F"), weights)
 
     def form(self, rows: Matrix | Rows) -> Form:
         """The matrix of a quadratic program over rows of gradients; where they are long, H times them is never formed."""
-        used = len(self._order)
-        if not used and isinstance(rows, np.ndarray):
-            return DenseForm(rows, self.gamma * rows.T)
         if isinstance(rows, Rows):
-            steps, changes, mutual = self._products.of(rows, self._steps[:used], self._changes[:used])
-        else:
-            steps, changes, mutual = self._steps[:used] @ rows.T, self._changes[:used] @ rows.T, rows @ rows.T
-        return CompactForm(self, rows, steps, changes, mutual)
+            return CompactForm(self, rows, *self._kept.products(rows))
+        if not self._order:
+            return DenseForm(rows, self.gamma * rows.T)
+        return CompactForm(self, rows, *self._kept.project(rows.T), rows @ rows.T)
 
     def _projections(self, vector: Vector) -> tuple[Vector, Vector]:
         """Sᵀv and Yᵀv by slots. H is applied to a change of the gradient just before it is learnt: those are remembered."""
         if self._last is None or self._last[0] is not vector:
-            used = len(self._order)
-            self._last = (vector, self._steps[:used] @ vector, self._changes[:used] @ vector)
+            self._last = (vector, *self._kept.project(vector))
         return self._last[1], self._last[2]
 
     def _weights(self, steps: NDArray[np.float64], changes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -109,16 +112,6 @@ class LimitedMemory:
             self._middle = self._compact()
         weights: NDArray[np.float64] = self._middle @ np.concatenate([steps, changes])
         return weights
-
-    def _add(self, result: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """result + [S  Y] weights, in the place of the result."""
-        used = len(self._order)
-        for rows, part in ((self._steps[:used], weights[:used]), (self._changes[:used], weights[used:])):
-            if result.ndim == 1:
-                result = np.asarray(blas.dgemv(1.0, rows.T, part, 1.0, result, overwrite_y=1))
-            else:
-                result = np.asarray(blas.dgemm(1.0, rows.T, part, 1.0, result, overwrite_c=1))
-        return result
 
     def _compact(self) -> Matrix:
         """The matrix in the middle, by slots, with the factors γ in it."""
@@ -154,24 +147,18 @@ class LimitedMemory:
         steps, changes = self._projections(y) if used else (np.zeros(0), np.zeros(0))
         slot = used if used < self.pairs else self._order.pop(0)
         self._order.append(slot)
-        self._make_room()
         self._upper[: len(steps), slot], self._upper[slot, slot] = steps, product
         self._squares[: len(changes), slot] = self._squares[slot, : len(changes)] = changes
         self._squares[slot, slot] = y @ y
-        self._steps[slot], self._changes[slot] = s, y
-        self._products.renew(slot)
+        self._kept.put(slot, s, y)
         self._changed()
-
-    def _make_room(self) -> None:
-        """All the memory for the pairs is asked for at once; the system gives it when it is written to."""
-        if len(self._steps) < self.pairs:
-            self._steps, self._changes = np.empty((self.pairs, self._size)), np.empty((self.pairs, self._size))
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it; the pairs by slots, since their order decides about rounding."""
         used = len(self._order)
+        steps, changes = self._kept.arrays()
         return {
-            "steps": self._steps[:used], "changes": self._changes[:used], "order": np.array(self._order, dtype=np.intp),
+            "steps": steps, "changes": changes, "order": np.array(self._order, dtype=np.intp),
             "upper": self._upper[:used, :used], "squares": self._squares[:used, :used],
             "gamma": self.gamma, "updates": self.updates,
         }  # fmt: skip
@@ -185,8 +172,9 @@ class LimitedMemory:
         if sorted(order) != list(range(used)) or len(changes) != used:
             raise ValueError(f"the order of {used} pairs is {order}")
         if "order" in arrays and used <= self.pairs:
-            self._make_room()
-            self._steps[:used], self._changes[:used], self._order = steps, changes, order
+            for slot in range(used):
+                self._kept.put(slot, steps[slot], changes[slot])
+            self._order = order
             self._upper[:used, :used], self._squares[:used, :used] = arrays["upper"], arrays["squares"]
         else:
             for slot in order[-self.pairs :]:
@@ -217,4 +205,4 @@ class CompactForm:
         if not len(self._steps):
             return result
         along = hessian._weights(self._steps[:, first:] @ weights, self._changes[:, first:] @ weights)
-        return hessian._add(result, along)
+        return hessian._kept.add(result, along)

@@ -49,5 +49,5 @@ def test_pairs_are_written_into_their_slots() -> None:
     places = set()
     for s in np.random.default_rng(0).standard_normal((10, 50)):
         hessian.update(curvature_pair(s, 2.0 * s, None, 0.0))
-        places.add((hessian._steps.__array_interface__["data"][0], hessian._changes.__array_interface__["data"][0]))
+        places.add((hessian._kept.steps.__array_interface__["data"][0], hessian._kept.changes.__array_interface__["data"][0]))
     assert len(places) == 1
