@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,18 +77,28 @@ class Variables:
         leaves = [piece.requires_grad_() for piece in self._pieces(x)]
         return (leaves[0] if isinstance(self._start, Tensor) else dict(zip(self.names, leaves, strict=True))), leaves
 
-    def assembled(self, x: Tensor) -> tuple[Any, list[Tensor]]:
-        """As `place`, from a flat tensor that may be a symbol of a tracer (not for a module, which is written to)."""
-        if self.module is not None:
-            with torch.no_grad():
-                for parameter, part in zip(self._parameters, self._slices, strict=True):
-                    parameter.copy_(x[part].reshape(parameter.shape))
-            return self.module, self._parameters
-        leaves = [
-            x[part].reshape(template.shape).to(template.dtype).detach().requires_grad_()
+    def assembler(self) -> Callable[[Tensor], tuple[Any, list[Tensor]]]:
+        """A function like `place`, for flat tensors that may be symbols of a tracer (not for a module, which is written to).
+
+        It holds nothing but the layout, so that whoever looks into it does not find the start.
+        """
+        names, single, module, parameters = self.names, isinstance(self._start, Tensor), self.module, self._parameters
+        layout = [
+            (part.start, part.stop, tuple(template.shape), template.dtype)
             for part, template in zip(self._slices, self._templates, strict=True)
         ]
-        return (leaves[0] if isinstance(self._start, Tensor) else dict(zip(self.names, leaves, strict=True))), leaves
+
+        def assembled(x: Tensor) -> tuple[Any, list[Tensor]]:
+            pieces = [x[start:stop].reshape(shape).to(dtype) for start, stop, shape, dtype in layout]
+            if module is not None:
+                with torch.no_grad():
+                    for parameter, piece in zip(parameters, pieces, strict=True):
+                        parameter.copy_(piece)
+                return module, parameters
+            leaves = [piece.detach().requires_grad_() for piece in pieces]
+            return (leaves[0] if single else dict(zip(names, leaves, strict=True))), leaves
+
+        return assembled
 
     def flat(self, tensors: Sequence[Tensor]) -> Vector:
         """One flat array of tensors given in the order of the variables."""

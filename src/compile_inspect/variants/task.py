@@ -17,7 +17,11 @@ from compile_inspect.variants.base import Step
 
 MOST_FUNCTIONS = 200
 """So many functions are looked into for what they hold."""
+MOST_ENTRIES, DEEPEST = 100, 4
+"""Lists, dictionaries and objects with more entries, or within so many others, are not looked into."""
 SCALARS = (bool, int, float, complex, str, type(None))
+FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
+LIBRARIES = ("torch", "numpy", "builtins", "math", "functools", "typing", "collections")
 
 
 @dataclass(frozen=True)
@@ -203,22 +207,59 @@ def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
             continue
         seen.add(id(plain))
         for name, owner, key in _found(plain):
-            yield prefix + name, owner, key
-            value = owner[key]
-            if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not _of_a_library(value):
-                pending.append((f"{prefix}{name}.", value))
+            for place in ((prefix + name, owner, key), *_within(prefix + name, owner[key], seen, DEEPEST)):
+                yield place
+                value = place[1][place[2]]
+                if isinstance(value, FUNCTIONS) and not _of_a_library(value):
+                    pending.append((f"{place[0]}.", value))
+                elif _is_plain_object(value) and callable(value):
+                    pending.append((f"{place[0]}.", type(value).__call__))
+
+
+def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[str, Any, Any]]:
+    """(name, owner, key) of what a list, a dictionary or an object of the user's holds, and so do those it holds.
+
+    Tuples are left out: what they hold cannot be replaced by something else to be traced with.
+    """
+    if isinstance(value, types.MethodType):
+        value = value.__self__
+    if id(value) in seen or not depth:
+        return
+    if type(value) is list:
+        owner, entries = value, [(key, f"{name}[{key}]") for key in range(len(value))]
+    elif type(value) is dict:
+        owner, entries = value, [(key, f"{name}[{key!r}]") for key in value]
+    elif _is_plain_object(value):
+        owner, entries = vars(value), [(key, f"{name}.{key}") for key in vars(value)]
+    else:
+        return
+    seen.add(id(value))
+    if len(entries) > MOST_ENTRIES:
+        return
+    for key, label in entries:
+        yield label, owner, key
+        yield from _within(label, owner[key], seen, depth - 1)
+
+
+def _is_plain_object(value: Any) -> bool:
+    """Whether something is an object of a class of the user's, with attributes that can be looked at."""
+    import torch
+
+    if isinstance(value, (type, types.ModuleType, torch.Tensor, torch.nn.Module, *FUNCTIONS)) or not hasattr(value, "__dict__"):
+        return False
+    return str(type(value).__module__).partition(".")[0] not in LIBRARIES
 
 
 def _is_code(value: Any) -> bool:
     import torch
 
-    return isinstance(value, (types.FunctionType, types.MethodType, functools.partial, torch.nn.Module))
+    return isinstance(value, (*FUNCTIONS, torch.nn.Module))
 
 
 def _of_a_library(function: Any) -> bool:
     """Whether a function belongs to torch or Python itself, which read nothing of the user's."""
     top = str(getattr(_plain(function), "__module__", "") or "").partition(".")[0]
-    return top in ("torch", "numpy", "builtins", "math", "functools", "typing", "collections")
+    return top in LIBRARIES
 
 
 def _found(plain: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
@@ -270,9 +311,11 @@ def _held(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
                     yield Holding(dot + key, vars(part), key, value.requires_grad)
     for name, owner, key in _reached(function):
         value = owner[key]
-        if isinstance(value, torch.Tensor) and id(value) not in seen:
-            seen.add(id(value))
-            yield Holding(name, owner, key, value.requires_grad)
+        if not isinstance(value, torch.Tensor) or (value.requires_grad and id(value) in seen):
+            continue
+        # A tensor without gradient may be found in several places: whoever replaces it must replace it in all of them.
+        seen.add(id(value))
+        yield Holding(name, owner, key, value.requires_grad)
 
 
 def _constants(function: Any, modules: tuple[Any, ...]) -> Iterator[Constant]:

@@ -42,7 +42,7 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
     positional, names = len(problem.arguments), tuple(problem.keywords)
     leaves = [*problem.arguments, *problem.keywords.values()]
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    assemble, layout = variables.assembled, variables.layout  # the layout, so that packages for another one have other names
+    assemble, layout = variables.assembler(), variables.layout  # the layout, so that packages for another one have other names
 
     def recorded(x: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, Tensor | None, list[Tensor]]:
         assert layout

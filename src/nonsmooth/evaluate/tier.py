@@ -48,6 +48,8 @@ _spent: dict[Hashable, float] = {}
 """Seconds that earlier runs of this process spent on evaluating the same functions."""
 _pending: dict[Hashable, Packages] = {}
 """What is being built for them."""
+_refused: dict[Hashable, tuple[Outcome, str]] = {}
+"""What cannot be built, or was built and is slower: it is not tried again in this process."""
 
 
 class Distrusted(Exception):  # noqa: N818 (it reads as a statement of fact)
@@ -74,6 +76,8 @@ class Tier:
         reason = self._unsuitable()
         if reason:
             self._end(Outcome.REFUSED, reason)
+        elif self._key in _refused and not always:
+            self._end(*_refused[self._key])
 
     def _unsuitable(self) -> str:
         variables = self._evaluator.variables
@@ -155,6 +159,13 @@ class Tier:
         self.report = replace(self.report, outcome=outcome, reason=reason)
         logger.info("compiled functions: %s", self.report)
 
+    def _give_up(self, outcome: Outcome, reason: str) -> None:
+        """End it, for runs that follow too."""
+        _refused[self._key] = outcome, reason
+        if len(_refused) > MOST_REMEMBERED:
+            del _refused[next(iter(_refused))]
+        self._end(outcome, reason)
+
     def _consider(self, x: Vector) -> None:
         """Look for packages, begin to build them, or take them over, if it is time."""
         pending = _pending.get(self._key)
@@ -177,7 +188,7 @@ class Tier:
             try:
                 self._packages.begin(x)
             except Exception as error:
-                self._end(Outcome.REFUSED, _line(error))
+                self._give_up(Outcome.REFUSED, _line(error))
                 return
             _pending[self._key] = self._packages
             if not self._always:
@@ -197,7 +208,7 @@ class Tier:
                 with self._building_phase:
                     packages.finish()  # which keeps them on disk
             except Exception as error:
-                self._end(Outcome.REFUSED, _line(error))
+                self._give_up(Outcome.REFUSED, _line(error))
                 return
             self._look()
 
@@ -223,13 +234,13 @@ class Tier:
                 self._packages.drop()  # whatever is wrong with it, it is made anew
                 return
             outcome = Outcome.DISAGREED if isinstance(error, Distrusted) else Outcome.REFUSED
-            self._end(outcome, _line(error))
+            self._give_up(outcome, _line(error))
             return
         packages = self._packages
         if packages is not None:
             self.report = replace(self.report, build_seconds=packages.seconds, from_disk=packages.from_disk)
         if not faster:
-            self._end(Outcome.SLOWER, "")
+            self._give_up(Outcome.SLOWER, "")
             return
         self._compiled = compiled
         self.report = replace(self.report, outcome=Outcome.USED)

@@ -39,7 +39,7 @@ def trace(variables: dict[str, Tensor]) -> Any:
 @pytest.fixture(autouse=True)
 def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
-    for memory in (tier._spent, tier._pending):
+    for memory in (tier._spent, tier._pending, tier._refused):
         memory.clear()
 
 
@@ -317,3 +317,16 @@ def test_runs_that_follow_each_other_share_a_build(monkeypatch: pytest.MonkeyPat
 def test_a_tier_without_an_evaluator_that_suits_it() -> None:
     evaluator = Evaluator(Problem(lambda x: x.sum()), Variables(torch.nn.Linear(1, 1).double()), Clock())
     assert Tier(evaluator, always=False)(np.zeros(2)) is None
+
+
+def test_what_was_refused_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Packages, at: Any) -> None:
+        raise ValueError("not today")
+
+    monkeypatch.setattr(Packages, "begin", refuse)
+    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    monkeypatch.setattr(tier, "_patience", lambda: 0.0)
+    assert minimize(dictionary, START).compilation.reason == "ValueError: not today"
+    monkeypatch.setattr(Packages, "begin", lambda self, at: pytest.fail("it was tried again"))
+    result = minimize(dictionary, START)
+    assert result.compilation.outcome is Outcome.REFUSED and result.success

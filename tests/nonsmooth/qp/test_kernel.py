@@ -62,7 +62,7 @@ def test_as_good_as_the_method_in_python(seed: int, size: int, share: float, ran
     assert residual <= max(1e-7, 10.0 * program.residual(other))
     if residual <= 1e-9 and program.residual(other) <= 1e-9:
         size_of = abs(program.value(other)) + float(np.abs(program.linear) @ np.abs(other))
-        assert program.value(y) == pytest.approx(program.value(other), abs=1e-6 * max(size_of, 1e-12))
+        assert program.value(y) <= program.value(other) + 1e-5 * max(size_of, 1e-12)
 
 
 @needs_compiler
