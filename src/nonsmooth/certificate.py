@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +96,11 @@ class _Gradient:
     """How far its linearisation lies from the value at x."""
     distance: float
 
+    @cached_property
+    def length(self) -> float:
+        """Length of the row, computed once: certificates ask for it again and again."""
+        return float(np.linalg.norm(self.row))
+
 
 class _Combination:
     """Gradients gathered so far, and the combination of them that comes nearest to proving x stationary."""
@@ -116,7 +122,7 @@ class _Combination:
     @property
     def longest(self) -> float:
         """Length of the longest gradient of f."""
-        return max((float(np.linalg.norm(g.row)) for g in self._all if g.constraint < 0), default=0.0)
+        return max((g.length for g in self._all if g.constraint < 0), default=0.0)
 
     @property
     def samples(self) -> int:
@@ -159,12 +165,14 @@ class _Combination:
         self.add_known(trial.x, trial.f, trial.gradient)
         way = self._at.x - trial.x
         distance = float(np.linalg.norm(way))
-        for i in (*range(self._at.equalities), *self._near):
-            here, there = self._at.jacobian[i], trial.jacobian[i]
-            if np.linalg.norm(there - here) > 0.01 * max(float(np.linalg.norm(here)), float(np.linalg.norm(there))):
-                sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
-                error = abs(float(self._at.c[i] - trial.c[i] - there @ way))
-                self._all.append(_Gradient(i, sign, sign * there, error, distance))
+        looked_at = np.array([*range(self._at.equalities), *self._near], dtype=np.intp)
+        here, there = self._at.jacobian[looked_at], trial.jacobian[looked_at]
+        longer = np.maximum(np.linalg.norm(here, axis=1), np.linalg.norm(there, axis=1))
+        for i in looked_at[np.linalg.norm(there - here, axis=1) > 0.01 * longer].tolist():
+            row = trial.jacobian[i]
+            sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
+            error = abs(float(self._at.c[i] - trial.c[i] - row @ way))
+            self._all.append(_Gradient(i, sign, sign * row, error, distance))
 
     def restrict(self, radius: float) -> None:
         """Forget gradients from points farther away."""
@@ -178,7 +186,7 @@ class _Combination:
         count, scale = self.samples, max(self.longest, 1e-300)
         rows = stack(*(g.row[None] for g in gradients))
         errors = np.array([g.error for g in gradients]) * (1.0 + self.longest) / (1.0 + abs(self._at.f))
-        lengths = np.array([scale if g.constraint < 0 else max(float(np.linalg.norm(g.row)), 1e-300) for g in gradients])
+        lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
         system = triangular_factor(rows, errors, lengths) if isinstance(rows, Rows) else np.vstack([rows.T, errors]) / lengths
         if not np.isfinite(system).all():
             self.vector, self.gap = np.full(len(self._at.x), np.inf), np.inf

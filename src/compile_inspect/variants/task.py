@@ -225,6 +225,8 @@ def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple
         value = value.__self__
     if id(value) in seen or not depth:
         return
+    owner: Any
+    entries: list[tuple[Any, str]]
     if type(value) is list:
         owner, entries = value, [(key, f"{name}[{key}]") for key in range(len(value))]
     elif type(value) is dict:
