@@ -14,6 +14,9 @@ from nonsmooth.rows import LARGE, Rows, stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Keys = NDArray[np.int64]
+
+_NONE = np.zeros(0, dtype=np.int64)
 
 
 def default_capacity(size: int) -> int:
@@ -37,6 +40,8 @@ class Cuts:
     errors: Vector
     weights: Vector
     """Weights of all but the first in an earlier step."""
+    keys: Keys
+    """A number for each slope but the first that no other gradient has."""
 
 
 class Bundle:
@@ -69,7 +74,7 @@ class Bundle:
     def cuts(self, at: Trial) -> Cuts:
         """All cuts as seen from a point, that of the point itself first."""
         errors = np.concatenate([[0.0], self._kept.errors(at.x, at.f)])
-        return Cuts(stack(at.gradient[None], self._kept.rows), errors, self.weights)
+        return Cuts(stack(at.gradient[None], self._kept.rows), errors, self.weights, self._kept.keys)
 
     def nearby(self, x: Vector, radius: float) -> list[tuple[Vector, float, Vector]]:
         """(x, f, gradient of f) of the kept points within a distance of x."""
@@ -88,7 +93,7 @@ class Bundle:
 
 def own_cut(at: Trial) -> Cuts:
     """The cut of a point alone."""
-    return Cuts(stack(at.gradient[None]), np.zeros(1), np.zeros(0))
+    return Cuts(stack(at.gradient[None]), np.zeros(1), np.zeros(0), _NONE)
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ class ConstraintRows:
     rows: Matrix | Rows
     weights: Vector
     """Multiplier of each in an earlier step."""
+    keys: Keys
 
 
 class ConstraintCuts:
@@ -142,7 +148,7 @@ class ConstraintCuts:
         """The kept linearisations as seen from a point, never above the constraint itself there."""
         here = self._signs * trial.c[self._index]
         values = here - self._kept.errors(trial.x, here)
-        return ConstraintRows(self._index, self._signs, values, self._kept.rows, self.weights)
+        return ConstraintRows(self._index, self._signs, values, self._kept.rows, self.weights, self._kept.keys)
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ Matrix = NDArray[np.float64]
 
 LOCALITY = 1e-3
 """A linearisation from a point at distance r counts as lying LOCALITY·r² too low at least, whatever it says itself."""
+
+_keys = count(-1, -1)
 
 
 class Linearisations:
@@ -30,6 +33,8 @@ class Linearisations:
     def clear(self) -> None:
         """Forget all of them."""
         self.values: Vector = np.zeros(0)
+        self.keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """A number for each that no other gradient has."""
         self._points: Matrix = np.zeros((0, self._size))
         self._matrix: Matrix = np.zeros((0, self._size))
         self._point_list: list[Vector] = []
@@ -49,6 +54,7 @@ class Linearisations:
         """Keep one more. The vectors are kept as they are and must not be changed afterwards."""
         first = 1 if len(self) == self.capacity else 0
         self.values = np.append(self.values[first:], value)
+        self.keys = np.append(self.keys[first:], next(_keys))
         if self._large:
             self._point_list = [*self._point_list[first:], point]
             self._row_list = [*self._row_list[first:], row]

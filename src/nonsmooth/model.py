@@ -30,6 +30,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
+MANY = 60
+"""From so many gradients on it is worth knowing which of them are new."""
 FEW_CUTS = 12
 """Up to so many cuts it is not worth looking for those that do not matter."""
 
@@ -84,7 +86,8 @@ class Model:
         self._values = at.c if extra is None else np.concatenate([at.c, extra.values])
         self._rows = rows
         self._gradients = stack(cuts.slopes, rows)
-        self._form = hessian.form(self._gradients)
+        keys = _keys(at, cuts, extra) if len(self._gradients) >= MANY else None
+        self._form = hessian.form(self._gradients, keys)
         self._matrix = self._form.matrix
         self._count = len(cuts.errors)
         self._solver = solver
@@ -214,6 +217,11 @@ class Model:
             error=float(y[:count] @ self._cuts.errors),
             trusted=trusted,
         )
+
+
+def _keys(at: Trial, cuts: Cuts, extra: ConstraintRows | None) -> NDArray[np.int64]:
+    own = at.keys
+    return np.concatenate([own[:1], cuts.keys, own[1:], *([] if extra is None else [extra.keys])])
 
 
 def _diagonal(matrix: Matrix | Product) -> Vector:

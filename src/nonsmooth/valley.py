@@ -140,6 +140,8 @@ class Follower:
 
     def advance(self, state: State) -> Trial | None:
         """The next point of the floor, lower than the current one; None where the floor is lost."""
+        if self._round is not None:
+            self._round.forget_products()
         valley, weight, centre = state.valley, state.weight, state.current
         value = centre.penalty(weight)
         while valley.failures <= MOST_FAILURES and state.iteration < valley.since + LONGEST_VISIT:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from math import isfinite
 from typing import Protocol
 
@@ -12,6 +13,9 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
+_serials = count()
+MOST_GRADIENTS = 2**24
+"""No point has as many."""
 FEW = 7
 """So few numbers numpy sums in the order of Python."""
 
@@ -52,6 +56,7 @@ class Trial:
         "f",
         "finite",
         "inequality_violation",
+        "serial",
         "total_violation",
         "x",
     )
@@ -60,6 +65,7 @@ class Trial:
         self, x: Vector, f: float, c: Vector, equalities: int, derivatives: Derivatives | None, *, units: Vector | None = None
     ) -> None:
         self.x, self.f, self.c, self.equalities = x, f, c, equalities
+        self.serial = next(_serials)
         self._derivatives = derivatives
         self._gradient: Vector | None = None
         self._jacobian: Matrix | None = None
@@ -97,6 +103,11 @@ class Trial:
         trial = cls(x, f, c, equalities, None, units=units)
         trial._gradient, trial._jacobian = gradient, jacobian
         return trial
+
+    @property
+    def keys(self) -> NDArray[np.int64]:
+        """Numbers that no other gradient has: that of f first, then those of the constraints."""
+        return np.arange(self.serial * MOST_GRADIENTS, self.serial * MOST_GRADIENTS + 1 + len(self.c), dtype=np.int64)
 
     @property
     def violation(self) -> float:

@@ -48,6 +48,7 @@ class FullMemory:
             np.fill_diagonal(self._matrix, self._gamma)
         self._initial = None
         self.updates = 0
+        self._last: DenseForm | None = None
 
     @property
     def matrix(self) -> Matrix:
@@ -72,13 +73,18 @@ class FullMemory:
             result[:, index] = blas.dsymv(1.0, self._matrix.T, columns[:, index], lower=1)
         return result
 
-    def form(self, rows: Matrix | Rows) -> DenseForm:
-        """The matrix of a quadratic program over rows of gradients."""
+    def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> DenseForm:
+        """The matrix of a quadratic program over rows of gradients; the last form helps with the next, until an update."""
         gradients = rows.dense() if isinstance(rows, Rows) else rows
-        return DenseForm(gradients, self.apply(gradients.T))
+        if keys is None:
+            return DenseForm(gradients, self.apply(gradients.T))
+        form = None if self._last is None else self._last.extended(gradients, keys, self.apply)
+        self._last = DenseForm(gradients, self.apply(gradients.T)).remember(keys) if form is None else form
+        return self._last
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step; the matrix stays as it was if the result would not be usable."""
+        self._last = None  # in any case, so that a run continued from here finds what this one does
         if not pair.product > 0:
             return Outcome.NOT_POSITIVE
         outcome = Outcome.UPDATED
@@ -123,3 +129,4 @@ class FullMemory:
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._matrix, self.updates = np.array(arrays["matrix"], dtype=np.float64, order="C"), int(arrays["updates"])
+        self._last = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -11,6 +12,7 @@ from nonsmooth.qp.product import Product
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Keys = NDArray[np.int64]
 
 FORMED = 400
 """The matrix of up to so many gradients is formed, and of more if there are not more than twice as many as variables."""
@@ -28,10 +30,10 @@ class Form(Protocol):
 
 
 class DenseForm:
-    """The form from H·Gᵀ."""
+    """The form from H·Gᵀ, which is n × rows."""
 
     def __init__(self, rows: Matrix, scaled: Matrix) -> None:
-        self._scaled = scaled
+        self._scaled = scaled.T
         # With many more gradients than variables it is better left as a product.
         self.matrix: Matrix | Product
         if len(rows) > max(FORMED, 2 * len(scaled)):
@@ -42,4 +44,49 @@ class DenseForm:
 
     def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
         """H·r for the combination r of the rows from `first` on."""
-        return self._scaled[:, first:] @ weights
+        step: Vector = weights @ self._scaled[first:]
+        return step
+
+    def remember(self, keys: Keys) -> DenseForm:
+        """Let `extended` find its rows by their keys."""
+        self._order = np.argsort(keys)
+        self._sorted = keys[self._order]
+        return self
+
+    def extended(self, rows: Matrix, keys: Keys, apply: Callable[[Matrix], Matrix]) -> DenseForm | None:
+        """The form for other rows, where nearly all of them are among those of this one; None where they are not.
+
+        Between two programs at one point one gradient is gathered: what it has to do with the others is all that is new.
+        """
+        if isinstance(self.matrix, Product) or len(rows) > FORMED:
+            return None
+        places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
+        fresh = np.nonzero(self._sorted[places] != keys)[0]
+        if len(fresh) > max(1, len(keys) // 8):
+            return None
+        known = self._order[places]
+        form = DenseForm.__new__(DenseForm)
+        form._scaled = self._scaled[known]
+        form.matrix = self.matrix[known[:, None], known]
+        if len(fresh):
+            scaled = apply(rows[fresh].T)
+            columns = rows @ scaled
+            corner = columns[fresh]
+            columns[fresh] = 0.5 * (corner + corner.T)
+            form._scaled[fresh] = scaled.T
+            form.matrix[:, fresh] = columns
+            form.matrix[fresh] = columns.T
+        return form.remember(keys)
+
+
+class ScaledForm:
+    """The form for γI, from that of the identity."""
+
+    def __init__(self, plain: DenseForm, gamma: float) -> None:
+        self._plain, self._gamma = plain, gamma
+        matrix = plain.matrix
+        self.matrix = gamma * matrix if isinstance(matrix, np.ndarray) else Product(matrix.left, gamma * matrix.right)
+
+    def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
+        """γ·r for the combination r of the rows from `first` on."""
+        return self._gamma * self._plain.step(weights, first=first)

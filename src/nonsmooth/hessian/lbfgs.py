@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from nonsmooth.hessian.form import DenseForm, Form
+from nonsmooth.hessian.form import DenseForm, Form, ScaledForm
 from nonsmooth.hessian.pairs import HostPairs, Pairs
 from nonsmooth.hessian.update import Curvature, Outcome
 from nonsmooth.rows import Rows
@@ -49,6 +49,8 @@ class LimitedMemory:
     ) -> None:
         self._size, self.pairs, self._scale, self._fixed, self._initial = size, pairs, scale, fixed_scaling, gamma
         self._kept: Pairs = HostPairs(pairs, size) if kept is None else kept
+        self._plain: DenseForm | None = None
+        """The form for the identity, as long as there are no pairs."""
         self.version = 0
         """Another number after every change: a form of the quadratic programs holds for one of them."""
         self.reset()
@@ -65,6 +67,11 @@ class LimitedMemory:
         self.updates = 0
         self._changed()
         self._kept.clear()
+        self.forget_products()
+
+    def forget_products(self) -> None:
+        """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
+        self._plain = None
 
     def _changed(self) -> None:
         self.version += 1
@@ -92,12 +99,16 @@ class LimitedMemory:
         weights = self._weights(*self._kept.project(columns))
         return self._kept.add(np.multiply(columns, self.gamma, order="F"), weights)
 
-    def form(self, rows: Matrix | Rows) -> Form:
+    def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> Form:
         """The matrix of a quadratic program over rows of gradients; where they are long, H times them is never formed."""
         if isinstance(rows, Rows):
             return CompactForm(self, rows, *self._kept.products(rows))
         if not self._order:
-            return DenseForm(rows, self.gamma * rows.T)
+            if keys is None:
+                return DenseForm(rows, self.gamma * rows.T)
+            form = None if self._plain is None else self._plain.extended(rows, keys, lambda columns: columns)
+            self._plain = DenseForm(rows, rows.T).remember(keys) if form is None else form
+            return ScaledForm(self._plain, self.gamma)
         return CompactForm(self, rows, *self._kept.project(rows.T), rows @ rows.T)
 
     def _projections(self, vector: Vector) -> tuple[Vector, Vector]:
@@ -129,6 +140,7 @@ class LimitedMemory:
 
     def update(self, pair: Curvature) -> Outcome:
         """Keep one more pair; the oldest goes when there are too many."""
+        self.forget_products()
         if not pair.product > 0:
             return Outcome.NOT_POSITIVE
         if not (np.isfinite(pair.s).all() and np.isfinite(pair.y).all()):

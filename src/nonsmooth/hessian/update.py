@@ -31,8 +31,8 @@ class InverseHessian(Protocol):
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
 
-    def form(self, rows: Matrix | Rows) -> Form:
-        """The matrix of a quadratic program over rows of gradients."""
+    def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> Form:
+        """The matrix of a quadratic program over rows of gradients; `keys` tell which of them are those of earlier calls."""
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step."""

@@ -154,3 +154,33 @@ def test_the_pairs_are_restored_slot_by_slot() -> None:
     arrays["order"] = np.array([0, 0, 1, 2])
     with pytest.raises(ValueError, match="order"):
         same.restore(arrays)
+
+
+@pytest.mark.parametrize("kind", ["full", "round"])
+def test_a_form_extended_row_by_row_is_that_of_all_rows(kind: str) -> None:
+    """Rows come at the end or in between, the oldest go; after an update everything is computed anew."""
+    generator = np.random.default_rng(3)
+    size = 20
+    root = generator.standard_normal((size, size))
+    hessian = FullMemory(size, root @ root.T + np.eye(size)) if kind == "full" else LimitedMemory(size, pairs=2, gamma=0.3)
+    rows, keys = list(generator.standard_normal((70, size))), list(range(70))
+    computed = 0
+    for number in range(100, 130):
+        place = int(generator.integers(1, len(rows)))
+        rows.insert(place, generator.standard_normal(size))
+        keys.insert(place, -number)
+        if number % 3 == 0:
+            del rows[1], keys[1]
+        if number == 115 and kind == "full":
+            s = generator.standard_normal(size)
+            hessian.update(curvature_pair(s, s * generator.uniform(0.5, 2.0, size), None, 0.0))
+        matrix = np.array(rows)
+        before = getattr(hessian, "_last" if kind == "full" else "_plain")
+        form = hessian.form(matrix, np.array(keys))
+        computed += before is None or before.extended(matrix, np.array(keys), hessian.apply) is None
+        expected = hessian.form(matrix)
+        np.testing.assert_allclose(form.matrix, expected.matrix, rtol=1e-10, atol=1e-10)
+        np.testing.assert_array_equal(form.matrix, form.matrix.T)
+        weights = generator.standard_normal(len(rows) - 2)
+        np.testing.assert_allclose(form.step(weights, first=2), expected.step(weights, first=2), rtol=1e-9, atol=1e-9)
+    assert computed == (2 if kind == "full" else 1)
