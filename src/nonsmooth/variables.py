@@ -70,9 +70,10 @@ class Variables:
     def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
         """The argument for the user's function at x, and the leaves whose gradients are wanted."""
         if self.module is not None:
+            whole = torch.from_numpy(x).to(self.device)
             with torch.no_grad():
-                for parameter, piece in zip(self._parameters, self._pieces(x), strict=True):
-                    parameter.copy_(piece)
+                for parameter, part in zip(self._parameters, self._slices, strict=True):
+                    parameter.copy_(whole[part].reshape(parameter.shape))
             return self.module, self._parameters
         leaves = [piece.requires_grad_() for piece in self._pieces(x)]
         return (leaves[0] if isinstance(self._start, Tensor) else dict(zip(self.names, leaves, strict=True))), leaves
