@@ -35,9 +35,10 @@ def one_thread() -> Iterator[None]:
 def _controller() -> Any:
     try:
         from threadpoolctl import ThreadpoolController
-    except ImportError:
+
+        controller = ThreadpoolController().select(internal_api="openblas")
+        home = Path(torch.__file__).resolve().parent
+        ours = [each.filepath for each in controller.lib_controllers if home not in Path(each.filepath).resolve().parents]
+        return controller.select(filepath=ours) if ours else None
+    except Exception:  # it is not there, or cannot tell: the threads stay as they are
         return None
-    controller = ThreadpoolController().select(internal_api="openblas")
-    home = Path(torch.__file__).resolve().parent
-    ours = [each.filepath for each in controller.lib_controllers if home not in Path(each.filepath).resolve().parents]
-    return controller.select(filepath=ours) if ours else None

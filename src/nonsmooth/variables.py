@@ -41,7 +41,7 @@ class Variables:
         sizes = [tensor.numel() for tensor in self._templates]
         self._slices = [slice(stop - size, stop) for size, stop in zip(sizes, np.cumsum(sizes).tolist(), strict=True)]
         self.size = sum(sizes)
-        self._on_host = any(tensor.device != self.device or tensor.device.type == "cpu" for tensor in self._templates)
+        self._on_cuda = all(tensor.device == self.device and tensor.device.type == "cuda" for tensor in self._templates)
         self.single_precision = any(torch.finfo(tensor.dtype).eps > 1e-12 for tensor in self._templates)
         """Whether any variable has less than double precision."""
         if self.size == 0:
@@ -70,7 +70,8 @@ class Variables:
     def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
         """The argument for the user's function at x, and the leaves whose gradients are wanted."""
         if self.module is not None:
-            whole = torch.from_numpy(x).to(self.device)
+            whole = torch.from_numpy(x)
+            whole = whole.to(self.device) if self._on_cuda else whole  # one transfer instead of many
             with torch.no_grad():
                 for parameter, part in zip(self._parameters, self._slices, strict=True):
                     parameter.copy_(whole[part].reshape(parameter.shape))
@@ -103,7 +104,7 @@ class Variables:
 
     def flat(self, tensors: Sequence[Tensor]) -> Vector:
         """One flat array of tensors given in the order of the variables."""
-        if len(tensors) > 1 and not self._on_host:  # one transfer instead of many
+        if len(tensors) > 1 and self._on_cuda:  # one transfer instead of many
             tensors = [torch.cat([tensor.detach().reshape(-1).to(self.device, torch.float64) for tensor in tensors])]
         pieces = [numbers(tensor).reshape(-1) for tensor in tensors]
         return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else kept(pieces[0])
@@ -160,7 +161,7 @@ class Variables:
         raise ProblemError(f"{what} has a part of shape {tuple(tensor.shape)} for a variable of shape {tuple(template.shape)}")
 
     def _pieces(self, x: Vector) -> list[Tensor]:
-        if len(self._templates) > 1 and not self._on_host:
+        if len(self._templates) > 1 and self._on_cuda:
             whole = torch.tensor(x, dtype=torch.float64, device=self.device)
             return [
                 whole[part].reshape(template.shape).to(template.dtype, copy=True)

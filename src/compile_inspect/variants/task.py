@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,6 +20,9 @@ MOST_FUNCTIONS = 200
 """So many functions are looked into for what they hold."""
 MOST_ENTRIES, DEEPEST = 100, 4
 """Lists, dictionaries and objects with more entries, or within so many others, are not looked into."""
+MOST_OBJECTS = 50
+"""Where there are more, none of them is: a check of all of them would take longer than what it is for."""
+MOST_WRAPPERS = 20
 SCALARS = (bool, int, float, complex, str, type(None))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 LIBRARIES = ("torch", "numpy", "builtins", "math", "functools", "typing", "collections")
@@ -67,8 +71,11 @@ class Constant:
     value: Any
 
     def unchanged(self) -> bool:
-        """Whether it still is what it was."""
-        now = self.owner[self.key]
+        """Whether it still is what it was, where it was."""
+        try:
+            now = self.owner[self.key]
+        except (KeyError, IndexError, ValueError):
+            return False
         return now is self.value or (type(now) is type(self.value) and bool(now == self.value))
 
 
@@ -85,6 +92,8 @@ class Task:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     gradients: bool = False
     further: tuple[Inputs, ...] = ()
+    within: bool = False
+    """Also look for what the function reaches within objects, lists and dictionaries of its closure and globals."""
 
     @classmethod
     def of(cls, target: Target) -> Task:
@@ -104,35 +113,35 @@ class Task:
     @cached_property
     def modules(self) -> tuple[Any, ...]:
         """The modules that the function is, is a method of, or finds in its closure and globals."""
-        return tuple(_modules(self.function))
+        return tuple(_modules(self.function, self.within))
 
     @cached_property
     def functions(self) -> tuple[Any, ...]:
         """Python functions that the function finds in its closure and globals, and those that these find."""
-        found = (owner[key] for _, owner, key in _reached(self.function))
+        found = (owner[key] for _, owner, key in _reached(self.function, self.within))
         return tuple(dict.fromkeys(value for value in found if isinstance(value, types.FunctionType)))
 
     @cached_property
     def held(self) -> tuple[Holding, ...]:
         """Tensors the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
-        return tuple(_held(self.function, self.modules))
+        return tuple(_held(self.function, self.modules, self.within))
 
     @cached_property
     def constants(self) -> tuple[Constant, ...]:
         """Python values the function reaches by itself, and that may change between calls."""
-        return tuple(_constants(self.function, self.modules))
+        return tuple(_constants(self.function, self.modules, self.within))
 
     @cached_property
     def reached(self) -> tuple[tuple[str, Any], ...]:
         """Names and values of everything the function finds in its closure and globals, and so do functions it finds."""
-        found = ((name, owner[key]) for name, owner, key in _reached(self.function))
+        found = ((name, owner[key]) for name, owner, key in _reached(self.function, self.within))
         ours = ((name, value) for name, value in found if not isinstance(value, types.ModuleType))
         return tuple((name, value) for name, value in ours if not _of_a_library(value))
 
     @cached_property
     def identities(self) -> tuple[Constant, ...]:
         """Functions and modules that the function reaches by name: whether they are the same ones is all there is to ask."""
-        found = [Constant(name, owner, key, owner[key]) for name, owner, key in _reached(self.function)]
+        found = [Constant(name, owner, key, owner[key]) for name, owner, key in _reached(self.function, self.within)]
         kept = [item for item in found if _is_code(item.value) and not _of_a_library(item.value)]
         for module in self.modules:
             for prefix, part in module.named_modules():
@@ -185,21 +194,45 @@ def gradients(result: Any, wanted: list[Any]) -> tuple[Any, ...]:
 
 def _plain(function: Any) -> Any:
     """The Python function behind a method or a partial, None where there is none."""
-    while True:
-        if hasattr(function, "__func__"):
-            function = function.__func__
-        elif hasattr(function, "func"):
-            function = function.func
-        elif hasattr(function, "__wrapped__"):
-            function = function.__wrapped__
-        else:
-            return function if isinstance(function, types.FunctionType) else None
+    try:
+        for _ in range(MOST_WRAPPERS):
+            if hasattr(function, "__func__"):
+                function = function.__func__
+            elif hasattr(function, "func"):
+                function = function.func
+            elif hasattr(function, "__wrapped__"):
+                function = function.__wrapped__
+            else:
+                return function if isinstance(function, types.FunctionType) else None
+    except Exception:  # an object of the user's that does not like to be asked
+        return None
+    return None
 
 
-def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
-    """(name, owner, key) of everything a Python function finds in its closure and globals, and so do those it finds."""
+class _TooMuch(Exception):  # noqa: N818 (it reads as a statement of fact)
+    """There is more within objects than can be checked at every call."""
+
+
+def _reached(function: Any, within: bool) -> list[tuple[str, Any, Any]]:
+    """(name, owner, key) of everything a Python function finds in its closure and globals, and so do those it finds.
+
+    With `within`, also of what objects, lists and dictionaries found there hold, unless that is too much.
+    """
+    try:
+        return list(_walk(function, within))
+    except _TooMuch:
+        return list(_walk(function, within=False))
+
+
+def _walk(function: Any, within: bool) -> Iterator[tuple[str, Any, Any]]:
     pending = [("", function)]
     seen: set[int] = set()  # functions, not their code: two closures of one factory read different things
+    objects: set[int] = set()
+    own = function.__self__ if isinstance(function, types.MethodType) else function
+    if _attributes(own) is not None:  # a method, or an object that can be called: what it is about
+        with suppress(_TooMuch):
+            yield from list(_within("self", own, objects, 1))
+        pending += [("self.", method) for method in _methods(type(own))] if own is function else []
     while pending:
         prefix, current = pending.pop(0)
         plain = _plain(current)
@@ -207,13 +240,14 @@ def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
             continue
         seen.add(id(plain))
         for name, owner, key in _found(plain):
-            for place in ((prefix + name, owner, key), *_within(prefix + name, owner[key], seen, DEEPEST)):
+            inside = _within(prefix + name, owner[key], objects, DEEPEST) if within else ()
+            for place in ((prefix + name, owner, key), *inside):
                 yield place
                 value = place[1][place[2]]
                 if isinstance(value, FUNCTIONS) and not _of_a_library(value):
                     pending.append((f"{place[0]}.", value))
-                elif _is_plain_object(value) and callable(value):
-                    pending.append((f"{place[0]}.", type(value).__call__))
+                elif within and _attributes(value) is not None:
+                    pending += [(f"{place[0]}.", method) for method in _methods(type(value))]
 
 
 def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple[str, Any, Any]]:
@@ -221,35 +255,48 @@ def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[tuple
 
     Tuples are left out: what they hold cannot be replaced by something else to be traced with.
     """
-    if isinstance(value, types.MethodType):
-        value = value.__self__
-    if id(value) in seen or not depth:
-        return
-    owner: Any
-    entries: list[tuple[Any, str]]
-    if type(value) is list:
-        owner, entries = value, [(key, f"{name}[{key}]") for key in range(len(value))]
-    elif type(value) is dict:
-        owner, entries = value, [(key, f"{name}[{key!r}]") for key in value]
-    elif _is_plain_object(value):
-        owner, entries = vars(value), [(key, f"{name}.{key}") for key in vars(value)]
-    else:
+    value = value.__self__ if type(value) is types.MethodType else value
+    kind = type(value)
+    owner = value if kind in (list, dict) else _attributes(value)
+    if owner is None or not depth or id(value) in seen or len(owner) > MOST_ENTRIES:
         return
     seen.add(id(value))
-    if len(entries) > MOST_ENTRIES:
-        return
-    for key, label in entries:
+    if len(seen) > MOST_OBJECTS:
+        raise _TooMuch
+    for key in list(range(len(owner)) if kind is list else owner):
+        label = f"{name}.{key}" if kind not in (list, dict) else f"{name}[{_label(key)}]"
         yield label, owner, key
         yield from _within(label, owner[key], seen, depth - 1)
 
 
-def _is_plain_object(value: Any) -> bool:
-    """Whether something is an object of a class of the user's, with attributes that can be looked at."""
+def _methods(kind: type) -> list[types.FunctionType]:
+    """The methods of a class of the user's, and of those it comes from."""
+    classes = [each for each in kind.__mro__ if each.__module__.partition(".")[0] not in LIBRARIES]
+    return [value for each in classes for value in vars(each).values() if isinstance(value, types.FunctionType)]
+
+
+def _label(key: Any) -> str:
+    try:
+        return repr(key)
+    except Exception:
+        return f"<{type(key).__name__}>"
+
+
+def _attributes(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object of a class of the user's; None where it is something else."""
     import torch
 
-    if isinstance(value, (type, types.ModuleType, torch.Tensor, torch.nn.Module, *FUNCTIONS)) or not hasattr(value, "__dict__"):
-        return False
-    return str(type(value).__module__).partition(".")[0] not in LIBRARIES
+    kind = type(value)
+    if issubclass(kind, (type, types.ModuleType, torch.Tensor, torch.nn.Module, *FUNCTIONS)):
+        return None
+    home = str(getattr(kind, "__module__", "")).partition(".")[0]
+    if home in LIBRARIES or home in sys.stdlib_module_names:
+        return None
+    try:
+        found = vars(value)
+    except Exception:  # it has none, or does not like to be asked
+        return None
+    return found if type(found) is dict else None
 
 
 def _is_code(value: Any) -> bool:
@@ -284,18 +331,18 @@ def _global_names(code: types.CodeType) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _modules(function: Any) -> Iterator[Any]:
+def _modules(function: Any, within: bool) -> Iterator[Any]:
     import torch
 
     owner = getattr(function, "__self__", None)
     seen: set[int] = set()
-    for candidate in (function, owner, *(place[key] for _, place, key in _reached(function))):
+    for candidate in (function, owner, *(place[key] for _, place, key in _reached(function, within))):
         if isinstance(candidate, torch.nn.Module) and id(candidate) not in seen:
             seen.add(id(candidate))
             yield candidate
 
 
-def _held(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
+def _held(function: Any, modules: tuple[Any, ...], within: bool) -> Iterator[Holding]:
     import torch
 
     seen: set[int] = set()
@@ -311,7 +358,7 @@ def _held(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
                 if isinstance(value, torch.Tensor) and id(value) not in seen:
                     seen.add(id(value))
                     yield Holding(dot + key, vars(part), key, value.requires_grad)
-    for name, owner, key in _reached(function):
+    for name, owner, key in _reached(function, within):
         value = owner[key]
         if not isinstance(value, torch.Tensor) or (value.requires_grad and id(value) in seen):
             continue
@@ -320,8 +367,8 @@ def _held(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
         yield Holding(name, owner, key, value.requires_grad)
 
 
-def _constants(function: Any, modules: tuple[Any, ...]) -> Iterator[Constant]:
-    for name, owner, key in _reached(function):
+def _constants(function: Any, modules: tuple[Any, ...], within: bool) -> Iterator[Constant]:
+    for name, owner, key in _reached(function, within):
         if isinstance(owner[key], SCALARS):
             yield Constant(name, owner, key, owner[key])
     for module in modules:

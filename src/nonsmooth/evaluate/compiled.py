@@ -7,6 +7,7 @@ whether all else is as it was is asked at every call too, in about a microsecond
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +42,21 @@ class Packages:
 
         x = torch.zeros(size, dtype=torch.float64)
         self.form, self.size = form, size
-        self._tasks = {"rows": Task(form.rows, (x, *form.tensors))}
+        self._tasks = {"rows": Task(form.rows, (x, *form.tensors), within=True)}
         if form.penalty is not None:
             weights = torch.zeros(1 + form.constraints, dtype=torch.float64)
-            self._tasks["penalty"] = Task(form.penalty, (x, weights, *form.tensors))
+            self._tasks["penalty"] = Task(form.penalty, (x, weights, *form.tensors), within=True)
         self._builds: dict[str, Build] = {}
         self._started = perf_counter()
         self.seconds = 0.0
         self.from_disk = False
+
+    @cached_property
+    def name(self) -> tuple[str, ...]:
+        """Another one for everything that the packages depend on."""
+        from compile_inspect.tuning.store import digest
+
+        return tuple(digest(task) for task in self._tasks.values())
 
     def kept(self) -> Compiled | None:
         """The compiled form from packages that an earlier run has kept, if all of them are there and can be used."""
@@ -208,7 +216,9 @@ def checked(task: Task, flat: Callable[[list[Any]], list[Any]]) -> Callable[...,
     from compile_inspect.tuning.fused import Body, fused
     from compile_inspect.tuning.guard import Guard
 
-    guard = Guard(task)
+    # What they give has no gradients, whatever they read: so it is asked for, and made, where none are wanted.
+    with torch.no_grad():
+        guard = Guard(task)
 
     def elsewhere(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         if guard.matches(args, kwargs):
@@ -216,4 +226,12 @@ def checked(task: Task, flat: Callable[[list[Any]], list[Any]]) -> Callable[...,
         raise Changed(guard.why_not(args, kwargs, task))
 
     body = Body((f"return flat({guard.parts.listed})[0]",), {"flat": flat})
-    return fused(guard, body, elsewhere)
+    with torch.no_grad():
+        call = fused(guard, body, elsewhere)
+
+    def without_gradients(*given: Tensor) -> Tensor:
+        with torch.no_grad():
+            answer: Tensor = call(*given)
+        return answer
+
+    return without_gradients

@@ -51,7 +51,7 @@ class Autograd:
         if f.requires_grad:
             outputs.append(f)
             weights.append(torch.ones_like(f) if objective == 1.0 else torch.full_like(f, objective))
-        if c is not None and c.requires_grad:
+        if c is not None and c.requires_grad and constraints.any():  # else its gradients are not even looked at
             outputs.append(c)
             weights.append(torch.from_numpy(constraints) if is_plain(c) else torch.as_tensor(constraints).to(c))
         gradient = self._flat(self._backward(outputs, weights)) if outputs else np.zeros(self._variables.size)

@@ -64,6 +64,7 @@ class Evaluator:
                 self.tier.saw(trial)
             else:
                 self.costs.values += 1
+                self._placements += 1  # a recording writes to a module too
             return trial
 
     def eagerly(self, x: Vector) -> Trial:
@@ -107,7 +108,7 @@ class Evaluator:
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
             derivatives = _OfModule(derivatives, self, x)
-        return self.judged(x, f.item(), _NOTHING if c is None else numbers(c), equality_form.size, derivatives)
+        return self.judged(x, f.item(), _NOTHING if c is None else numbers(c).copy(), equality_form.size, derivatives)
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""

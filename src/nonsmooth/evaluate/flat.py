@@ -42,6 +42,8 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
     positional, names = len(problem.arguments), tuple(problem.keywords)
     leaves = [*problem.arguments, *problem.keywords.values()]
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    tensors = tuple(leaves[place].detach() for place in places)
+    leaves = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]  # they are given at every call
     assemble, layout = variables.assembler(), variables.layout  # the layout, so that packages for another one have other names
 
     def recorded(x: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, Tensor | None, list[Tensor]]:
@@ -82,7 +84,6 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
             gradient = _flat(_gradients([total], at, [torch.ones_like(total)]))
         return torch.cat([f.detach().reshape(1), c.detach(), gradient])
 
-    tensors = tuple(leaves[place].detach() for place in places)
     return FlatForm(rows, penalty if count > ROWS_AT_ONCE else None, tensors, count, equalities)
 
 

@@ -50,7 +50,7 @@ class _Replayed:
         self._output = recording.outputs[0]
         self._answer = torch.empty(self._output.shape, dtype=torch.float64, pin_memory=True)
         self._replay = torch_private.replay(recording.graph)
-        self._check = checked(Task(function, (*inputs, *tensors)), self._go)
+        self._check = checked(Task(function, (*inputs, *tensors), within=True), self._go)
 
     def __call__(self, *given: Tensor) -> Tensor:
         for host, value in zip(self._hosts, given, strict=False):

@@ -76,8 +76,6 @@ class Tier:
         reason = self._unsuitable()
         if reason:
             self._end(Outcome.REFUSED, reason)
-        elif self._key in _refused and not always:
-            self._end(*_refused[self._key])
 
     def _unsuitable(self) -> str:
         variables = self._evaluator.variables
@@ -160,10 +158,11 @@ class Tier:
         logger.info("compiled functions: %s", self.report)
 
     def _give_up(self, outcome: Outcome, reason: str) -> None:
-        """End it, for runs that follow too."""
-        _refused[self._key] = outcome, reason
-        if len(_refused) > MOST_REMEMBERED:
-            del _refused[next(iter(_refused))]
+        """End it, for runs that follow too where they are of exactly the same functions."""
+        if self._packages is not None:
+            _refused[self._packages.name] = outcome, reason
+            if len(_refused) > MOST_REMEMBERED:
+                del _refused[next(iter(_refused))]
         self._end(outcome, reason)
 
     def _consider(self, x: Vector) -> None:
@@ -219,6 +218,9 @@ class Tier:
         if evaluator.variables.device.type == "cuda":
             return recorded(form, self._recent[-1][0], evaluator.variables.device)
         self._packages = Packages(form, evaluator.variables.size)
+        if _refused and not self._always and self._packages.name in _refused:
+            self._end(*_refused[self._packages.name])
+            return None
         return self._packages.kept()
 
     def _take_over(self, find: Callable[[], Compiled | None]) -> None:

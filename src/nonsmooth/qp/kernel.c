@@ -79,7 +79,8 @@ static double residual_of(Search *s, const double *y) {
     }
     double square = dot(y, product, n), size = sqrt(square > 0 ? square : 0) + sqrt(fabs(dot(s->q, y, n))), error = 0;
     for (long i = 0; i < n; i++) {
-        double moved = clipped(y[i] - slope[i] / (s->scale[i] * s->scale[i]), s->lower[i], s->upper[i]);
+        double upper = i < s->simplex ? INFINITY : s->upper[i]; /* the sum bounds these */
+        double moved = clipped(y[i] - slope[i] / (s->scale[i] * s->scale[i]), s->lower[i], upper);
         if (s->simplex == 1 && i == 0) moved = y[0];
         double way = fabs(y[i] - moved) * s->scale[i];
         if (way > error || isnan(way)) error = way;
@@ -90,8 +91,11 @@ static double residual_of(Search *s, const double *y) {
         if (weight != 0)
             for (long i = 0; i < n; i++) product[i] += weight * fabs(s->Q[j * n + i]);
     }
-    for (long i = 0; i < n; i++)
-        if (!(product[i] / s->scale[i] <= rounding)) rounding = product[i] / s->scale[i];
+    for (long i = 0; i < n; i++) {
+        double here = product[i] / s->scale[i];
+        if (here > rounding || isnan(here)) rounding = here;
+        if (isnan(rounding)) break;
+    }
     rounding *= 1e-14;
     if (rounding < 1e-25 * largest) rounding = 1e-25 * largest;
     if (!isfinite(error) || !isfinite(rounding)) return INFINITY;
@@ -239,6 +243,7 @@ static double middle_of(double *values, long count) { /* the median; sorts */
         for (; j > 0 && values[j - 1] > value; j--) values[j] = values[j - 1];
         values[j] = value;
     }
+    if (!count) return 0.0;
     return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 

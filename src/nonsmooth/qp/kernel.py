@@ -44,9 +44,8 @@ def solver() -> Callable[..., float] | None:
     if os.environ.get("NONSMOOTH_KERNEL", "1") == "0" or sys.platform == "win32":
         return None
     try:
-        library = ctypes.CDLL(str(_built()))
-        solve = library.qp_solve
-    except (OSError, AttributeError, subprocess.SubprocessError) as error:
+        solve = _loaded().qp_solve
+    except Exception as error:  # whatever it is, there is another way
         logger.debug("quadratic programs are solved without compiled code: %s", error)
         return None
     solve.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_double]
@@ -95,32 +94,50 @@ class Kernel:
         self._views[size] = (self._memory[:square].reshape(size, size), *vectors)
 
 
+def _loaded() -> ctypes.CDLL:
+    library = _built()
+    try:
+        return ctypes.CDLL(str(library))
+    except OSError:  # damaged, or made where other libraries are
+        library.unlink()
+        return ctypes.CDLL(str(_built()))
+
+
 def _built() -> Path:
     """The library, compiled now unless it was before."""
-    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[:1]
-    found = shutil.which(compiler[0]) or shutil.which("cc") or shutil.which("gcc") or shutil.which("g++")
-    if found is None:
-        raise OSError("there is no C compiler")
+    compiler = _compiler()
     source = SOURCE.read_bytes()
-    kind = "\0".join([found, *FLAGS, platform.machine(), platform.system(), platform.libc_ver()[1]])
+    kind = "\0".join([*compiler, *FLAGS, platform.machine(), platform.system(), platform.libc_ver()[1]])
     name = hashlib.sha256(source + kind.encode()).hexdigest()[:24]
     folder = _folder()
     library = folder / f"qp-{name}.so"
     if not _ours(library):
         with tempfile.TemporaryDirectory(dir=folder) as place:
             fresh = Path(place) / "qp.so"
-            command = [found, *(["-x", "c"] if "++" in found else []), *FLAGS, "-o", str(fresh), str(SOURCE), "-lm"]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMPILATION, cwd=place)
+            command = [*compiler, *FLAGS, "-o", str(fresh), "-x", "c", str(SOURCE), "-lm"]
+            done = subprocess.run(command, capture_output=True, errors="replace", timeout=LONGEST_COMPILATION, cwd=place)
             if done.returncode:
-                raise OSError(f"{found} failed: {done.stderr.strip()[-300:]}")
+                raise OSError(f"{shlex.join(compiler)} failed: {done.stderr.strip()[-300:]}")
+            fresh.chmod(0o700)  # whatever the umask: nobody else may write to it
             fresh.replace(library)  # whoever else builds it at the same time builds the same
     return library
+
+
+def _compiler() -> list[str]:
+    """The command of the compiler: that of CC, or the first of the usual ones."""
+    if sys.platform == "darwin" and subprocess.run(["xcode-select", "-p"], capture_output=True).returncode:
+        raise OSError("the command line tools are not installed")  # cc is there, but opens a window
+    for command in (os.environ.get("CC"), sysconfig.get_config_var("CC"), "cc", "gcc", "clang", "g++"):
+        words = shlex.split(command) if command else []
+        if words and shutil.which(words[0]):
+            return [str(shutil.which(words[0])), *words[1:]]
+    raise OSError("there is no C compiler")
 
 
 def _folder() -> Path:
     chosen = os.environ.get("COMPILE_INSPECT_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = (Path(chosen) if chosen else base / "compile-inspect") / "kernels"
+    folder = ((Path(chosen) if chosen else base / "compile-inspect") / "kernels").resolve()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     if not _ours(folder):
         raise OSError(f"{folder} belongs to somebody else, or others may write to it")

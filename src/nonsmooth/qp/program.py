@@ -104,6 +104,9 @@ class Program:
         moved = np.clip(y - slope / scale**2, self.lower, self.upper)
         if self.simplex == 1:
             moved[0] = y[0]
+        elif self.simplex:  # their sum bounds these: at 1, a slope that is far too steep would look like a gentle one
+            part = slice(0, self.simplex)
+            moved[part] = np.maximum(weights - slope[part] / scale[part] ** 2, 0.0)
         size = np.sqrt(max(float(y @ product), 0.0)) + np.sqrt(abs(float(self.linear @ y)))
         rounding = self.rounding(y)
         error = float(np.max(np.abs(y - moved) * scale, initial=0.0))

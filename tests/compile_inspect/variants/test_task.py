@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import weakref
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -38,7 +41,7 @@ def reader() -> tuple[Any, Data]:
 
 def test_what_objects_lists_and_dictionaries_hold_is_found() -> None:
     function, data = reader()
-    task = Task(function, (torch.ones(3),))
+    task = Task(function, (torch.ones(3),), within=True)
     assert sorted(item.name for item in task.held) == [
         "data.copies['others'][0]",
         "data.copies[('float', 0)]",
@@ -55,7 +58,7 @@ def test_what_objects_lists_and_dictionaries_hold_is_found() -> None:
 
 def test_so_it_can_be_traced() -> None:
     function, data = reader()
-    _, graph, inputs = traced(Task(function, (torch.ones(3),)))
+    _, graph, inputs = traced(Task(function, (torch.ones(3),), within=True))
     assert len(inputs) == 4
     data.values.mul_(10.0)  # in place: it is an input, not frozen
     torch.testing.assert_close(graph(*inputs)[0], function(torch.ones(3)))
@@ -68,7 +71,7 @@ def test_what_the_object_of_a_method_holds() -> None:
     def function(x: Tensor) -> Tensor:
         return step(x)
 
-    task = Task(function, (torch.ones(3),))
+    task = Task(function, (torch.ones(3),), within=True)
     assert "step.values" in [item.name for item in task.held]
     assert "step.factor" in [item.name for item in task.constants]
 
@@ -79,4 +82,62 @@ def test_large_collections_are_not_looked_into() -> None:
     def function(x: Tensor) -> Tensor:
         return x * len(many)
 
-    assert Task(function, (torch.ones(3),)).held == ()
+    assert Task(function, (torch.ones(3),), within=True).held == ()
+
+
+class Hostile:
+    """Does not like to be looked at."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "func":
+            return Hostile()  # and so on without end
+        raise RuntimeError(name)
+
+    @property
+    def __dict__(self) -> Any:  # type: ignore[override]
+        raise RuntimeError("no")
+
+
+class Key:
+    def __repr__(self) -> str:
+        raise ValueError("no")
+
+
+def test_objects_that_do_not_like_it_are_left_alone() -> None:
+    held: Any = {Key(): Hostile(), "log": logging.getLogger("x"), "proxy": weakref.proxy(Data())}
+
+    def function(x: Tensor) -> Tensor:
+        return x * len(held)
+
+    task = Task(function, (torch.ones(3),), within=True)
+    assert task.held == () and task.constants == () and len(task.reached) > 0
+
+
+SCALE = 3.0
+
+
+def helper(x: Tensor) -> Tensor:
+    return x * SCALE
+
+
+def test_where_there_is_too_much_functions_are_still_found() -> None:
+    items = [Data() for _ in range(90)]
+
+    def function(x: Tensor) -> Tensor:
+        return helper(x) + len(items)
+
+    task = Task(function, (torch.ones(3),), within=True)
+    assert "helper.SCALE" in [item.name for item in task.constants]
+    assert task.held == ()
+
+
+@pytest.mark.parametrize("method", [False, True])
+def test_what_a_method_or_a_callable_object_is_about(method: bool) -> None:
+    data = Data()
+    task = Task(data.scaled if method else data, (torch.ones(3),))
+    assert "self.factor" in [item.name for item in task.constants]
+    assert "self.values" in [item.name for item in task.held]
+    data.factor = 5.0
+    assert not all(item.unchanged() for item in task.constants)
+    del data.factor
+    assert not all(item.unchanged() for item in task.constants)

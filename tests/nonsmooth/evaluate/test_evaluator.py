@@ -345,3 +345,26 @@ def test_a_function_that_switches_gradients_off_elsewhere() -> None:
     with torch.no_grad():
         trial = evaluator(curved)(POINT)
     assert np.abs(trial.gradient).max() > 0
+
+
+def test_satisfied_constraints_are_not_differentiated() -> None:
+    """At 0 the gradient of the root is infinite; times its weight 0 that would not be a number."""
+    problem = Problem(objective=lambda x: (x**2).sum(), inequalities=lambda x: torch.sqrt(x[0]) - 1.0)
+    evaluator = Evaluator(problem, Variables(torch.tensor([0.0, 1.0], dtype=torch.float64)))
+    np.testing.assert_array_equal(evaluator(np.array([0.0, 1.0])).penalty_gradient(1.0), [0.0, 2.0])
+
+
+@pytest.mark.parametrize("listed", [False, True])
+def test_constraints_in_memory_that_is_used_again(listed: bool) -> None:
+    buffer = torch.zeros(1, dtype=torch.float64)
+
+    def function(x: torch.Tensor) -> object:
+        with torch.no_grad():
+            buffer.copy_(x.detach()[:1])
+        return (x**2).sum(), [buffer] if listed else buffer, None
+
+    evaluator = Evaluator(Problem(function), Variables(torch.tensor([1.0, 1.0], dtype=torch.float64)))
+    evaluator(np.array([0.5, 1.0]))
+    first = evaluator(np.array([1.0, 1.0]))
+    evaluator(np.array([-4.0, 1.0]))
+    assert first.c.tolist() == [1.0]

@@ -134,3 +134,39 @@ def test_a_library_of_somebody_else_is_not_loaded(tmp_path: Path) -> None:
 def test_without_a_compiler(tmp_path: Path) -> None:
     here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "PATH": str(tmp_path), "CC": "none"}
     assert answer(here) == "False [0.5, 0.0, 1.0]"
+
+
+@needs_compiler
+def test_an_answer_with_a_slope_that_is_far_too_steep_is_not_trusted() -> None:
+    """At 1, an entry of the simplex cannot move up; that must not hide how far it should move."""
+    program = Program(np.diag([1e12, 1e-8]), np.zeros(2), np.zeros(2), np.ones(2), 2)
+    assert program.residual(np.array([1.0, 0.0])) > 1.0
+    function = solver()
+    assert function is not None
+    found = Kernel(function).solve(program.matrix, program.linear, program.lower, program.upper, 2, np.array([1.0, 0.0]), 40)
+    assert found is not None and found[1] <= 1e-7 and program.value(found[0]) < 1e-8
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "wrong", [{"CC": " "}, {"CC": "gcc '"}, {"CC": "nothing-there"}, {"HOME": "/nowhere", "XDG_CACHE_HOME": ""}]
+)
+def test_surroundings_that_are_odd(wrong: dict[str, str], tmp_path: Path) -> None:
+    here = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), **wrong}
+    here.pop("COMPILE_INSPECT_CACHE", None)
+    assert answer(here).endswith("[0.5, 0.0, 1.0]")
+
+
+@needs_compiler
+def test_others_cannot_write_to_the_library_and_a_damaged_one_is_made_anew(tmp_path: Path) -> None:
+    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path)}
+    before = os.umask(0o002)
+    try:
+        answer(here)
+    finally:
+        os.umask(before)
+    (library,) = (tmp_path / "kernels").iterdir()
+    assert not library.stat().st_mode & 0o022
+    library.write_bytes(b"damaged")
+    assert answer(here) == "True [0.5, 0.0, 1.0]"
+    assert library.stat().st_size > 1000
