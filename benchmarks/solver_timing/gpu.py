@@ -57,11 +57,18 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
         start = {name: value.to(device) for name, value in start.items()} if isinstance(start, dict) else start.to(device)
         if request["iterations"]:
             options["max_iterations"] = request["iterations"]
-        began = perf_counter()
-        result = minimize(function, start, **options, **(chosen if problem.name != "small" else {}))
+        began, good = perf_counter(), request.get("good")
+        reached: list[float] = []
+
+        def look(state: Any, good: Any = good, began: float = began, reached: list[float] = reached) -> None:
+            if good and not reached and state.f <= good[0] and state.violation <= good[1]:
+                reached.append(perf_counter() - began)
+
+        result = minimize(function, start, callback=look, **options, **(chosen if problem.name != "small" else {}))
         seconds = perf_counter() - began
     return {
         "seconds": seconds,
+        "until_as_good": reached[0] if reached else None,
         "iterations": result.iterations,
         "milliseconds_per_iteration": 1e3 * seconds / max(1, result.iterations),
         "evaluations": result.evaluations,
@@ -88,21 +95,81 @@ def solve_by_peer(request: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def busy(request: dict[str, Any]) -> dict[str, Any]:
+    """In a process of its own: the part of a run during which the device computed or copied, by torch's profiler."""
+    import torch
+
+    from nonsmooth import minimize
+    from solver_timing import solving
+
+    spans: list[tuple[float, float]] = []
+    for _ in range(2):
+        function, start, options = solving.minimize_arguments(make(request["problem"]))
+        start = {name: value.to(request["device"]) for name, value in start.items()}
+        kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+        with torch.profiler.profile(activities=kinds) as seen:
+            began = perf_counter()
+            minimize(function, start, **options)
+            torch.cuda.synchronize()
+            profiled = perf_counter() - began
+        began = perf_counter()
+        minimize(function, start, **options)
+        plain = perf_counter() - began
+        on_device = [event for event in seen.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+        spans = sorted((event.time_range.start, event.time_range.end) for event in on_device)
+    total, until = 0.0, float("-inf")
+    for first, last in spans:
+        total += max(0.0, last - max(first, until))
+        until = max(until, last)
+    return {"device_seconds": 1e-6 * total, "seconds": plain, "profiled_seconds": profiled, "events": len(spans)}
+
+
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     words = [word.strip() for word in options.only.split(",") if word.strip()]
     names = [name for name in PEER if not words or any(word in name for word in words)]
     kinds = ["never", "auto"] if has_compile_option() else [None]
     found: dict[str, dict[str, list[dict[str, Any]]]] = {name: {str(kind): [] for kind in kinds} for name in names}
+    peers: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
-            for kind in kinds:
-                request = {"problem": name, "device": options.device, "iterations": options.iterations, "compile": kind}
-                try:
-                    found[name][str(kind)].append(measure("gpu.solve", request))
-                except WorkerError as error:
-                    print(f"{name}: {error}", file=sys.stderr)
-    return found, report(found)
+            request = {"problem": name, "device": options.device, "iterations": options.iterations}
+            try:
+                if options.pygranso_python:
+                    peers[name].append(measure("gpu.solve_by_peer", request, python=options.pygranso_python))
+                    f, violation = peers[name][-1]["f"], peers[name][-1]["violation"]
+                    request["good"] = (f + 1e-6 * (1 + abs(f)), max(1e-6, violation))
+                for kind in kinds:
+                    found[name][str(kind)].append(measure("gpu.solve", {**request, "compile": kind}))
+            except WorkerError as error:
+                print(f"{name}: {error}", file=sys.stderr)
+    texts = [report(found), *(against(name, peers[name], found[name]) for name in names if peers[name])]
+    shares = {}
+    if options.device.startswith("cuda"):
+        for name in names:
+            if name != "LeNet-5":
+                shares[name] = measure("gpu.busy", {"problem": name, "device": options.device})
+                texts.append(
+                    f"- {name}: the device was at work for {1e3 * shares[name]['device_seconds']:.3g} ms of a run of "
+                    f"{1e3 * shares[name]['seconds']:.3g} ms ({1e3 * shares[name]['profiled_seconds']:.3g} ms when profiled)."
+                )
+    return {"ours": found, "peer": peers, "busy": shares}, "\n".join(texts)
+
+
+def against(name: str, peers: list[dict[str, Any]], ours: dict[str, list[dict[str, Any]]]) -> str:
+    """A line about PyGRANSO on the same device."""
+    last, texts = peers[-1], []
+    for kind, runs in ours.items():
+        ratios = [
+            peer["seconds"] / run["until_as_good"] for peer, run in zip(peers, runs, strict=False) if run["until_as_good"]
+        ]
+        if ratios:
+            texts.append(f"compile={kind} {spread(ratios)}")
+    return (
+        f"- {name}: PyGRANSO took {spread([peer['seconds'] for peer in peers])} s for {last['iterations']} iterations and "
+        f"{last['evaluations']} evaluations, f {last['f']:.8g}, violation {last['violation']:.0e}. Its time ÷ ours to that: "
+        + "; ".join(texts)
+    )
 
 
 def report(found: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
