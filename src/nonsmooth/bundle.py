@@ -29,7 +29,7 @@ def default_capacity(size: int) -> int:
     """
     if size <= LARGE:
         return max(10, min(200, 2 * size + 10, 40_000_000 // size**2))
-    return max(10, min(30, 2_000_000 // size))
+    return max(10, min(30, 1_200_000 // size))
 
 
 @dataclass(frozen=True)
