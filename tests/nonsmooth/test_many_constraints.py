@@ -13,6 +13,7 @@ from torch import Tensor
 from nonsmooth import Options, Result, minimize
 from nonsmooth.bundle import own_cut
 from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate.engine import batched_backward
 from nonsmooth.hessian import FullMemory
 from nonsmooth.model import Model, steer
 from nonsmooth.qp import Product, QPSolver
@@ -96,16 +97,14 @@ def test_without_any_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_as_many_directions_as_variables_are_differentiated(monkeypatch: pytest.MonkeyPatch) -> None:
     function, start = balls()
-    widest, grad = 0, torch.autograd.grad
+    widest = 0
 
-    def counted(outputs: Any, inputs: Any, grad_outputs: Any = None, **more: Any) -> Any:
+    def counted(output: Tensor, weights: Tensor, leaves: Any) -> Any:
         nonlocal widest
-        if more.get("is_grads_batched"):
-            first = grad_outputs if isinstance(grad_outputs, Tensor) else grad_outputs[0]
-            widest = max(widest, len(first))
-        return grad(outputs, inputs, grad_outputs, **more)
+        widest = max(widest, len(weights))
+        return batched_backward(output, weights, leaves)
 
-    monkeypatch.setattr(torch.autograd, "grad", counted)
+    monkeypatch.setattr("nonsmooth.evaluate.columns.batched_backward", counted)
     minimize(function, start, max_iterations=3)
     assert widest == SIZE
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from nonsmooth.evaluate.engine import backward, batched_backward
+
 MANY = 32
 """Up to so many constraints it does not matter how it is done."""
 
@@ -31,12 +33,14 @@ def by_columns(c: Tensor, leaves: Sequence[Tensor]) -> Tensor | None:
     An operation that cannot be differentiated twice raises whatever it raises.
     """
     weights = torch.rand(c.numel(), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(c).requires_grad_()
-    once = torch.autograd.grad(c, leaves, weights, create_graph=True, allow_unused=True, materialize_grads=True)
+    once = backward([c], [weights], leaves, again=True)
     flat = torch.cat([part.reshape(-1) for part in once])
     if not flat.requires_grad:  # the backward pass is cut off from u
         return None
     directions = torch.eye(len(flat), dtype=flat.dtype, device=flat.device)
-    (columns,) = torch.autograd.grad(flat, weights, directions, retain_graph=True, is_grads_batched=True)
+    (columns,) = batched_backward(flat, directions, [weights])
+    if not bool(columns.any()) and bool(flat.any()):
+        raise RuntimeError("an operation cannot be differentiated twice")
     apart = torch.linalg.vector_norm(columns @ weights.detach() - flat.detach())
     size = torch.linalg.vector_norm(columns) * torch.linalg.vector_norm(weights.detach())
     if not bool(apart <= 100.0 * torch.finfo(c.dtype).eps * size):  # also where something is not finite

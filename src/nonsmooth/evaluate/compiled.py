@@ -6,8 +6,10 @@ whether all else is as it was is asked at every call too, in about a microsecond
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +23,6 @@ from nonsmooth.evaluate.flat import FlatForm
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from compile_inspect.tuning.background import Build
     from compile_inspect.variants.task import Task
 
@@ -203,6 +203,16 @@ class _OnDemand:
             rows = self._compiled.rows(self._x)[1 + len(self._c) :].reshape(1 + len(self._c), -1)
             self._known = rows[0], rows[1:]
         return self._known
+
+
+def anything_kept() -> bool:
+    """Whether packages of any earlier run are there. The folder is that of `compile_inspect.tuning.store`."""
+    chosen = os.environ.get("COMPILE_INSPECT_CACHE")
+    try:
+        folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "compile-inspect" / "tune"
+        return any(entry.name != "kernels" for entry in folder.expanduser().iterdir())
+    except (OSError, RuntimeError):  # it is not there, or nobody knows where home is
+        return False
 
 
 def _loaded(path: Path) -> Callable[[list[Any]], list[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -34,6 +34,8 @@ class Costs:
     """The Jacobian is computed row by row, because an operation of the user's function cannot be batched."""
     once_only: bool = False
     """It is not computed by columns, because an operation of the user's function cannot be differentiated twice."""
+    silent: bool = field(default=False, repr=False)
+    """Torch had nothing to say when it was computed in one batch."""
 
 
 class Autograd:
@@ -88,15 +90,22 @@ class Autograd:
         directions = torch.eye(count, dtype=c.dtype, device=c.device)
         if count > FEW and not self._costs.one_by_one:
             try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # torch tells of operations it batches by a loop
-                    return self._variables.rows(batched_backward(c, directions, self._leaves), count)
+                return self._variables.rows(self._batched(c, directions), count)
             except Exception:  # an operation without a batching rule; if it is something else, the loop will tell
                 self._costs.one_by_one = True
         rows = np.empty((count, self._variables.size))
         for index, direction in enumerate(directions):
             rows[index] = self._flat(self._backward([c], [direction]))
         return rows
+
+    def _batched(self, c: Tensor, directions: Tensor) -> Sequence[Tensor]:
+        if self._costs.silent:
+            return batched_backward(c, directions, self._leaves)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")  # torch tells of operations it batches by a loop, and that is kept from the user
+            found = batched_backward(c, directions, self._leaves)
+        self._costs.silent = not told
+        return found
 
     def _backward(self, outputs: list[Tensor], weights: list[Tensor]) -> Sequence[Tensor]:
         try:

@@ -22,17 +22,21 @@ except ImportError:
     _run = None
 
 
-def backward(outputs: Sequence[Tensor], weights: Sequence[Tensor], leaves: Sequence[Tensor]) -> list[Tensor]:
+def backward(
+    outputs: Sequence[Tensor], weights: Sequence[Tensor], leaves: Sequence[Tensor], *, again: bool = False
+) -> list[Tensor]:
     """Gradients of the sum of the outputs, each times its weights, which have its shape; the graph is kept.
+
+    With `again` they can be differentiated once more.
 
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> backward([(x**2).sum()], [torch.tensor(3.0)], [x])
     [tensor([ 6., 12.])]
     """
     if _run is None or any(type(output) is not Tensor for output in outputs):
-        found = torch.autograd.grad(outputs, leaves, weights, retain_graph=True, allow_unused=True)
+        found = torch.autograd.grad(outputs, leaves, weights, retain_graph=True, create_graph=again, allow_unused=True)
     else:
-        found = _run(tuple(outputs), tuple(weights), True, False, tuple(leaves), True, accumulate_grad=False)
+        found = _run(tuple(outputs), tuple(weights), True, again, tuple(leaves), True, accumulate_grad=False)
     return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves, strict=True)]
 
 

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.clock import Phase
+from nonsmooth.evaluate import reuse
 from nonsmooth.evaluate.compilation import Compilation, Outcome
-from nonsmooth.evaluate.compiled import Changed, Compiled, Packages
-from nonsmooth.evaluate.flat import flat_form
+from nonsmooth.evaluate.compiled import Changed, Compiled, Packages, anything_kept
+from nonsmooth.evaluate.flat import FlatForm, flat_form
 from nonsmooth.evaluate.identity import identity
 from nonsmooth.evaluate.recorded import recorded
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
@@ -66,7 +67,7 @@ class Tier:
         """Called when points that were evaluated so far are known to be right."""
         self._packages: Packages | None = None
         self._compiled: Compiled | None = None
-        self._ended = self._looked = False
+        self._ended = self._looked = self._asked = False
         self._key = identity(evaluator)
         self._recent: deque[tuple[Vector, float, Vector]] = deque(maxlen=4)  # no trial points: those hold graphs
         self._until_check = self._between = RECHECK_AFTER
@@ -143,7 +144,9 @@ class Tier:
         """The run has ended. What is being built goes on: another run may follow."""
         if self._key in _pending and not self._ended and self._compiled is None:
             self.report = Compilation(Outcome.NOT_READY)
-        if self._compiled is None:
+        if self._compiled is not None:
+            reuse.remember(self._evaluator, self._compiled)
+        else:
             _spent[self._key] = self._seconds()
             if len(_spent) > MOST_REMEMBERED:
                 del _spent[next(iter(_spent))]
@@ -167,6 +170,13 @@ class Tier:
 
     def _consider(self, x: Vector) -> None:
         """Look for packages, begin to build them, or take them over, if it is time."""
+        if not self._looked and not self._asked:
+            self._asked = True
+            earlier = reuse.find(self._evaluator)
+            if earlier is not None:
+                self._looked = True
+                self._take_over(lambda: earlier, proven=True)
+                return
         pending = _pending.get(self._key)
         if pending is not None:
             if pending.done:
@@ -179,12 +189,18 @@ class Tier:
 
     def _look(self) -> None:
         self._looked = True
-        self._take_over(self._kept)
+        # Where nothing is kept there is nothing to find, and what looks for it takes a while to import.
+        if self._always or self._evaluator.variables.device.type == "cuda" or anything_kept():
+            self._take_over(self._kept)
 
     def _build(self, x: Vector) -> None:
-        assert self._packages is not None
         with self._building_phase:
             try:
+                if self._packages is None:
+                    self._packages = self._new_packages()
+                if self._packages.name in _refused and not self._always:
+                    self._end(*_refused[self._packages.name])
+                    return
                 self._packages.begin(x)
             except Exception as error:
                 self._give_up(Outcome.REFUSED, _line(error))
@@ -211,27 +227,36 @@ class Tier:
                 return
             self._look()
 
-    def _kept(self) -> Compiled | None:
+    def _form(self) -> FlatForm:
         evaluator = self._evaluator
         assert evaluator.forms is not None
-        form = flat_form(evaluator.problem, evaluator.variables, evaluator.forms)
-        if evaluator.variables.device.type == "cuda":
-            return recorded(form, self._recent[-1][0], evaluator.variables.device)
-        self._packages = Packages(form, evaluator.variables.size)
+        return flat_form(evaluator.problem, evaluator.variables, evaluator.forms)
+
+    def _new_packages(self) -> Packages:
+        return Packages(self._form(), self._evaluator.variables.size)
+
+    def _kept(self) -> Compiled | None:
+        variables = self._evaluator.variables
+        if variables.device.type == "cuda":
+            return recorded(self._form(), self._recent[-1][0], variables.device)
+        self._packages = self._new_packages()
         if _refused and not self._always and self._packages.name in _refused:
             self._end(*_refused[self._packages.name])
             return None
         return self._packages.kept()
 
-    def _take_over(self, find: Callable[[], Compiled | None]) -> None:
+    def _take_over(self, find: Callable[[], Compiled | None], *, proven: bool = False) -> None:
         try:
             with self._building_phase:
                 compiled = find()
             if compiled is None:
                 return
             with self._checking:
-                faster = self._prove(compiled)
+                faster = self._prove(compiled, proven=proven)
         except Exception as error:
+            if isinstance(error, Changed) and proven:
+                self._looked = False  # it belongs to what the functions were then
+                return
             if self._packages is not None and self._packages.from_disk:
                 self._packages.drop()  # whatever is wrong with it, it is made anew
                 return
@@ -249,8 +274,8 @@ class Tier:
         self._recent.clear()
         self.on_trusted()
 
-    def _prove(self, compiled: Compiled) -> bool:
-        """Compare at visited points and beside them; whether it is faster. Raises `Distrusted`."""
+    def _prove(self, compiled: Compiled, *, proven: bool = False) -> bool:
+        """Compare at visited points and beside them; whether it is faster, unless that is known. Raises `Distrusted`."""
         compared: Trial | None = None
         for x, f, c in list(self._recent):
             claimed = self._claim(x, *compiled(x, self._evaluator.costs))
@@ -262,6 +287,8 @@ class Tier:
                 compared = other
         if compared is None:
             raise Distrusted("no point was found at which gradients could be compared")
+        if proven:
+            return True
         at = compared.x
         ours = _shortest(lambda: self._claim(at, *compiled(at, self._evaluator.costs)).jacobian)
         return ours < 0.9 * _shortest(lambda: self._evaluator.eagerly(at).jacobian)

@@ -49,6 +49,7 @@ class FullMemory:
         self._initial = None
         self.updates = 0
         self._last: DenseForm | None = None
+        self._product: tuple[Vector, Vector] | None = None
 
     @property
     def matrix(self) -> Matrix:
@@ -65,7 +66,10 @@ class FullMemory:
             return self._matrix @ columns
         # The upper triangle by rows, as numpy stores it, is the lower one by columns, as BLAS expects it.
         if columns.ndim == 1:
-            return np.asarray(blas.dsymv(1.0, self._matrix.T, columns, lower=1))
+            # H is applied to a change of the gradient just before it is learnt: that product is remembered.
+            if self._product is None or self._product[0] is not columns:
+                self._product = columns, np.asarray(blas.dsymv(1.0, self._matrix.T, columns, lower=1))
+            return self._product[1].copy()
         if columns.shape[1] > FEW_COLUMNS:
             return np.asarray(blas.dsymm(1.0, self._matrix.T, columns, lower=1))
         result = np.empty(columns.shape, order="F")
@@ -102,6 +106,7 @@ class FullMemory:
             return Outcome.NOT_FINITE
         if scale != 1.0:
             self._matrix *= scale
+        self._product = None
         if self._triangle:
             self._matrix = blas.dsyr2(1.0, u, pair.s, a=self._matrix.T, lower=1, overwrite_a=1).T  # in place
         else:
@@ -129,4 +134,4 @@ class FullMemory:
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._matrix, self.updates = np.array(arrays["matrix"], dtype=np.float64, order="C"), int(arrays["updates"])
-        self._last = None
+        self._last = self._product = None

@@ -14,7 +14,7 @@ from torch import Tensor
 from nonsmooth import minimize
 from nonsmooth.clock import Clock
 from nonsmooth.errors import OptionError
-from nonsmooth.evaluate import Evaluator, Outcome, Tier, tier
+from nonsmooth.evaluate import Evaluator, Outcome, Tier, reuse, tier
 from nonsmooth.evaluate.compiled import Compiled, Packages
 from nonsmooth.evaluate.flat import flat_form
 from nonsmooth.problem import Problem
@@ -41,6 +41,8 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
     for memory in (tier._spent, tier._pending, tier._refused):
         memory.clear()
+    for function in (dictionary, trace):
+        vars(function).pop(reuse.NAME, None)
 
 
 @pytest.fixture
@@ -52,6 +54,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return Compiled(self.form, self.form.rows, self.form.penalty, self.size)
 
     monkeypatch.setattr(Packages, "kept", kept)
+    monkeypatch.setattr(tier, "anything_kept", lambda: True)
     monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
     # What runs eagerly is not faster.
     monkeypatch.setattr(Tier, "_prove", _without_asking_for_speed(Tier._prove))
@@ -59,8 +62,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _without_asking_for_speed(prove: Callable[..., bool]) -> Callable[..., bool]:
-    def proven(self: Tier, compiled: Compiled) -> bool:
-        prove(self, compiled)
+    def proven(self: Tier, compiled: Compiled, *, proven: bool = False) -> bool:
+        prove(self, compiled, proven=proven)
         return True
 
     return proven
@@ -330,3 +333,37 @@ def test_what_was_refused_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Packages, "begin", lambda self, at: pytest.fail("it was tried again"))
     result = minimize(dictionary, START)
     assert result.compilation.outcome is Outcome.REFUSED and result.success
+
+
+@pytest.mark.usefixtures("at_once")
+def test_the_next_run_of_the_same_function_begins_with_them() -> None:
+    factor = torch.ones(1, dtype=torch.float64)
+
+    def function(q: Tensor) -> Any:
+        return factor[0] * (q @ DATA).abs().sum() / 40, None, q @ q - 1
+
+    first = minimize(function, START)
+    assert first.compilation.outcome is Outcome.USED
+    second = minimize(function, START)
+    assert second.compilation.outcome is Outcome.USED
+    assert first.compilation.from_disk and not second.compilation.from_disk
+    assert second.success and second.f == pytest.approx(first.f, abs=1e-9)
+    factor = 2.0 * factor  # another tensor: what was compiled is not for it
+    third = minimize(function, START)
+    assert third.success and third.f == pytest.approx(float(2.0 * (third.x @ DATA).abs().sum() / 40), abs=1e-12)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Packages, "kept", lambda self: None)
+        patch.setattr(tier, "_patience", lambda: float("inf"))
+        other = minimize(lambda q: function(q), START)  # another function, though it calls the same
+    assert other.compilation.outcome is Outcome.NOT_WORTH_IT
+
+
+def test_nothing_is_looked_for_where_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    monkeypatch.setattr(Packages, "kept", lambda self: pytest.fail("it was looked for"))
+    monkeypatch.setattr(tier, "_patience", lambda: float("inf"))
+    (tmp_path / "kernels").mkdir(exist_ok=True)
+    assert minimize(dictionary, START).success
+    (tmp_path / "0123").mkdir()
+    monkeypatch.setattr(Packages, "kept", lambda self: None)
+    assert minimize(dictionary, START).success
