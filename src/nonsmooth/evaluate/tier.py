@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import replace
@@ -34,8 +35,8 @@ Vector = NDArray[np.float64]
 
 logger = logging.getLogger("nonsmooth")
 
-LOOK_AFTER = 0.01
-"""Seconds of evaluating after which packages of earlier runs are looked for."""
+LOOK_AFTER, UNTIL_IMPORTED = 0.01, 10.0
+"""Seconds of evaluating after which packages of earlier runs are looked for, more where that has to be imported first."""
 BUILD_AFTER = 1.0
 """Seconds of evaluating after which packages are built, where another core is there to do it."""
 BUILD_AFTER_ALONE = 30.0
@@ -182,10 +183,14 @@ class Tier:
             if pending.done:
                 self._collect()
         elif not self._looked:
-            if self._always or self._seconds() >= LOOK_AFTER:
+            if self._always or self._seconds() >= self._time_to_look():
                 self._look()
         elif self._always or self._seconds() >= _patience():
             self._build(x)
+
+    def _time_to_look(self) -> float:
+        ready = "compile_inspect.tuning.store" in sys.modules or self._evaluator.variables.device.type == "cuda"
+        return LOOK_AFTER if ready else UNTIL_IMPORTED * LOOK_AFTER
 
     def _look(self) -> None:
         self._looked = True
