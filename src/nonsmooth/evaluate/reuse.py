@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from nonsmooth.evaluate.compiled import Compiled
@@ -27,22 +28,23 @@ class _Kept:
     """Compiled functions write the point to memory of their own: runs in other threads need others."""
     compiled: Compiled
 
+    def __reduce__(self) -> Any:
+        """Nothing of it leaves the process with a function that is pickled."""
+        return type(None), ()
+
 
 def remember(evaluator: Evaluator, compiled: Compiled) -> None:
     """Keep compiled functions for the next run."""
     functions = _functions(evaluator)
-    if functions and evaluator.variables.module is None:
+    if functions and isinstance(functions[0], FunctionType) and evaluator.variables.module is None:
         kept = _Kept(functions, evaluator.variables.layout, evaluator.forms, threading.get_ident(), compiled)
-        try:
-            setattr(functions[0], NAME, kept)
-        except (AttributeError, TypeError):
-            return  # something that takes no attributes
+        setattr(functions[0], NAME, kept)
 
 
 def find(evaluator: Evaluator) -> Compiled | None:
     """What an earlier run of exactly these functions has left."""
     functions = _functions(evaluator)
-    kept = getattr(functions[0], "__dict__", {}).get(NAME) if functions else None
+    kept = vars(functions[0]).get(NAME) if functions and isinstance(functions[0], FunctionType) else None
     if not isinstance(kept, _Kept) or len(kept.functions) != len(functions):
         return None
     same = all(one is other for one, other in zip(kept.functions, functions, strict=True))

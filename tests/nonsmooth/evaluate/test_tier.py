@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -367,3 +368,18 @@ def test_nothing_is_looked_for_where_nothing_is_kept(tmp_path: Path, monkeypatch
     (tmp_path / "0123").mkdir()
     monkeypatch.setattr(Packages, "kept", lambda self: None)
     assert minimize(dictionary, START).success
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_function_that_was_compiled_can_still_be_sent_elsewhere() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    scale = 2.0
+
+    def function(q: Tensor) -> Any:
+        return scale * (q - 0.3).abs().sum(), None, None
+
+    assert minimize(function, START).compilation.outcome is Outcome.USED
+    assert reuse.NAME in vars(function)
+    there = cloudpickle.loads(cloudpickle.dumps(function))
+    assert vars(there)[reuse.NAME] is None
+    assert minimize(there, START).success and copy.deepcopy(function) is function
