@@ -34,6 +34,8 @@ Matrix = NDArray[np.float64]
 GAP = 0.1
 """Largest gap of a stationary point, as a fraction of the tolerance for the residual."""
 NEIGHBOURS = 3
+STALLED, PROGRESS = 40, 0.95
+"""Where so many gradients leave more than this fraction of the residual, there is no kink that more of them would explain."""
 MEMORY = 15_000_000
 """Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer than 400 of them."""
 DEGENERATE = 1e7
@@ -242,7 +244,7 @@ def check(
         combination.add_known(x, f, gradient)
     combination.restrict(radius)
     combination.solve()
-    smallest = 1e-5 * radius
+    smallest, residuals = 1e-5 * radius, [combination.residual]
     for _ in range(limit):
         if combination.residual <= tolerances.stationarity:
             if combination.gap <= GAP * tolerances.stationarity:
@@ -258,7 +260,10 @@ def check(
             if combination.samples == 0:
                 return conclude(radius, "undecided, no gradient could be had within the radius")
             combination.solve()
+            residuals = [combination.residual]
             continue
+        if len(residuals) > STALLED and combination.residual > PROGRESS * residuals[-STALLED]:
+            return conclude(radius, f"undecided, {STALLED} more gradients did not bring the residual down")
         size = float(np.linalg.norm(combination.vector))
         if not np.isfinite(size):
             return conclude(radius, "undecided, the gradients are too large to be combined")
@@ -272,6 +277,7 @@ def check(
         gathered.append(informative)
         combination.add(informative)
         combination.solve()
+        residuals.append(combination.residual)
     return conclude(radius, f"undecided after {limit} gradients")
 
 
