@@ -38,7 +38,7 @@ def test_cells_of_a_measurement() -> None:
         "500.0–500.0 µs",
         "2.00×",
         "9.00 s cold, 3.50 s warm",
-        "6,000 (5,500–never)",
+        "unclear (5,500–never)",
         "2.0 KiB",
         "noisy, busy",
     )
