@@ -37,6 +37,15 @@ class Recorded:
     cache: Path
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests that need a CUDA device are skipped where there is none."""
+    if item.get_closest_marker("gpu") is not None:
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("no CUDA device")
+
+
 def environment(cache: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH", "COMPILE_INSPECT"))}
     source = str(ROOT / "src")
