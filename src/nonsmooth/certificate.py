@@ -85,6 +85,8 @@ class Check:
     better: Trial | None
     """The point that improves the problem, where one was found."""
     gathered: tuple[Trial, ...]
+    carrying: tuple[Vector, ...] = ()
+    """Those of the gathered points whose gradients are part of the combination."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,8 @@ class _Gradient:
     error: float
     """How far its linearisation lies from the value at x."""
     distance: float
+    point: Vector | None = None
+    """Where it was gathered; None at x itself."""
 
     @cached_property
     def length(self) -> float:
@@ -120,6 +124,8 @@ class _Combination:
         self.multipliers = np.zeros(len(at.c))
         self.vector = at.gradient
         self.gap = 0.0
+        self.carrying: tuple[Vector, ...] = ()
+        """Points whose gradients are part of the combination."""
 
     @property
     def longest(self) -> float:
@@ -160,7 +166,8 @@ class _Combination:
     def add_known(self, x: Vector, f: float, gradient: Vector) -> None:
         """A gradient of f alone, from a point where f was known."""
         way = self._at.x - x
-        self._all.append(_Gradient(-1, 1.0, gradient, abs(self._at.f - f - float(gradient @ way)), float(np.linalg.norm(way))))
+        error = abs(self._at.f - f - float(gradient @ way))
+        self._all.append(_Gradient(-1, 1.0, gradient, error, float(np.linalg.norm(way)), x))
 
     def add(self, trial: Trial) -> None:
         """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve."""
@@ -174,7 +181,7 @@ class _Combination:
             row = trial.jacobian[i]
             sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
             error = abs(float(self._at.c[i] - trial.c[i] - row @ way))
-            self._all.append(_Gradient(i, sign, sign * row, error, distance))
+            self._all.append(_Gradient(i, sign, sign * row, error, distance, trial.x))
 
     def restrict(self, radius: float) -> None:
         """Forget gradients from points farther away."""
@@ -209,6 +216,8 @@ class _Combination:
         for gradient, weight in zip(gradients[count:], weights[count:], strict=True):
             self.multipliers[gradient.constraint] += gradient.sign * weight
         self.vector = weights @ rows
+        points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
+        self.carrying = tuple(point for point in points.values() if point is not None)
         self.gap = float(weights @ np.array([g.error for g in gradients])) / (1.0 + abs(self._at.f))
 
 
@@ -218,9 +227,13 @@ def check(
     tolerances: Tolerances,
     *,
     known: Iterable[tuple[Vector, float, Vector]] = (),
+    hints: Iterable[Vector] = (),
     max_samples: int | None = None,
 ) -> Check:
-    """Decide whether a point is stationary. `known` are (x, f, gradient of f) of other points; near ones are used."""
+    """Decide whether a point is stationary.
+
+    `known` are (x, f, gradient of f) of other points; near ones are used. `hints` are points to look at before others.
+    """
     radius = tolerances.radius * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
     combination = _Combination(at, radius, tolerances)
     gathered: list[Trial] = []
@@ -242,6 +255,11 @@ def check(
         return conclude(0.0, "stationary")
     for x, f, gradient in known:
         combination.add_known(x, f, gradient)
+    for x in hints:
+        trial = evaluate(x)
+        if trial.finite and trial.differentiable:
+            gathered.append(trial)
+            combination.add(trial)
     combination.restrict(radius)
     combination.solve()
     smallest, residuals = 1e-5 * radius, [combination.residual]
@@ -373,4 +391,4 @@ def _conclude(
         degenerate=degenerate,
         reason=reason,
     )
-    return Check(certificate, multipliers, better, tuple(gathered))
+    return Check(certificate, multipliers, better, tuple(gathered), combination.carrying)

@@ -32,6 +32,10 @@ MANY_VARIABLES = 500
 """Up to so many variables the kinks of equalities are followed with cuts of their own."""
 RESTORATIONS = 3
 """Most steps from one trial point to the constraints."""
+ROUNDINGS = 100.0
+"""Values are sums: what rounding makes of them is so many times that of one number."""
+MOST_BLIND = 3
+"""So many steps that the values cannot judge may leave the gradients as they are, until no more are made."""
 GROWTH = 1e-2
 """The smallest s·y, as a fraction of y·H·y, that the matrix learns unchanged."""
 
@@ -114,13 +118,16 @@ class Iteration:
         while True:
             value = at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
-                return Stuck.NO_DECREASE
+                return self._blindly(state, step, value) or Stuck.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             gather = null_steps < options.max_null_steps
             first = self._evaluate(at.x + options.initial_step * direction)
             evaluations += 1
             needed = SERIOUS if gather else options.sufficient_decrease
             if not first.penalty(step.weight) < value + needed * options.initial_step * step.decrease and first.finite:
+                blind = self._blindly(state, step, value, first)
+                if blind is not None:
+                    return blind
                 corrected = self._correct(state, model, step, first, value)
                 if corrected is not None:
                     return self._moved(corrected[0], corrected[1], 1.0, evaluations + 1, null_steps)
@@ -155,6 +162,25 @@ class Iteration:
             self._add_constraint_cuts(state, found.trial, range(len(at.c)), apart=0.1)
             null_steps += 1
             model, step = self.propose(state, step.weight, everything=True)
+
+    def _blindly(self, state: State, step: Step, value: float, trial: Trial | None = None) -> Move | None:
+        """The full step, where its promise is lost in the rounding of the values: gradients can still tell whether it helps.
+
+        Values change with the square of the way that is left: with them alone, half of the digits of x are out of reach.
+        """
+        at, (idle, shortest), before = state.current, state.blind, norm(step.gradient)
+        rounding = ROUNDINGS * self._tolerances.noise * max(1.0, abs(value))
+        violated = max(at.inequality_violation / self._tolerances.inequality, at.equality_violation / self._tolerances.equality)
+        if abs(step.decrease) > rounding or violated > 1 or step.several:
+            return None
+        if idle >= MOST_BLIND or self._options.initial_step != 1.0 or self._options.normalize_direction:
+            return None
+        trial = self._evaluate(at.x + step.direction) if trial is None else trial
+        if not trial.penalty(step.weight) <= value + rounding or not trial.differentiable:
+            return None
+        after = norm(trial.gradient + step.multipliers @ trial.jacobian)
+        state.blind = (0, after) if after <= 0.9 * min(before, shortest) else (idle + 1, min(before, shortest))
+        return self._moved(trial, step, 1.0, 1, 0) if after <= 2.0 * before else None
 
     def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
         scale = 1.0 / norm(step.direction) if self._options.normalize_direction else 1.0

@@ -179,9 +179,9 @@ class Run:
                 and not np.array_equal(best.x, self.state.current.x)
             ):
                 self.state.current = self.evaluate(best.x)  # the last point could not be proven; perhaps the best one can
-                status = Status.STATIONARY if self.certify().certificate.stationary else status
+                status = Status.STATIONARY if self.certify(last=True).certificate.stationary else status
             if status is Status.ITERATION_LIMIT and self.feasible(self.state.current):
-                status = Status.STATIONARY if self.certify().certificate.stationary else status
+                status = Status.STATIONARY if self.certify(last=True).certificate.stationary else status
             if status in _INFEASIBLE_ENDINGS and self.incumbents.best is not None:
                 status = Status.SEARCH_FAILED_FEASIBLE  # feasible points are known, so that is not what can be said
             return Ended(status)
@@ -361,7 +361,9 @@ class Run:
         promise = -step.decrease / (1.0 + abs(at.f))
         reached = max(measure, price, 10.0 * promise)
         # One more digit usually costs an iteration or two; only if it does not come is the tolerance itself enough.
-        state.patience += reached <= self.tolerances.stationarity or change <= 1e-10
+        # Values that do not change any more are a sign of the end only if the measure does not change either.
+        earlier = state.history[-1 - PATIENCE][3] if len(state.history) > PATIENCE else 0.0
+        state.patience += reached <= self.tolerances.stationarity or (change <= 1e-10 and measure > 0.5 * earlier)
         iteration, value = state.last_check
         due = iteration < 0 or state.iteration >= iteration + 5 or measure <= 0.1 * value
         if due and (reached <= 0.1 * self.tolerances.stationarity or state.patience > PATIENCE):
@@ -369,21 +371,35 @@ class Run:
                 return Status.STATIONARY
             state.last_check, state.patience = (state.iteration, measure), 0
         if change <= self.options.relative_decrease_tolerance and self.options.relative_decrease_tolerance > 0:
-            self.certify()
+            self.certify(last=True)
             return Status.RELATIVE_DECREASE
         return None
 
-    def certify(self) -> Check:
-        """Ask the independent check about the current point."""
-        with self._testing, self._trust.by_the_functions_themselves(self.state.current) as at:
-            found = self._check(at)
-            self.last_check = replace(found, better=None, gathered=())  # its points are not needed beyond this iteration
+    def certify(self, *, last: bool = False) -> Check:
+        """Ask the independent check about the current point; the `last` word is that of the functions themselves."""
+        with self._testing:
+            found = self._certified(last=last)
+            self.last_check = replace(found, better=None, gathered=(), carrying=())  # its points are not needed any more
             logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
             return found
 
-    def _check(self, at: Trial) -> Check:
+    def _certified(self, *, last: bool) -> Check:
+        """Compiled functions, where they are in use, find the gradients that matter; the functions themselves prove it."""
+        hints: tuple[Vector, ...] = ()
+        at = self._trust.confirmed(self.state.current)
+        if at is not self.state.current and self.evaluator.scales is None and not last:
+            draft = self._check(at)
+            if not draft.certificate.stationary:
+                return draft
+            hints = draft.carrying
+        with self._trust.by_the_functions_themselves():
+            return self._check(at, hints)
+
+    def _check(self, at: Trial, hints: tuple[Vector, ...] = ()) -> Check:
         if self.evaluator.scales is not None:
             return self._certify_unscaled(at)
+        if hints:
+            return check(self.evaluate, at, self.tolerances, hints=hints)
         radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
         known = self.state.bundle.nearby(at.x, radius)
         found = check(self.evaluate, at, self.tolerances, known=known)

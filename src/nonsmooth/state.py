@@ -68,6 +68,8 @@ class State:
     """Iterations in a row at which the weight was much larger than the multipliers."""
     relaxations: int = 0
     """How often the weight was lowered for that."""
+    blind: tuple[int, float] = (0, np.inf)
+    """Steps that values could not judge since the last that shortened the combined gradient, and its shortest length."""
     patience: int = 0
     """Iterations at which the tolerance was reached, but not with a digit to spare."""
     multipliers: Vector = field(default_factory=lambda: np.zeros(0))
@@ -166,6 +168,7 @@ class State:
             "equalities": at.equalities,
             "updates": vars(self.updates),
             "last_check": self.last_check,
+            "blind": self.blind,
             "valley": self.valley.numbers(),
         }
         for name in ("best", "most_feasible"):
@@ -216,7 +219,7 @@ class SavedState:
         numbers, arrays = self.numbers, self.arrays
         wanted = {"current.x", "current.c", "current.gradient", "current.jacobian", "history", "bundle.points"}
         missing = [
-            name for name in (*_NUMBERS, "current.f", "equalities", "updates", "generator", "hessian") if name not in numbers
+            name for name in (*_NUMBERS, "current.f", "equalities", "updates", "generator", "hessian", "blind") if name not in numbers
         ]
         missing += sorted(wanted - arrays.keys())
         if missing:
@@ -268,6 +271,7 @@ class SavedState:
         for name in _NUMBERS:
             setattr(state, name, numbers[name])
         state.last_check = (int(numbers["last_check"][0]), float(numbers["last_check"][1]))
+        state.blind = (int(numbers["blind"][0]), float(numbers["blind"][1]))
         state.multipliers = np.array(arrays["multipliers"], dtype=np.float64)
         state.valley = Valley.restored(numbers["valley"], arrays["valley.anchor"], arrays["valley.path"])
         state.updates = Updates(**numbers["updates"])

@@ -23,7 +23,13 @@ Vector = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 _BY_THE_USER = (Status.USER_STOP,)
-_TO_BE_SEEN_AGAIN = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE, Status.UNBOUNDED, Status.TARGET_REACHED)
+_TO_BE_SEEN_AGAIN = (
+    Status.INFEASIBLE,
+    Status.SEARCH_FAILED_INFEASIBLE,
+    Status.SEARCH_FAILED_FEASIBLE,
+    Status.UNBOUNDED,
+    Status.TARGET_REACHED,
+)
 
 
 class Trust:
@@ -110,18 +116,19 @@ class Trust:
         state.valley, state.multipliers = Valley(), np.zeros(0)
         state.last_check, state.patience, state.stuck = (-1, np.inf), 0, 0
         state.weight, state.loose, state.relaxations, state.recoveries = 1.0 / self._options.penalty_parameter, 0, 0, 0
-        state.kinked = False
+        state.kinked, state.blind = False, (0, np.inf)
+
+    def confirmed(self, at: Trial) -> Trial:
+        """The point by the functions themselves, where compiled ones are in use; raises `Distrusted` where they differ."""
+        tier = self._evaluator.tier
+        return at if tier is None or not tier.report.evaluations else tier.confirm(at.x, at.f, at.c)
 
     @contextmanager
-    def by_the_functions_themselves(self, at: Trial) -> Iterator[Trial]:
-        """Meanwhile nothing compiled is used: what is claimed then follows from the functions. Gives the point anew."""
+    def by_the_functions_themselves(self) -> Iterator[None]:
+        """Meanwhile nothing compiled is used: what is claimed then follows from the functions."""
         evaluator, tier = self._evaluator, self._evaluator.tier
-        if tier is None or not tier.report.evaluations:
-            yield at
-            return
-        here = tier.confirm(at.x, at.f, at.c)
         evaluator.tier = None
         try:
-            yield here
+            yield
         finally:
             evaluator.tier = tier

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from nonsmooth.evaluate.compiled import Compiled, checked
 from nonsmooth.evaluate.flat import FlatForm
+from nonsmooth.vectors import kept
 
 Vector = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ def recorded(form: FlatForm, at: Vector, device: torch.device) -> Compiled:
 
 
 class _Replayed:
-    """One function of host vectors, run by a recording."""
+    """One function of host vectors, run by a recording that fetches its inputs and brings back its answer."""
 
     def __init__(self, function: Callable[..., Tensor], inputs: list[Tensor], tensors: tuple[Tensor, ...]) -> None:
         from compile_inspect.capture import torch_private
@@ -40,27 +41,35 @@ class _Replayed:
         from compile_inspect.variants.task import Task
 
         self._inputs = inputs
-        self._hosts = [torch.empty(item.shape, dtype=item.dtype, pin_memory=True) for item in inputs]
-        everything = [*inputs, *tensors]
+        hosts = [torch.empty(item.shape, dtype=item.dtype, pin_memory=True).copy_(item) for item in inputs]
+        # Torch would share out the copying of long vectors among threads, and wait for them longer than it takes.
+        self._hosts = [host.numpy() for host in hosts]
+        answers: list[Tensor] = []
+
+        def there_and_back(given: list[Any]) -> list[Tensor]:
+            for item, host in zip(inputs, hosts, strict=True):
+                item.copy_(host, non_blocking=True)
+            output = function(*given)
+            if not answers:
+                answers.append(torch.empty(output.shape, dtype=torch.float64, pin_memory=True))
+            answers[0].copy_(output, non_blocking=True)
+            return [output]
+
         state = torch.cuda.get_rng_state()
-        recording = Recorded(lambda given: [function(*given)], everything)
+        self._recording = Recorded(there_and_back, [*inputs, *tensors])  # it owns the memory that is used
         if not torch.equal(state, torch.cuda.get_rng_state()):
             raise ValueError("they draw random numbers")
-        self._recording = recording  # its memory is that of the output
-        self._output = recording.outputs[0]
-        self._answer = torch.empty(self._output.shape, dtype=torch.float64, pin_memory=True)
-        self._replay = torch_private.replay(recording.graph)
+        self._answer = answers[0].numpy()
+        self._replay = torch_private.replay(self._recording.graph)
+        self._wait = torch_private.waiter(inputs[0].device)
         self._check = checked(Task(function, (*inputs, *tensors), within=True), self._go)
 
     def __call__(self, *given: Tensor) -> Tensor:
         for host, value in zip(self._hosts, given, strict=False):
-            host.copy_(value)
+            host[...] = value.numpy()
         return self._check(*self._inputs, *given[len(self._inputs) :])
 
     def _go(self, _: list[Any]) -> list[Tensor]:
-        for item, host in zip(self._inputs, self._hosts, strict=True):
-            item.copy_(host, non_blocking=True)
         self._replay()
-        self._answer.copy_(self._output, non_blocking=True)
-        torch.cuda.current_stream().synchronize()
-        return [self._answer.clone()]
+        self._wait()
+        return [torch.from_numpy(kept(self._answer))]

@@ -72,6 +72,9 @@ from compile_inspect.capture.torch_private.building import (
     unflatten as unflatten,
 )
 from compile_inspect.capture.torch_private.building import (
+    waiter as waiter,
+)
+from compile_inspect.capture.torch_private.building import (
     write_package as write_package,
 )
 from compile_inspect.capture.torch_private.checking import (

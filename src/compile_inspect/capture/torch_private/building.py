@@ -156,6 +156,24 @@ def replay(graph: Any) -> Callable[[], None]:
     return found
 
 
+def waiter(device: Any) -> Callable[[], None]:
+    """A function that waits for the current stream of a device; the stream is looked up where it is another one only."""
+    import torch
+
+    number = torch._C._cuda_getCurrentRawStream
+    index = torch.device(device).index
+    index = torch.cuda.current_device() if index is None else index
+    known: dict[int, Callable[[], None]] = {}
+
+    def wait() -> None:
+        current = number(index)
+        if current not in known:
+            known[current] = super(torch.cuda.Stream, torch.cuda.current_stream(index)).synchronize  # type: ignore[misc]
+        known[current]()
+
+    return wait
+
+
 def import_compilers() -> None:
     """Import what tracing and comparing need."""
     import torch._dynamo
