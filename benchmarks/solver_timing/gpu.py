@@ -1,8 +1,9 @@
 """On a GPU: dictionary learning, the trace problem and LeNet-5 in float64, with figures of PyGRANSO from elsewhere.
 
-PyGRANSO is not needed: its milliseconds per iteration on an H200 are those of shared/facts/pygranso.md. The device is
-warmed up by a small problem before the clock starts. `--device cpu` runs the same on a CPU. Where `minimize` has the option
-`compile`, every problem is run with "never" and "auto", in turns.
+PyGRANSO is not needed: its milliseconds per iteration on an H200 are those of shared/facts/pygranso.md. Before the clock
+starts, a small problem is solved and the functions of the problem are evaluated and differentiated once, for both solvers:
+loading the kernels they need takes CUDA a tenth of a second. (`--cold` leaves the second of these out.) `--device cpu`
+runs the same on a CPU. Where `minimize` has the option `compile`, every problem is run with "never" and "auto", in turns.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=3, help="processes for each problem (3)")
     parser.add_argument("--device", default="cuda", help="cuda, cuda:1, cpu (cuda)")
     parser.add_argument("--only", default="", metavar="WORDS", help="problems whose names contain one of these")
+    parser.add_argument("--cold", action="store_true", help="do not evaluate the functions before the clock starts")
     parser.add_argument("--iterations", type=int, help="at most, for a short trial")
 
 
@@ -43,6 +45,32 @@ def make(name: str) -> Any:
     return makers[name]()
 
 
+def load_kernels(request: dict[str, Any]) -> None:
+    """Evaluate and differentiate the functions of a problem once."""
+    import torch
+
+    from solver_timing.solving import minimize_arguments
+
+    if request["cold"]:
+        return
+    function, start, _ = minimize_arguments(make(request["problem"]))
+    if isinstance(start, torch.nn.Module):
+        start = start.to(request["device"])
+        leaves = list(start.parameters())
+    elif isinstance(start, dict):
+        start = {name: value.to(request["device"]).requires_grad_() for name, value in start.items()}
+        leaves = list(start.values())
+    else:
+        start = start.to(request["device"]).requires_grad_()
+        leaves = [start]
+    answer = function(start)
+    parts = answer if isinstance(answer, tuple | list) else (answer,)
+    tensors = [item for part in parts if part is not None for item in (part if isinstance(part, tuple | list) else (part,))]
+    torch.autograd.grad(sum(item.sum() for item in tensors), leaves, allow_unused=True)
+    if leaves[0].is_cuda:
+        torch.cuda.synchronize()
+
+
 def solve(request: dict[str, Any]) -> dict[str, Any]:
     """In a process of its own: one run."""
     import torch
@@ -52,6 +80,7 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
 
     device = torch.device(request["device"])
     chosen = {} if request["compile"] is None else {"compile": request["compile"]}
+    load_kernels(request)
     for problem in (solving.small(), make(request["problem"])):
         function, start, options = solving.minimize_arguments(problem)
         start = {name: value.to(device) for name, value in start.items()} if isinstance(start, dict) else start.to(device)
@@ -86,6 +115,7 @@ def solve_by_peer(request: dict[str, Any]) -> dict[str, Any]:
     from solver_timing import solving
 
     solving.by_peer(solving.small(), request["device"])
+    load_kernels(request)
     problem = make(request["problem"])
     found = solving.by_peer(problem, request["device"])
     return {
@@ -133,7 +163,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     peers: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
-            request = {"problem": name, "device": options.device, "iterations": options.iterations}
+            request = {"problem": name, "device": options.device, "iterations": options.iterations, "cold": options.cold}
             try:
                 if options.pygranso_python:
                     peers[name].append(measure("gpu.solve_by_peer", request, python=options.pygranso_python))

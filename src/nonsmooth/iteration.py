@@ -175,6 +175,8 @@ class Iteration:
             return None
         if idle >= MOST_BLIND or self._options.initial_step != 1.0 or self._options.normalize_direction:
             return None
+        if state.history and state.stationarity <= 0.1 * self._tolerances.stationarity:
+            return None  # nothing is left to be gained
         trial = self._evaluate(at.x + step.direction) if trial is None else trial
         if not trial.penalty(step.weight) <= value + rounding or not trial.differentiable:
             return None

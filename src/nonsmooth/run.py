@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
-from nonsmooth.certificate import Check, check
+from nonsmooth.certificate import Check
 from nonsmooth.clock import Phase
 from nonsmooth.ending import CallbackFailed, Ended
 from nonsmooth.errors import ProblemError, StateError
@@ -29,6 +29,7 @@ from nonsmooth.starting import initial_hessian
 from nonsmooth.state import COLUMNS, SavedState, State
 from nonsmooth.trust import Trust
 from nonsmooth.valley import Follower
+from nonsmooth.verdicts import Verdicts
 
 Vector = NDArray[np.float64]
 
@@ -70,6 +71,7 @@ class Run:
         self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify, clock)
         self.state = self._initial(saved)
         self._trust = Trust(evaluator, self.state, options)
+        self._verdicts = Verdicts(evaluator, self.tolerances, self._trust, self.evaluate, self._stop_at_limits)
 
     def _initial(self, saved: SavedState | None) -> State:
         variables, options = self.evaluator.variables, self.options
@@ -291,19 +293,6 @@ class Run:
             self.clock.trace.iteration(self.state.iteration, row, self.clock.now())
         return status
 
-    def _certify_unscaled(self, at: Trial) -> Check:
-        """The check in the user's units, where the solver works with scaled functions."""
-        plain = Evaluator(self.evaluator.problem, self.evaluator.variables, self.clock)
-        plain.costs = self.evaluator.costs
-
-        def evaluate(x: Vector) -> Trial:
-            self._stop_at_limits()
-            return plain(x)
-
-        found = check(evaluate, evaluate(at.x), self.tolerances)
-        better = None if found.better is None else self.evaluate(found.better.x)
-        return Check(found.certificate, found.multipliers, better, ())
-
     def _relax_weight(self, step: Step) -> None:
         """Lower a weight that has long been much larger than the multipliers need: it only shortens the steps."""
         state = self.state
@@ -378,31 +367,7 @@ class Run:
     def certify(self, *, last: bool = False) -> Check:
         """Ask the independent check about the current point; the `last` word is that of the functions themselves."""
         with self._testing:
-            found = self._certified(last=last)
+            found = self._verdicts.at(self.state, last=last)
             self.last_check = replace(found, better=None, gathered=(), carrying=())  # its points are not needed any more
             logger.debug("iteration %d: %s", self.state.iteration, found.certificate)
             return found
-
-    def _certified(self, *, last: bool) -> Check:
-        """Compiled functions, where they are in use, find the gradients that matter; the functions themselves prove it."""
-        hints: tuple[Vector, ...] = ()
-        at = self._trust.confirmed(self.state.current)
-        if at is not self.state.current and self.evaluator.scales is None and not last:
-            draft = self._check(at)
-            if not draft.certificate.stationary:
-                return draft
-            hints = draft.carrying
-        with self._trust.by_the_functions_themselves():
-            return self._check(at, hints)
-
-    def _check(self, at: Trial, hints: tuple[Vector, ...] = ()) -> Check:
-        if self.evaluator.scales is not None:
-            return self._certify_unscaled(at)
-        if hints:
-            return check(self.evaluate, at, self.tolerances, hints=hints)
-        radius = 2.0 * self.tolerances.radius * max(1.0, float(np.abs(at.x).max()))
-        known = self.state.bundle.nearby(at.x, radius)
-        found = check(self.evaluate, at, self.tolerances, known=known)
-        if found.certificate.stationary and found.certificate.radius > 0 and known:
-            return check(self.evaluate, at, self.tolerances)  # what is claimed must follow from x alone
-        return found

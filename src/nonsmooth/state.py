@@ -21,7 +21,7 @@ from nonsmooth.valley import Valley
 
 Vector = NDArray[np.float64]
 
-FORMAT = 3
+FORMAT = 4
 COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
 
 
@@ -218,9 +218,8 @@ class SavedState:
         """Raise StateError unless everything is there and fits together."""
         numbers, arrays = self.numbers, self.arrays
         wanted = {"current.x", "current.c", "current.gradient", "current.jacobian", "history", "bundle.points"}
-        missing = [
-            name for name in (*_NUMBERS, "current.f", "equalities", "updates", "generator", "hessian", "blind") if name not in numbers
-        ]
+        others = ("current.f", "equalities", "updates", "generator", "hessian", "blind")
+        missing = [name for name in (*_NUMBERS, *others) if name not in numbers]
         missing += sorted(wanted - arrays.keys())
         if missing:
             raise StateError(f"{path} is not a whole saved state: it lacks {missing[0]!r}")

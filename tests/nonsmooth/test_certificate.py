@@ -225,3 +225,23 @@ def test_more_gradients_are_not_asked_for_where_they_do_not_help() -> None:
     assert problem.optimum is not None
     assert result.f == pytest.approx(problem.optimum, abs=1e-3) and result.violation <= 1e-6
     assert result.evaluations < 1000  # 1,598 before
+
+
+def test_the_points_that_carry_a_claim_are_enough_to_make_it_again() -> None:
+    """At 0 the slopes of five absolute values have to be found; knowing where, each is evaluated once."""
+    found, evaluator = checked(lambda x: (x * torch.arange(1.0, 6.0)).abs().sum(), [1e-9] * 5)
+    assert found.certificate.stationary and found.certificate.radius > 0
+    assert 1 < len(found.carrying) <= found.certificate.samples
+    searched = evaluator.costs.values
+    again = check(evaluator, evaluator(np.full(5, 1e-9)), TOLERANCES, hints=found.carrying)
+    assert again.certificate.stationary
+    assert again.certificate.residual == pytest.approx(found.certificate.residual, abs=1e-9)
+    assert evaluator.costs.values - searched <= 1 + 3 + len(found.carrying)
+
+
+def test_hints_prove_nothing_by_themselves() -> None:
+    """Beside a point that is not stationary there is no combination, wherever one looks first."""
+    evaluator = Evaluator(Problem(lambda x: x.abs().sum()), Variables(torch.ones(2, dtype=torch.float64)))
+    hints = (np.array([1.0 + 1e-7, 1.0]), np.array([1.0, 1.0 - 1e-7]), np.array([-1.0, -1.0]))
+    found = check(evaluator, evaluator(np.ones(2)), TOLERANCES, hints=hints)
+    assert not found.certificate.stationary and found.certificate.descent

@@ -37,8 +37,9 @@ class Build:
     for. Elsewhere, and with tensors that are not on the CPU, the graph is traced here and only compiled there.
     """
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, task: Task, *, idly: bool = False) -> None:
+        """`idly`: take only time that nobody else wants, and do not prepare for comparing with torch's compilers."""
+        self.task, self._idly = task, idly
         self._directory = Path(tempfile.mkdtemp(prefix="compile-inspect-"))
         self.package = self._directory / "package.pt2"
         self.done = False
@@ -60,7 +61,7 @@ class Build:
 
     def _start(self) -> None:
         if can_fork(self.task):
-            self._process_id = fork(self._in_the_child)
+            self._process_id = fork(self._in_the_child, idly=self._idly)
             self._wait = lambda: _status(self._process_id)
             return
         program = self._directory / "program.pt2"
@@ -87,8 +88,9 @@ class Build:
             self.error = self._said() or f"the compiler ended with status {status}"
         else:
             try:
-                with _IMPORTING:
-                    torch_private.import_compilers()  # here, where nobody waits: comparing needs them, and they take seconds
+                if not self._idly:
+                    with _IMPORTING:  # here, where nobody waits: comparing needs them, and they take seconds
+                        torch_private.import_compilers()
                 self._flat = torch_private.load_package(str(self.package))
             except Exception as error:
                 self.error = one_line(error)
@@ -138,10 +140,11 @@ def can_fork(task: Task) -> bool:
     return sys.platform == "linux" and on_cpu and not torch_private.forbids_forks()
 
 
-def fork(work: Callable[[], None]) -> int:
+def fork(work: Callable[[], None], *, idly: bool = False) -> int:
     """Run something in a forked process that ends with it; its process id.
 
-    Nothing of this process is flushed, closed or called there: it leaves by the shortest way.
+    Nothing of this process is flushed, closed or called there: it leaves by the shortest way. With `idly` it runs only
+    while a core has nothing else to do: it never takes a core from this process's threads, and may take long.
     """
     lasting = current_thread() is main_thread()  # Linux goes by the thread that forks: another may end long before
     with warnings.catch_warnings(), _IMPORTING:
@@ -150,14 +153,21 @@ def fork(work: Callable[[], None]) -> int:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process_id = os.fork()
         if process_id:
+            with contextlib.suppress(OSError):  # whoever comes first
+                os.setpgid(process_id, process_id)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return process_id
     status = 1
     try:
-        os.setsid()  # the keyboard speaks to the program, which ends us and all we start
+        # The keyboard speaks to the program, which ends us and all we start. Not a session of its own: Linux shares out
+        # time among sessions first, and niceness counts within them only.
+        with contextlib.suppress(OSError):
+            os.setpgid(0, 0)
         if lasting:
             torch_private.die_with_parent()
         os.nice(PATIENCE)
+        if idly:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         work()
         status = 0
     except BaseException as error:

@@ -84,8 +84,11 @@ class Packages:
         for task in self._tasks.values():
             Store().drop(task)
 
-    def begin(self, at: Vector) -> None:
-        """Begin to build, at a point where the functions are known to work; raises where that cannot be."""
+    def begin(self, at: Vector, *, idly: bool = False) -> None:
+        """Begin to build, at a point where the functions are known to work; raises where that cannot be.
+
+        `idly`: with time that nothing else wants.
+        """
         from compile_inspect.tuning.background import Build
 
         for task in self._tasks.values():
@@ -93,7 +96,7 @@ class Packages:
         self._started = perf_counter()
         try:
             for name, task in self._tasks.items():
-                self._builds[name] = Build(task)
+                self._builds[name] = Build(task, idly=idly)
         except BaseException:
             self.stop()
             raise

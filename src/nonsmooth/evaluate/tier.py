@@ -206,7 +206,7 @@ class Tier:
                 if self._packages.name in _refused and not self._always:
                     self._end(*_refused[self._packages.name])
                     return
-                self._packages.begin(x)
+                self._packages.begin(x, idly=not self._always and _cores() > 1)
             except Exception as error:
                 self._give_up(Outcome.REFUSED, _line(error))
                 return
@@ -378,9 +378,12 @@ class _OrEager:
             return self._inner.full()
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _patience() -> float:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return BUILD_AFTER if cores > 1 else BUILD_AFTER_ALONE
+    return BUILD_AFTER if _cores() > 1 else BUILD_AFTER_ALONE
 
 
 def _line(error: Exception) -> str:

@@ -324,7 +324,7 @@ def test_a_tier_without_an_evaluator_that_suits_it() -> None:
 
 
 def test_what_was_refused_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Packages, at: Any) -> None:
+    def refuse(self: Packages, at: Any, **how: Any) -> None:
         raise ValueError("not today")
 
     monkeypatch.setattr(Packages, "begin", refuse)
@@ -383,3 +383,46 @@ def test_a_function_that_was_compiled_can_still_be_sent_elsewhere() -> None:
     there = cloudpickle.loads(cloudpickle.dumps(function))
     assert vars(there)[reuse.NAME] is None
     assert minimize(there, START).success and copy.deepcopy(function) is function
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_certificate_is_drafted_by_compiled_functions_and_proven_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search for gradients takes more evaluations than the proof that those it found are enough."""
+    eagerly, calls = Evaluator._evaluate, 0
+
+    def counted(self: Evaluator, x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        return eagerly(self, x)
+
+    monkeypatch.setattr(Evaluator, "_evaluate", counted)
+    plain = minimize(dictionary, START, compile="never")
+    without, calls = calls, 0
+    result = minimize(dictionary, START)
+    assert plain.success and result.success and result.certificate.radius > 0
+    assert result.compilation.outcome is Outcome.USED
+    # Those before it took over, the proof of its being right, and one proof that the point is stationary.
+    assert calls < 0.6 * without
+    assert calls >= result.certificate.samples
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From some point on all compiled gradients are zero, as they are at a stationary point, while the values are right."""
+    from nonsmooth.evaluate.differentiation import Given
+
+    honest, calls = Compiled.__call__, 0
+
+    def lying(self: Compiled, x: Any, costs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        f, c, derivatives = honest(self, x, costs)
+        if calls < 20:
+            return f, c, derivatives
+        return f, c, Given(np.zeros(len(x)), np.zeros((len(c), len(x))), costs)
+
+    monkeypatch.setattr(Compiled, "__call__", lying)
+    result = minimize(dictionary, START)
+    assert calls > 20
+    assert result.success and result.check().stationary
+    assert result.f == pytest.approx(minimize(dictionary, START, compile="never").f, abs=1e-6)
