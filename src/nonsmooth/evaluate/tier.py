@@ -41,6 +41,8 @@ BUILD_AFTER = 1.0
 """Seconds of evaluating after which packages are built, where another core is there to do it."""
 BUILD_AFTER_ALONE = 30.0
 RECHECK_AFTER, MOST_BETWEEN = 200, 5000
+LOOK_EVERY = 8
+"""Evaluations from one question whether it is time to the next: asking takes a hundredth of a short evaluation."""
 MOST_REMEMBERED = 100
 SHIFT = 1e-3
 """Relative size of the steps aside at which gradients are compared: at a kink, two right gradients may differ."""
@@ -72,6 +74,7 @@ class Tier:
         self._key = identity(evaluator)
         self._recent: deque[tuple[Vector, float, Vector]] = deque(maxlen=4)  # no trial points: those hold graphs
         self._until_check = self._between = RECHECK_AFTER
+        self._until_look = 0
         clock = evaluator.clock
         self._eager_spans = [clock.phase(phase) for phase in (Phase.VALUES, Phase.GRADIENTS, Phase.JACOBIANS)]
         self._building_phase, self._checking = clock.phase(Phase.BUILD), clock.phase(Phase.CHECKS)
@@ -94,7 +97,9 @@ class Tier:
         if self._ended:
             return None
         if self._compiled is None:
-            if self._recent:  # something to compare with
+            self._until_look -= 1
+            if self._recent and self._until_look <= 0:  # there is something to compare with
+                self._until_look = LOOK_EVERY
                 self._consider(x)
             if self._compiled is None:
                 return None
