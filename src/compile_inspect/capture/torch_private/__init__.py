@@ -95,6 +95,12 @@ from compile_inspect.capture.torch_private.checking import (
 from compile_inspect.capture.torch_private.checking import (
     tensor_checks as tensor_checks,
 )
+from compile_inspect.capture.torch_private.configuration import (
+    preserved_configuration as preserved_configuration,
+)
+from compile_inspect.capture.torch_private.configuration import (
+    run_setting as run_setting,
+)
 
 TRACE_LOGGER = "torch.__trace"
 # What the test-suite has run against. Outside this range everything is still tried.

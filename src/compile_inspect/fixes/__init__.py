@@ -1,0 +1,24 @@
+"""What can be done about a graph break: one module per kind, and trials of what they propose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.prints import Prints
+from compile_inspect.records import GraphBreak
+from compile_inspect.records.fixes import Advice
+
+FIXERS: tuple[Fixer, ...] = (Prints(),)
+"""All kinds, those that know more about a line before those that know less."""
+
+
+def advise(cause: GraphBreak, sources: Mapping[str, str]) -> Advice:
+    """Why a break is one, and what to try; `sources` are the texts of files as they were recorded."""
+    place = Place.of(cause, sources)
+    concerned = [fixer for fixer in FIXERS if fixer.concerns(place)]
+    if not concerned:
+        return Advice(cause.explanation or cause.kind, (), cause.hints)
+    proposals = [proposal for fixer in concerned for proposal in fixer.proposals(place)]
+    first = concerned[0]
+    return Advice(first.why(place), tuple(dict.fromkeys(proposals)), first.hints(place))

@@ -1,0 +1,91 @@
+"""A target loaded once more, with some of its files written otherwise; nothing on disk is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.machinery
+import linecache
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from compile_inspect.records.locations import is_library_file
+from compile_inspect.target import Target, find_target
+
+_OWN = str(Path(__file__).resolve().parents[1])
+
+
+def load_target(specification: str, inputs: str | None = None, texts: Mapping[str, str] | None = None, seed: int = 0) -> Target:
+    """The target that a specification names, in modules of its own, with `texts` in the place of what is in those files.
+
+    Random numbers begin at the same seed, so that weights that are drawn while loading are those of the original.
+    """
+    with replaced_sources(texts or {}), own_modules():
+        _seed(seed)
+        return find_target(specification, inputs)
+
+
+@contextlib.contextmanager
+def replaced_sources(texts: Mapping[str, str]) -> Iterator[None]:
+    """Meanwhile Python imports these texts where it would read these files."""
+    known = {str(Path(file).resolve()): text for file, text in texts.items()}
+    loader: Any = importlib.machinery.SourceFileLoader
+    get_data, path_stats = loader.get_data, loader.path_stats
+
+    def data(self: Any, path: str) -> bytes:
+        text = known.get(str(Path(path).resolve()))
+        found: bytes = get_data(self, path) if text is None else text.encode()
+        return found
+
+    def stats(self: Any, path: str) -> Any:
+        if str(Path(path).resolve()) in known:
+            raise OSError("what was compiled from the file itself is of no use here")
+        return path_stats(self, path)
+
+    # Whoever shows lines of the file (torch in its stacks) shows those that ran.
+    shown = {file: linecache.cache.get(file) for file in texts}
+    loader.get_data, loader.path_stats = data, stats
+    try:
+        yield
+    finally:
+        loader.get_data, loader.path_stats = get_data, path_stats
+        for file, entry in shown.items():
+            linecache.cache.pop(file, None)
+            if entry is not None:
+                linecache.cache[file] = entry
+
+
+@contextlib.contextmanager
+def own_modules() -> Iterator[None]:
+    """Modules of the user's that are imported meanwhile are new ones, and forgotten afterwards."""
+    before = dict(sys.modules)
+    for name, module in before.items():
+        if _is_the_users(module):
+            del sys.modules[name]
+    try:
+        yield
+    finally:
+        for name in [name for name, module in sys.modules.items() if _is_the_users(module)]:
+            del sys.modules[name]
+        for name, module in before.items():
+            sys.modules.setdefault(name, module)
+
+
+def _is_the_users(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    if not file or getattr(module, "__name__", "") == "__main__":
+        return False
+    return not is_library_file(file) and not str(Path(file).resolve()).startswith(_OWN)
+
+
+def _seed(seed: int) -> None:
+    import torch
+
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy.random")
+    if numpy is not None:
+        numpy.seed(seed)

@@ -1,0 +1,233 @@
+"""A proposal is tried on a copy: is the break gone, are the results the same, is it faster."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from compile_inspect.agreement.judge import judge
+from compile_inspect.agreement.observation import observe
+from compile_inspect.agreement.reference import Reference, make_reference
+from compile_inspect.capture import torch_private
+from compile_inspect.capture.inspecting import inspect
+from compile_inspect.errors import InspectError
+from compile_inspect.fixes.loading import load_target
+from compile_inspect.fixes.source import apply, read
+from compile_inspect.records import GraphBreak, Inspection, Stage
+from compile_inspect.records.fixes import Proof, Proposal, Standing
+from compile_inspect.target import Target
+from compile_inspect.variants import Step, Task
+from compile_inspect.variants.base import one_line
+
+
+class Laboratory:
+    """A target, what torch.compile does with it, and trials of what could be changed."""
+
+    def __init__(
+        self,
+        specification: str,
+        inputs: str | None = None,
+        *,
+        backend: str = "inductor",
+        samples: int = 2,
+        seconds: float = 0.5,
+    ) -> None:
+        self._specification, self._inputs, self._backend = specification, inputs, backend
+        self._samples, self._seconds = samples, seconds
+        with _silence():
+            target = load_target(specification, inputs)
+            gradients = _has_gradient(target) if target.gradients is None else target.gradients
+        self.target = replace(target, gradients=gradients)
+        self.task = Task.of(self.target)
+
+    @cached_property
+    def inspection(self) -> Inspection:
+        """What happens when it is compiled as it is."""
+        return self._inspected(self.target)
+
+    @cached_property
+    def _reference(self) -> Reference:
+        return make_reference(self.task, samples=self._samples)
+
+    @cached_property
+    def _before(self) -> Callable[..., Any]:
+        return self._compiled(self.target)
+
+    def _inspected(self, target: Target) -> Inspection:
+        with torch_private.suppressed_compiler_output(), _silence():
+            return inspect(target, backend=self._backend)
+
+    def _compiled(self, target: Target) -> Callable[..., Any]:
+        import torch
+
+        compiled: Callable[..., Any] = torch.compile(target.function, backend=self._backend)
+        return compiled
+
+    def texts(self, proposal: Proposal) -> dict[str, str]:
+        """The files of a proposal with its changes; raises InspectError where they have changed since."""
+        files: dict[str, str] = {}
+        for file in {item.file for item in proposal.replacements}:
+            source = read(file)
+            if source is None:
+                raise InspectError(f"{file} cannot be read")
+            files[file] = apply(source.text, [item for item in proposal.replacements if item.file == file])
+        return files
+
+    def prove(self, cause: GraphBreak, proposal: Proposal) -> Proof:
+        """Try a proposal."""
+        before = self.inspection
+        with torch_private.preserved_configuration(), _silence():
+            for setting in proposal.settings:
+                torch_private.run_setting(setting.code)
+            try:
+                texts = self.texts(proposal)
+                target = load_target(self._specification, self._inputs, texts)
+                target = replace(target, gradients=self.target.gradients)
+                self._share_state(target)
+                after = self._inspected(target)
+            except Exception as error:
+                return Proof(Standing.FAILED, one_line(error), breaks=(len(before.breaks), 0))
+            counts = ((len(before.breaks), len(after.breaks)), (_graphs(before), _graphs(after)))
+            left = _Left.of(cause, proposal, texts, after)
+            if left.same:
+                return Proof(Standing.UNCHANGED, f"{left.same[0].kind} at {left.same[0].location}", *counts)
+            if left.new:
+                return Proof(Standing.WORSE, f"{left.new[0].kind} at {left.new[0].location}", *counts)
+            raised = next((note for note in after.notes if note.startswith("The call raised")), None)
+            if raised is not None:
+                return Proof(Standing.FAILED, raised, *counts)
+            wrong = self._disagreement(target)
+            if wrong is not None:
+                return Proof(Standing.DISAGREES, wrong, *counts)
+            return Proof(Standing.PROVEN, self._words(), *counts, seconds=self._timed(target))
+
+    def _words(self) -> str:
+        gradients = "values and gradients agree" if self.task.gradients else "values agree"
+        count = len(self._reference.points)
+        return f"{gradients} with the original in eager mode at {count} input{'s' if count != 1 else ''}"
+
+    def _share_state(self, target: Target) -> None:
+        """Give a copy the parameters and buffers of the original, whatever was drawn while it was loaded."""
+        import torch
+
+        own = {item.name: item.now() for item in self.task.held}
+        with torch.no_grad():
+            for item in Task.of(target).held:
+                tensor, right = item.now(), own.get(item.name)
+                if right is not None and right.shape == tensor.shape and right.dtype == tensor.dtype:
+                    tensor.copy_(right)
+
+    def _disagreement(self, target: Target) -> str | None:
+        """What the changed program does otherwise, eagerly or compiled; None where nothing is."""
+        task = Task.of(target)
+        for name, function in (("in eager mode", target.function), ("compiled", self._compiled(target))):
+            for point in self._reference.points:
+
+                def run(*args: Any, _function: Any = function, **kwargs: Any) -> Any:
+                    return task.run(_function, args, kwargs)
+
+                seen = observe(task, run, point.inputs, point.seed)
+                found = judge(seen, self._reference.bystanders(point))
+                if found.differences:
+                    different = found.differences[0]
+                    return f"{name}, at {point.name}, {different.name}: {different.message}"
+        return None
+
+    def _timed(self, target: Target) -> tuple[float, float] | None:
+        """Median seconds of a call before and after, in turns."""
+        if self._seconds <= 0:
+            return None
+        from compile_inspect.timing.sampling import interleave
+
+        after = self._compiled(target)
+
+        def call(function: Callable[..., Any]) -> Callable[[], object]:
+            return lambda: function(*self.target.args, **self.target.kwargs)
+
+        samples = interleave(
+            {"before": call(self._before), "after": call(after)}, device=self.task.device, seconds=self._seconds
+        )
+        return median(samples["before"]), median(samples["after"])
+
+
+@dataclass(frozen=True)
+class _Left:
+    """Breaks of a changed program that have to do with the change."""
+
+    same: list[GraphBreak]
+    new: list[GraphBreak]
+
+    @classmethod
+    def of(cls, cause: GraphBreak, proposal: Proposal, texts: Mapping[str, str], after: Inspection) -> _Left:
+        place = cause.own_location or cause.location
+        file, line = (place.file, place.line) if place is not None else ("", 0)
+        written = {name: _written(name, text) for name, text in texts.items()}
+        mapped = _mapped(file, texts, line)
+        same: list[GraphBreak] = []
+        new: list[GraphBreak] = []
+        for item in after.breaks:
+            here = item.own_location or item.location
+            if here is None:
+                continue
+            touched = here.line in written.get(here.file, ()) or (here.file == file and here.line == mapped)
+            if touched:
+                (same if item.kind == cause.kind and here.file == file else new).append(item)
+        return cls(same, new)
+
+
+def _written(file: str, text: str) -> set[int]:
+    """The lines of a text that are not in the file as it is."""
+    source = read(file)
+    old = source.text.split("\n") if source is not None else []
+    matcher = difflib.SequenceMatcher(None, old, text.split("\n"), autojunk=False)
+    return {
+        line + 1
+        for tag, _, _, start, end in matcher.get_opcodes()
+        if tag in ("replace", "insert")
+        for line in range(start, end)
+    }
+
+
+def _mapped(file: str, texts: Mapping[str, str], line: int) -> int | None:
+    """Where a line of a file is after the change; None where it is no more."""
+    if file not in texts:
+        return line
+    source = read(file)
+    old = source.text.split("\n") if source is not None else []
+    matcher = difflib.SequenceMatcher(None, old, texts[file].split("\n"), autojunk=False)
+    for block in matcher.get_matching_blocks():
+        if block.a < line <= block.a + block.size:
+            return line - block.a + block.b
+    return None
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """What the program prints in a trial is not what its user wants to read."""
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        yield
+
+
+def _has_gradient(target: Target) -> bool:
+    """Whether any result of the target has a gradient."""
+    task = Task.of(replace(target, gradients=False))
+    seen = observe(
+        task, lambda *args, **kwargs: Step(_requiring(target.function(*args, **kwargs)), ()), (target.args, target.kwargs), 0
+    )
+    return any(value is True for value in seen.values.values())
+
+
+def _requiring(result: Any) -> list[bool]:
+    leaves = torch_private.flatten(result)[0]
+    return [torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves]
+
+
+def _graphs(inspection: Inspection) -> int:
+    return len(inspection.graphs_at(Stage.DYNAMO))

@@ -1,0 +1,19 @@
+"""A message of progress that does not depend on any tensor."""
+
+import torch
+
+
+def target(x):
+    y = x.sin()
+    print("half way")  # <- break
+    return y.cos().sum()
+
+
+def inputs():
+    return (torch.randn(8, requires_grad=True),)
+
+
+EXPECTED = {
+    "fixer": "prints",
+    "proven": ["Tell it only where nothing is being compiled", "Let torch call print after the graph"],
+}

@@ -1,0 +1,52 @@
+"""Programs that break the graph, each with one cause found in real code: what is said of it, and what was proven.
+
+A program defines `target`, `inputs` and `EXPECTED`: the kind of fix, the titles of proposals that must be proven, and those
+that must be withdrawn when they are tried. The lines of its graph breaks end with `# <- break`.
+"""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compile_inspect.fixes import advise
+from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.records.fixes import Standing
+
+PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
+
+
+def expected(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = runpy.run_path(str(path))["EXPECTED"]
+    return found
+
+
+def marked(path: Path) -> set[int]:
+    return {number for number, line in enumerate(path.read_text().split("\n"), 1) if "# <- break" in line}
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
+    wanted = expected(path)
+    laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
+    causes = laboratory.inspection.breaks
+    places = {cause.own_location.line for cause in causes if cause.own_location and cause.own_location.file == str(path)}
+    assert places == marked(path), [(cause.kind, str(cause.own_location)) for cause in causes]
+    tried = {}
+    for cause in causes:
+        advice = advise(cause, laboratory.inspection.sources)
+        assert advice.why and not advice.why.startswith("GB")
+        assert advice.proposals or advice.hints, "neither a fix nor an honest word"
+        for proposal in advice.proposals:
+            if proposal.fixer == wanted["fixer"]:
+                tried[proposal.title] = laboratory.prove(cause, proposal)
+    for title in wanted.get("proven", ()):
+        assert title in tried, f"{title!r} was not proposed, only {list(tried)}"
+        assert tried[title].standing is Standing.PROVEN, (title, tried[title])
+        assert tried[title].breaks[1] < tried[title].breaks[0]
+    for title in wanted.get("withdrawn", ()):
+        assert title in tried, f"{title!r} was not proposed, only {list(tried)}"
+        assert not tried[title].holds, (title, tried[title])
