@@ -14,6 +14,7 @@ import typer
 
 from compile_inspect import __version__
 from compile_inspect.commands.bench import bench
+from compile_inspect.commands.breaks import breaks, fix
 from compile_inspect.commands.inspect import inspect
 from compile_inspect.commands.run import run
 from compile_inspect.commands.show import show
@@ -34,6 +35,8 @@ app.command(
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "allow_interspersed_args": False},
 )(run)
 app.command()(inspect)
+app.command()(breaks)
+app.command()(fix)
 app.command()(bench)
 app.command()(show)
 app.command()(tour)

@@ -41,6 +41,13 @@ class Place:
             return None
         return self.source.statement_at(self.location.line)
 
+    @cached_property
+    def statements(self) -> list[ast.stmt]:
+        """All statements on the line: mostly the one that is met."""
+        if self.source is None or self.location is None:
+            return []
+        return self.source.statements_at(self.location.line)
+
     @property
     def line(self) -> int:
         """The number of the line; 0 where there is none."""

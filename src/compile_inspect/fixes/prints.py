@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
+from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal
 
 _LOGGER_METHODS = ("debug", "info", "warning", "error", "critical", "exception", "log")
@@ -30,19 +31,14 @@ class Prints(Fixer):
 
     def proposals(self, place: Place) -> list[Proposal]:
         """Tell it only where nothing is compiled; or let torch tell it after the graph."""
-        found = []
-        source, statement = place.source, place.statement
-        call = _telling(place)
+        found: list[Proposal] = []
+        source = place.source
+        statement, call = _telling(place) or (None, None)
         if source is not None and isinstance(statement, ast.Expr) and call is statement.value:
-            lines = source.segment(statement).split("\n")
-            step = source.step
-            inner = [f"{step}{line}" if index == 0 or line.strip() else line for index, line in enumerate(lines)]
-            guard = "if not torch.compiler.is_compiling():"
-            text = "\n".join([guard, *[source.indent(statement) + inner[0], *[step + line for line in lines[1:]]]])
             found.append(
                 self.rewrite(
                     "Tell it only where nothing is being compiled",
-                    source.replace(statement, text),
+                    source.replace(statement, _guarded(source, statement)),
                     source.insert_import("import torch") if source.names("torch") is None else None,
                     changes="Compiled code does not say it any more; eager code does.",
                 )
@@ -60,18 +56,31 @@ class Prints(Fixer):
         return found
 
 
-def _telling(place: Place) -> ast.Call | None:
-    """The call in the statement that tells something."""
-    for call in place.calls():
-        name, whole = last_name(call.func), dotted(call.func)
-        if name == "print" or whole in ("warnings.warn", "sys.stdout.write", "sys.stderr.write"):
-            return call
-        if name in _LOGGER_METHODS and whole.rpartition(".")[0].lower().rpartition(".")[2] in (
-            "logging",
-            "log",
-            "logger",
-            "_logger",
-            "_log",
-        ):
-            return call
+def _guarded(source: SourceFile, statement: ast.stmt) -> str:
+    """The statement under a condition, as a block of its own or, where it shares its line, within an expression."""
+    text = source.segment(statement)
+    if source.shares_its_line(statement):
+        return f"torch.compiler.is_compiling() or {text}"
+    first, *others = text.split("\n")
+    step = source.step
+    block = ["if not torch.compiler.is_compiling():", source.indent(statement) + step + first]
+    return "\n".join([*block, *(step + line if line.strip() else line for line in others)])
+
+
+def _telling(place: Place) -> tuple[ast.stmt, ast.Call] | None:
+    """The statement and the call in it that tells something."""
+    if place.source is None:
+        return None
+    for statement in place.statements:
+        for call in place.source.head(statement):
+            if isinstance(call, ast.Call) and _tells(call):
+                return statement, call
     return None
+
+
+def _tells(call: ast.Call) -> bool:
+    name, whole = last_name(call.func), dotted(call.func)
+    if name == "print" or whole in ("warnings.warn", "sys.stdout.write", "sys.stderr.write"):
+        return True
+    holder = whole.rpartition(".")[0].lower().rpartition(".")[2]
+    return name in _LOGGER_METHODS and holder in ("logging", "log", "logger", "_logger", "_log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -61,6 +61,8 @@ class Laboratory:
         return self._compiled(self.target)
 
     def _inspected(self, target: Target) -> Inspection:
+        # A backward where there is one: that it is missing is for the comparison to say.
+        target = replace(target, gradients=None if target.gradients else False)
         with torch_private.suppressed_compiler_output(), _silence():
             return inspect(target, backend=self._backend)
 
@@ -82,6 +84,30 @@ class Laboratory:
 
     def prove(self, cause: GraphBreak, proposal: Proposal) -> Proof:
         """Try a proposal."""
+        return self._tried(proposal, lambda texts, after: _Left.of(cause, texts, after))
+
+    def prove_together(self, causes: Sequence[GraphBreak], proposal: Proposal) -> Proof:
+        """Try a proposal that is to remove several causes at once."""
+
+        def left(texts: Mapping[str, str], after: Inspection) -> _Left:
+            parts = [_Left.of(cause, texts, after) for cause in causes]
+            return _Left([item for part in parts for item in part.same], [item for part in parts for item in part.new])
+
+        return self._tried(proposal, left)
+
+    def whole(self, proposal: Proposal | None = None) -> str | None:
+        """Whether `fullgraph=True` works, with a proposal or as it is: None, or the first thing that prevents it."""
+        with torch_private.preserved_configuration(), _silence(), torch_private.suppressed_compiler_output():
+            for setting in () if proposal is None else proposal.settings:
+                torch_private.run_setting(setting.code)
+            try:
+                target = load_target(self._specification, self._inputs, {} if proposal is None else self.texts(proposal))
+                found = inspect(replace(target, gradients=None), backend=self._backend, fullgraph=True)
+            except Exception as error:
+                return one_line(error)
+        return next((note for note in found.notes if note.startswith("The call raised")), None)
+
+    def _tried(self, proposal: Proposal, look: Callable[[Mapping[str, str], Inspection], _Left]) -> Proof:
         before = self.inspection
         with torch_private.preserved_configuration(), _silence():
             for setting in proposal.settings:
@@ -95,7 +121,7 @@ class Laboratory:
             except Exception as error:
                 return Proof(Standing.FAILED, one_line(error), breaks=(len(before.breaks), 0))
             counts = ((len(before.breaks), len(after.breaks)), (_graphs(before), _graphs(after)))
-            left = _Left.of(cause, proposal, texts, after)
+            left = look(texts, after)
             if left.same:
                 return Proof(Standing.UNCHANGED, f"{left.same[0].kind} at {left.same[0].location}", *counts)
             if left.new:
@@ -165,7 +191,7 @@ class _Left:
     new: list[GraphBreak]
 
     @classmethod
-    def of(cls, cause: GraphBreak, proposal: Proposal, texts: Mapping[str, str], after: Inspection) -> _Left:
+    def of(cls, cause: GraphBreak, texts: Mapping[str, str], after: Inspection) -> _Left:
         place = cause.own_location or cause.location
         file, line = (place.file, place.line) if place is not None else ("", 0)
         written = {name: _written(name, text) for name, text in texts.items()}

@@ -55,6 +55,20 @@ class SourceFile:
                 found = node
         return found
 
+    def statements_at(self, line: int) -> list[ast.stmt]:
+        """The statements that share a line, as with semicolons between them; the innermost one alone where it has the line."""
+        last = self.statement_at(line)
+        if last is None:
+            return []
+        body = next((body for body in _bodies(self.parents.get(last)) if last in body), [last])
+        return [item for item in body if _first(item) <= line <= _last(item)]
+
+    def shares_its_line(self, statement: ast.stmt) -> bool:
+        """Whether something else stands on a line of a statement: another one, or the head of the one it belongs to."""
+        before = self.lines[_first(statement) - 1][: self.span(statement)[0][1]]
+        after = self.lines[_last(statement) - 1][self.span(statement)[1][1] :]
+        return bool(before.strip()) or after.lstrip().startswith(";")
+
     def calls_at(self, line: int) -> list[ast.Call]:
         """The calls that begin or end on a line, outer ones first, within the innermost statement there."""
         statement = self.statement_at(line)
@@ -222,6 +236,12 @@ def _first(node: ast.AST) -> int:
 
 def _last(node: ast.AST) -> int:
     return getattr(node, "end_lineno", -1) or -1
+
+
+def _bodies(node: ast.AST | None) -> list[list[ast.stmt]]:
+    """The lists of statements that a node holds."""
+    names = ("body", "orelse", "finalbody")
+    return [body for name in names if isinstance(body := getattr(node, name, None), list)]
 
 
 def _head(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from compile_inspect.records.breaks import BreakEffect, GraphBreak
+
 
 @dataclass(frozen=True)
 class Replacement:
@@ -97,3 +99,37 @@ class Advice:
     def has_fix(self) -> bool:
         """Whether there is anything to try."""
         return bool(self.proposals)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One cause, what is known about it, and what trials have shown."""
+
+    cause: GraphBreak
+    advice: Advice
+    trials: tuple[tuple[Proposal, Proof], ...] = ()
+
+    @property
+    def chosen(self) -> Proposal | None:
+        """The first proposal that was proven, those that change lines before those that only switch something."""
+        proven = [proposal for proposal, proof in self.trials if proof.holds]
+        return next((proposal for proposal in proven if proposal.is_rewrite), proven[0] if proven else None)
+
+    @property
+    def gain(self) -> float | None:
+        """Seconds of a call that the chosen proposal saves, where that was measured."""
+        for proposal, proof in self.trials:
+            if proposal is self.chosen and proof.seconds is not None:
+                return proof.seconds[0] - proof.seconds[1]
+        return None
+
+
+_SEVERITY = {BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.SPLIT: 2}
+
+
+def by_cost(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Findings with the most expensive first: what stops the program, whole frames left to Python, then splits by number.
+
+    Among equals the one whose fix was measured to save most comes first.
+    """
+    return tuple(sorted(findings, key=lambda item: (_SEVERITY[item.cause.effect], -item.cause.hits, -(item.gain or 0.0))))

@@ -17,90 +17,34 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from compile_inspect.capture.torch_private.building import (
-    LOAD_PACKAGE as LOAD_PACKAGE,
-)
-from compile_inspect.capture.torch_private.building import (
-    alone as alone,
-)
-from compile_inspect.capture.torch_private.building import (
-    clear_workspaces as clear_workspaces,
-)
-from compile_inspect.capture.torch_private.building import (
-    compile_graph as compile_graph,
-)
-from compile_inspect.capture.torch_private.building import (
-    die_with_parent as die_with_parent,
-)
-from compile_inspect.capture.torch_private.building import (
-    export as export,
-)
-from compile_inspect.capture.torch_private.building import (
-    flatten as flatten,
-)
-from compile_inspect.capture.torch_private.building import (
-    forbids_forks as forbids_forks,
-)
-from compile_inspect.capture.torch_private.building import (
-    import_compilers as import_compilers,
-)
-from compile_inspect.capture.torch_private.building import (
-    is_tensor as is_tensor,
-)
-from compile_inspect.capture.torch_private.building import (
-    load_package as load_package,
-)
-from compile_inspect.capture.torch_private.building import (
-    package_program as package_program,
-)
-from compile_inspect.capture.torch_private.building import (
-    replay as replay,
-)
-from compile_inspect.capture.torch_private.building import (
-    save_program as save_program,
-)
-from compile_inspect.capture.torch_private.building import (
-    storage_uses as storage_uses,
-)
-from compile_inspect.capture.torch_private.building import (
-    suppressed_compiler_output as suppressed_compiler_output,
-)
-from compile_inspect.capture.torch_private.building import (
-    trace as trace,
-)
-from compile_inspect.capture.torch_private.building import (
-    unflatten as unflatten,
-)
-from compile_inspect.capture.torch_private.building import (
-    waiter as waiter,
-)
-from compile_inspect.capture.torch_private.building import (
-    write_package as write_package,
-)
-from compile_inspect.capture.torch_private.checking import (
-    autocast_switch as autocast_switch,
-)
-from compile_inspect.capture.torch_private.checking import (
-    forward_mode as forward_mode,
-)
-from compile_inspect.capture.torch_private.checking import (
-    function_depth as function_depth,
-)
-from compile_inspect.capture.torch_private.checking import (
-    modes as modes,
-)
-from compile_inspect.capture.torch_private.checking import (
-    state_check as state_check,
-)
-from compile_inspect.capture.torch_private.checking import (
-    tensor_checks as tensor_checks,
-)
-from compile_inspect.capture.torch_private.configuration import (
-    preserved_configuration as preserved_configuration,
-)
-from compile_inspect.capture.torch_private.configuration import (
-    run_setting as run_setting,
-)
+from compile_inspect.capture.torch_private.building import LOAD_PACKAGE as LOAD_PACKAGE
+from compile_inspect.capture.torch_private.building import alone as alone
+from compile_inspect.capture.torch_private.building import clear_workspaces as clear_workspaces
+from compile_inspect.capture.torch_private.building import compile_graph as compile_graph
+from compile_inspect.capture.torch_private.building import die_with_parent as die_with_parent
+from compile_inspect.capture.torch_private.building import export as export
+from compile_inspect.capture.torch_private.building import flatten as flatten
+from compile_inspect.capture.torch_private.building import forbids_forks as forbids_forks
+from compile_inspect.capture.torch_private.building import import_compilers as import_compilers
+from compile_inspect.capture.torch_private.building import is_tensor as is_tensor
+from compile_inspect.capture.torch_private.building import load_package as load_package
+from compile_inspect.capture.torch_private.building import package_program as package_program
+from compile_inspect.capture.torch_private.building import replay as replay
+from compile_inspect.capture.torch_private.building import save_program as save_program
+from compile_inspect.capture.torch_private.building import storage_uses as storage_uses
+from compile_inspect.capture.torch_private.building import suppressed_compiler_output as suppressed_compiler_output
+from compile_inspect.capture.torch_private.building import trace as trace
+from compile_inspect.capture.torch_private.building import unflatten as unflatten
+from compile_inspect.capture.torch_private.building import waiter as waiter
+from compile_inspect.capture.torch_private.building import write_package as write_package
+from compile_inspect.capture.torch_private.checking import autocast_switch as autocast_switch
+from compile_inspect.capture.torch_private.checking import forward_mode as forward_mode
+from compile_inspect.capture.torch_private.checking import function_depth as function_depth
+from compile_inspect.capture.torch_private.checking import modes as modes
+from compile_inspect.capture.torch_private.checking import state_check as state_check
+from compile_inspect.capture.torch_private.checking import tensor_checks as tensor_checks
+from compile_inspect.capture.torch_private.configuration import preserved_configuration as preserved_configuration
+from compile_inspect.capture.torch_private.configuration import run_setting as run_setting
 
 TRACE_LOGGER = "torch.__trace"
 # What the test-suite has run against. Outside this range everything is still tried.

@@ -1,0 +1,206 @@
+"""`compile-inspect breaks` and `compile-inspect fix`: why the graph broke, what to write instead, and proof that it holds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from compile_inspect.errors import InspectError
+
+if TYPE_CHECKING:
+    from compile_inspect.fixes.proving import Laboratory
+    from compile_inspect.records.fixes import Finding, Proposal
+
+_Inputs = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs", metavar="TARGET", help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one."
+    ),
+]
+_Backend = Annotated[str, typer.Option("--backend", help="What to compile with. eager is quick, and breaks as all others do.")]
+_Seconds = Annotated[float, typer.Option("--seconds", min=0.0, help="How long to time each fix; 0: do not.")]
+
+
+def breaks(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute, file.py:attribute, or a capture file")],
+    inputs: _Inputs = None,
+    backend: _Backend = "inductor",
+    seconds: _Seconds = 0.5,
+    proof: Annotated[bool, typer.Option("--proof/--no-proof", help="Try each fix on a copy.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N causes.")] = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+) -> None:
+    """List what breaks the graph, most expensive first, each with a fix that was tried.
+
+    Nothing on disk is changed: fixes are tried on a copy, values and gradients are compared with eager. From a capture file the
+    same is said, but nothing can be tried.
+    """
+    from compile_inspect.fixes.treating import advised, together, treated
+
+    if Path(target).is_file() and ":" not in Path(target).name:
+        if inputs is not None:
+            raise InspectError(f"{target} is a capture, which holds what was recorded; leave out --inputs {inputs}")
+        from compile_inspect.capture_file import load_together
+
+        loaded = [inspection for _, inspection in load_together([Path(target)])]
+        for inspection in loaded:
+            _tell(advised(inspection), inspection.sources, as_json=as_json, limit=limit, no_color=no_color, tried=False)
+        return
+    with _progress(f"compiling {target} …") as say:
+        laboratory = _laboratory(target, inputs, backend, seconds)
+        findings = (
+            treated(laboratory, on_trial=lambda title: say(f"trying: {title} …")) if proof else advised(laboratory.inspection)
+        )
+        verdict = _verdict(laboratory, findings, together, say) if proof and not as_json else ""
+    sources = laboratory.inspection.sources
+    _tell(findings, sources, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
+
+
+def fix(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
+    inputs: _Inputs = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Write the changes to the files, after showing them.")] = False,
+    backend: _Backend = "inductor",
+    seconds: _Seconds = 0.5,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+) -> None:
+    """Change what breaks the graph: the fixes that were proven, all at once, as one diff.
+
+    The change is made on a copy, captured again and compared with eager. With --apply the files are written, which git or a
+    backup beside the file undoes. Exit status 1: something is left to be done by hand.
+    """
+    from compile_inspect.commands.show import make_console
+    from compile_inspect.fixes.applying import write
+    from compile_inspect.fixes.treating import together, treated
+    from compile_inspect.reporters.text.findings import proof_details
+
+    with _progress(f"compiling {target} …") as say:
+        laboratory = _laboratory(target, inputs, backend, seconds)
+        findings = treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
+        say("trying all of them at once …")
+        treatment = together(laboratory, findings)
+    console = make_console(no_color)
+    if not findings:
+        console.print("No graph breaks: there is nothing to fix.")
+        return
+    if treatment is None:
+        console.print(
+            f"No fix was proven for any of {len(findings)} causes. To read about them: compile-inspect breaks {target}"
+        )
+        sys.exit(1)
+    for line in _diff(laboratory)(treatment.proposal).split("\n"):
+        console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
+    for setting in treatment.proposal.settings:
+        console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
+    for changes in dict.fromkeys(item.chosen.changes for item in treatment.findings if item.chosen and item.chosen.changes):
+        console.print(f"Note: {changes}", soft_wrap=True)
+    standing = treatment.proof.standing.value
+    console.print(f"{standing[:1].upper()}{standing[1:]}. {proof_details(treatment.proof)}", soft_wrap=True)
+    if not treatment.proof.holds:
+        console.print("Each of these was proven alone, all at once do not hold. Nothing was written.", soft_wrap=True)
+        sys.exit(1)
+    if apply:
+        for sentence in write(laboratory.texts(treatment.proposal)):
+            console.print(sentence, soft_wrap=True)
+    elif treatment.proposal.replacements:
+        console.print("Nothing was written. To write it, add --apply.")
+    if treatment.left:
+        console.print(
+            f"{len(treatment.left)} of {len(findings)} causes are left: compile-inspect breaks {target}", soft_wrap=True
+        )
+        sys.exit(1)
+
+
+def _laboratory(target: str, inputs: str | None, backend: str, seconds: float) -> Laboratory:
+    from compile_inspect.fixes.proving import Laboratory
+
+    return Laboratory(target, inputs, backend=backend, seconds=seconds)
+
+
+def _tell(
+    findings: Sequence[Finding],
+    sources: Any,
+    *,
+    as_json: bool,
+    limit: int | None,
+    no_color: bool,
+    tried: bool,
+    verdict: str = "",
+) -> None:
+    from compile_inspect.commands.show import make_console
+    from compile_inspect.reporters.text.findings import render
+
+    console = make_console(no_color)
+    if as_json:
+        from compile_inspect.serialization import to_data
+
+        console.out(json.dumps({"breaks": [to_data(item) for item in findings[:limit]]}), highlight=False)
+        return
+    if not findings:
+        console.print("No graph breaks: every frame was captured whole.")
+    render(findings, console, sources, _diff_of(sources), tried=tried, limit=limit)
+    if verdict:
+        console.print(verdict, soft_wrap=True)
+
+
+def _verdict(
+    laboratory: Laboratory, findings: Sequence[Finding], together: Callable[..., Any], say: Callable[[str], object]
+) -> str:
+    """What remains before `fullgraph=True` works: all of it at once."""
+    say("trying fullgraph=True …")
+    if not findings:
+        prevented = laboratory.whole()
+        return "fullgraph=True works as it is." if prevented is None else f"fullgraph=True does not work: {prevented}"
+    treatment = together(laboratory, findings)
+    left = len(findings) if treatment is None else len(treatment.left)
+    if treatment is None or not treatment.proof.holds:
+        return f"For fullgraph=True {left} causes have to be removed by hand: all that are listed here."
+    prevented = laboratory.whole(treatment.proposal)
+    many = len(treatment.findings)
+    if prevented is None:
+        return f"With {'this fix' if many == 1 else f'these {many} fixes'} fullgraph=True works; it was tried."
+    if left:
+        return f"With {many} of {len(findings)} causes fixed, {left} remain to be removed by hand before fullgraph=True works."
+    return f"With all fixes fullgraph=True still does not work: {prevented}"
+
+
+def _diff(laboratory: Laboratory) -> Callable[[Proposal], str]:
+    return _diff_of(laboratory.inspection.sources)
+
+
+def _diff_of(sources: Any) -> Callable[[Proposal], str]:
+    """A function that shows a proposal as a diff, from the files or from what was recorded of them."""
+    from compile_inspect.fixes.source import apply as applied
+    from compile_inspect.fixes.source import difference, read
+    from compile_inspect.reporters.text.locations import short_path
+
+    def diff(proposal: Proposal) -> str:
+        parts = []
+        for file in dict.fromkeys(item.file for item in proposal.replacements):
+            source = read(file, sources.get(file))
+            if source is not None:
+                after = applied(source.text, [item for item in proposal.replacements if item.file == file])
+                parts.append(difference(short_path(file), source.text, after))
+        return "".join(parts)
+
+    return diff
+
+
+@contextmanager
+def _progress(first: str) -> Iterator[Callable[[str], object]]:
+    """A line on standard error that says what is being done, where that is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    with console.status(first) as status:
+        yield status.update

@@ -1,0 +1,70 @@
+"""All causes of a target at once: advice for each, trials of what is proposed, and what can be applied together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from compile_inspect.fixes import advise
+from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.records import Inspection
+from compile_inspect.records.fixes import Finding, Proof, Proposal, Replacement, by_cost
+
+MOST_TRIALS = 4
+"""Proposals of one cause that are tried."""
+
+
+def advised(inspection: Inspection) -> tuple[Finding, ...]:
+    """Advice for every cause of a capture, from what was recorded alone."""
+    return by_cost(tuple(Finding(cause, advise(cause, inspection.sources)) for cause in inspection.breaks))
+
+
+def treated(laboratory: Laboratory, *, on_trial: Callable[[str], object] = lambda _: None) -> tuple[Finding, ...]:
+    """Advice for every cause, each proposal tried; `on_trial` is told what is being tried."""
+    findings = []
+    for finding in advised(laboratory.inspection):
+        trials: list[tuple[Proposal, Proof]] = []
+        for proposal in finding.advice.proposals[:MOST_TRIALS]:
+            on_trial(proposal.title)
+            trials.append((proposal, laboratory.prove(finding.cause, proposal)))
+        findings.append(Finding(finding.cause, finding.advice, tuple(trials)))
+    return by_cost(tuple(findings))
+
+
+@dataclass(frozen=True)
+class Treatment:
+    """The chosen proposals of several causes as one, and what a trial of it has shown."""
+
+    proposal: Proposal
+    proof: Proof
+    findings: tuple[Finding, ...]
+    """Those whose proposals are part of it."""
+    left: tuple[Finding, ...]
+    """Those that are not: nothing was proven for them, or it overlaps with what is."""
+
+
+def together(laboratory: Laboratory, findings: Iterable[Finding]) -> Treatment | None:
+    """The chosen proposals of all findings in one, tried once more; None where nothing was proven."""
+    taken: list[Finding] = []
+    left: list[Finding] = []
+    replacements: list[Replacement] = []
+    for finding in findings:
+        chosen = finding.chosen
+        if chosen is None or any(_overlap(new, old) for new in chosen.replacements for old in replacements):
+            left.append(finding)
+            continue
+        taken.append(finding)
+        replacements += [item for item in chosen.replacements if item not in replacements]
+    if not taken:
+        return None
+    settings = dict.fromkeys(item for finding in taken if finding.chosen for item in finding.chosen.settings)
+    proposal = Proposal("together", f"{len(taken)} fixes at once", tuple(replacements), tuple(settings))
+    proof = laboratory.prove_together([finding.cause for finding in taken], proposal)
+    return Treatment(proposal, proof, tuple(taken), tuple(left))
+
+
+def _overlap(one: Replacement, other: Replacement) -> bool:
+    """Whether two replacements touch the same text; two that insert the same thing at one place do not."""
+    if one.file != other.file or one == other:
+        return False
+    return one.start < other.end and other.start < one.end

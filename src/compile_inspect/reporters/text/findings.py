@@ -1,0 +1,127 @@
+"""Graph breaks with what to do about them: the line, the reason, the fix as a diff, and how far it was proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records import Location
+from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
+from compile_inspect.reporters.text.locations import where
+from compile_inspect.reporters.text.messages import print_heading, print_paragraph
+from compile_inspect.reporters.text.plain import clean, one_line
+from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.reporters.text.source import print_excerpt
+
+Diff = Callable[[Proposal], str]
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def render(
+    findings: Sequence[Finding], console: Console, sources: Mapping[str, str], diff: Diff, *, tried: bool, limit: int | None
+) -> None:
+    """Print one block for every cause, the most expensive first."""
+    shown = findings if limit is None else findings[:limit]
+    for number, finding in enumerate(shown, 1):
+        _print_finding(finding, number, len(findings), console, sources, diff, tried)
+        console.print()
+    if len(shown) < len(findings):
+        print_paragraph(console, f"… {count(len(findings) - len(shown), 'more cause')} (use a larger --limit)", style="dim")
+        console.print()
+
+
+def _print_finding(
+    finding: Finding, number: int, total: int, console: Console, sources: Mapping[str, str], diff: Diff, tried: bool
+) -> None:
+    cause, advice = finding.cause, finding.advice
+    known = (cause.identifier,) if cause.identifier else ()
+    print_heading(console, f"Graph break {number} of {total}: {one_line(cause.kind)}", *known)
+    effect = cause.effect.value[:1].upper() + cause.effect.value[1:]
+    console.print(Text(f"  {effect} · {count(cause.hits, 'hit')}"), soft_wrap=True)
+    _print_place(console, sources, cause.own_location or cause.location)
+    if cause.own_location is not None and cause.location is not None and cause.own_location != cause.location:
+        _print_label(console, "In library line", where(cause.location))
+    _print_label(console, "Why")
+    print_paragraph(console, advice.why, indent="    ")
+    proofs = dict(finding.trials)
+    chosen = finding.chosen
+    ordered = sorted(advice.proposals, key=lambda item: item is not chosen)
+    for proposal in ordered:
+        proof = proofs.get(proposal)
+        if proof is not None and not proof.holds and chosen is not None:
+            continue  # something better is known
+        _print_proposal(console, proposal, proof, diff, tried)
+    withdrawn = [(item, proofs[item]) for item in ordered if item in proofs and not proofs[item].holds]
+    if chosen is not None and withdrawn:
+        titles = "; ".join(f"{item.title} ({_short(proof)})" for item, proof in withdrawn)
+        _print_label(console, "Tried and withdrawn")
+        print_paragraph(console, titles, indent="    ", style="dim")
+    if chosen is None:
+        _print_hints(console, finding)
+    if cause.link:
+        _print_label(console, "Read more", cause.link)
+
+
+def _print_place(console: Console, sources: Mapping[str, str], location: Location | None) -> None:
+    if location is None:
+        return
+    function = f" in {location.function}" if location.function else ""
+    _print_label(console, "In library line" if location.in_library else "Your line", where(location) + function)
+    print_excerpt(console, location, sources)
+
+
+def _print_proposal(console: Console, proposal: Proposal, proof: Proof | None, diff: Diff, tried: bool) -> None:
+    _print_label(console, "Fix", one_line(proposal.title))
+    for setting in proposal.settings:
+        console.print(Text(f"    {one_line(setting.code)}", style="green"), soft_wrap=True)
+    for line in clean(diff(proposal)).split("\n"):
+        if line.strip() and not line.startswith(("---", "+++")):
+            console.print(Text(f"    {line}", style=_COLOURS.get(line[:1], "")), soft_wrap=True)
+    for sentence in (proposal.changes, proposal.where):
+        if sentence:
+            print_paragraph(console, sentence, indent="    ", style="dim")
+    if proof is None:
+        if not tried:
+            print_paragraph(
+                console, "Not tried: that needs the target, which a capture does not hold.", indent="    ", style="dim"
+            )
+        return
+    style = "bold green" if proof.holds else "bold yellow"
+    print_paragraph(console, f"{_capital(proof.standing.value)}. {proof_details(proof)}", indent="    ", style=style)
+
+
+def _print_hints(console: Console, finding: Finding) -> None:
+    hints = finding.advice.hints
+    _print_label(console, "By hand" if hints else "No fix is known")
+    for hint in hints:
+        print_paragraph(console, hint, indent="    ", bullet="- ")
+
+
+def proof_details(proof: Proof) -> str:
+    """What a trial has shown besides its verdict, in sentences.
+
+    >>> proof_details(Proof(Standing.PROVEN, "values agree", breaks=(2, 1), graphs=(3, 2), seconds=(0.004, 0.002)))
+    'Values agree. Causes of breaks 2 → 1, graphs 3 → 2, a call 4.0 ms → 2.0 ms.'
+    """
+    parts = [f"Causes of breaks {proof.breaks[0]} → {proof.breaks[1]}", f"graphs {proof.graphs[0]} → {proof.graphs[1]}"]
+    if proof.seconds is not None:
+        parts.append(f"a call {seconds(proof.seconds[0])} → {seconds(proof.seconds[1])}")
+    reason = f"{_capital(one_line(proof.reason))}. " if proof.reason else ""
+    return f"{reason}{', '.join(parts)}." if proof.standing is not Standing.FAILED else reason.strip()
+
+
+def _short(proof: Proof) -> str:
+    return one_line(f"{proof.standing.value.removeprefix('withdrawn: ')}: {proof.reason}")[:160]
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _print_label(console: Console, label: str, value: str = "") -> None:
+    line = Text(f"  {label}", style="bold")
+    if value:
+        line.append(f"  {one_line(value)}", style="not bold")
+    console.print(line, soft_wrap=True)

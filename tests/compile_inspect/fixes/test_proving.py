@@ -1,0 +1,126 @@
+"""Trials of proposals: what holds, what is withdrawn, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.source import SourceFile
+from compile_inspect.fixes.treating import advised, together, treated
+from compile_inspect.records.fixes import Proposal, Setting, Standing
+
+TEXT = """\
+import torch
+
+SEEN = []
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 4)
+
+    def forward(self, x):
+        hidden = self.layer(x)
+        print("half way")
+        return hidden.relu().sum()
+
+
+target = Model()
+
+
+def inputs():
+    return (torch.randn(3, 4),)
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("proving") / "model.py"
+    found.write_text(TEXT)
+    return found
+
+
+@pytest.fixture(scope="module")
+def laboratory(path: Path) -> Laboratory:
+    return Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
+
+
+def written(path: Path, line: int, new: str) -> Proposal:
+    source = SourceFile(str(path), TEXT)
+    statement = source.statement_at(line)
+    assert statement is not None
+    return Proposal("mine", "try it", (source.replace(statement, new),))
+
+
+@pytest.mark.parametrize(
+    ("new", "standing", "reason"),
+    [
+        ("pass", Standing.PROVEN, "values and gradients agree with the original in eager mode"),
+        ('print("full way")', Standing.UNCHANGED, "Failed to trace builtin operator"),
+        ("hidden = hidden * 1.01", Standing.DISAGREES, "in eager mode, at the example, result"),
+        ("hidden = hidden.detach()", Standing.DISAGREES, "gradient"),
+        ("raise ValueError('no')", Standing.FAILED, "ValueError: no"),
+        ("torch._dynamo.graph_break()", Standing.WORSE, "graph_break"),
+        ("if not torch.compiler.is_compiling(): pass\n        else: hidden = hidden + 1", Standing.DISAGREES, "compiled, at"),
+    ],
+)
+def test_what_a_trial_shows(laboratory: Laboratory, path: Path, new: str, standing: Standing, reason: str) -> None:
+    cause = laboratory.inspection.breaks[0]
+    proof = laboratory.prove(cause, written(path, 13, new))
+    assert proof.standing is standing, proof
+    assert reason in proof.reason
+    assert proof.holds == (standing is Standing.PROVEN)
+    assert path.read_text() == TEXT
+
+
+def test_settings_are_put_back(laboratory: Laboratory) -> None:
+    cause = laboratory.inspection.breaks[0]
+    before = set(torch._dynamo.config.reorderable_logging_functions)
+    setting = Setting("torch._dynamo.config.reorderable_logging_functions.add(print)")
+    proof = laboratory.prove(cause, Proposal("mine", "try it", (), (setting,)))
+    assert proof.standing is Standing.PROVEN and proof.breaks == (1, 0) and proof.graphs == (2, 1)
+    assert set(torch._dynamo.config.reorderable_logging_functions) == before
+
+
+def test_time_before_and_after(path: Path) -> None:
+    laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=0, seconds=0.05)
+    proof = laboratory.prove(laboratory.inspection.breaks[0], written(path, 13, "pass"))
+    assert proof.seconds is not None and 0 < proof.seconds[1] < 1 and 0 < proof.seconds[0] < 1
+
+
+def test_the_original_is_left_alone(laboratory: Laboratory, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = laboratory.target.function
+    weights = {name: value.clone() for name, value in model.state_dict().items()}  # type: ignore[attr-defined]
+    laboratory.prove(laboratory.inspection.breaks[0], written(path, 13, "self.layer.weight.data.zero_()"))
+    assert all(torch.equal(value, weights[name]) for name, value in model.state_dict().items())  # type: ignore[attr-defined]
+    assert capsys.readouterr().out == ""  # what the program prints in trials is kept from the user
+
+
+def test_a_changed_file_is_not_overwritten_with_an_old_fix(laboratory: Laboratory, path: Path) -> None:
+    proposal = written(path, 13, "pass")
+    path.write_text(TEXT.replace("half", "all the"))
+    try:
+        proof = laboratory.prove(laboratory.inspection.breaks[0], proposal)
+        assert proof.standing is Standing.FAILED and "has changed since it was recorded" in proof.reason
+    finally:
+        path.write_text(TEXT)
+
+
+def test_all_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "twice.py"
+    path.write_text(
+        TEXT.replace("        return hidden", '        hidden = hidden + 1\n        print("nearly")\n        return hidden')
+    )
+    laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
+    findings = treated(laboratory)
+    assert len(findings) == 2 and all(finding.chosen is not None for finding in findings)
+    assert all(not finding.trials for finding in advised(laboratory.inspection))
+    treatment = together(laboratory, findings)
+    assert treatment is not None and treatment.proof.holds and not treatment.left
+    assert treatment.proof.breaks == (2, 0) and treatment.proof.graphs == (3, 1)
+    assert laboratory.whole() is not None and laboratory.whole(treatment.proposal) is None
+    assert next(iter(laboratory.texts(treatment.proposal).values())).count("is_compiling") == 2
