@@ -56,6 +56,7 @@ RULES = {
         "compile_inspect.journal",
         "compile_inspect.serialization",
     ),
+    "compile_inspect.advice": ("compile_inspect.advice", "compile_inspect.records"),
     "compile_inspect.reporters": (
         "compile_inspect.reporters",
         "compile_inspect.records",

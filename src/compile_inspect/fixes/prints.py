@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal
 
+_METHOD = re.compile(r"^method: <.*?>\.(?P<name>\w+),")
 _LOGGER_METHODS = ("debug", "info", "warning", "error", "critical", "exception", "log")
 
 
@@ -51,6 +53,15 @@ class Prints(Fixer):
                     f"torch._dynamo.config.reorderable_logging_functions.add({name})",
                     changes="It is said after the operations of the graph instead of among them.",
                     where="What is told are constants and tensors that are not changed afterwards.",
+                )
+            )
+        method = _METHOD.search(place.cause.context) if place.says("logging.Logger method") else None
+        if method is not None:
+            found.append(
+                self.setting(
+                    f"Let torch leave out calls of Logger.{method['name']}",
+                    f"torch._dynamo.config.ignore_logger_methods.add(logging.Logger.{method['name']})",
+                    changes="Compiled code does not log it any more, wherever it is called.",
                 )
             )
         return found

@@ -1,0 +1,84 @@
+"""Guards that look accidental, from captures."""
+
+from __future__ import annotations
+
+import pytest
+
+from compile_inspect.advice.accidental import Accident, Holder, Suspicion, accidental
+from compile_inspect.capture.inspecting import inspect
+from compile_inspect.fixes.loading import load_target
+from compile_inspect.records import Guard, GuardFailure, Inspection, Recompile
+
+PROGRAM = """\
+import torch
+
+SCALE, LIMIT = 3, 7
+
+
+def faster():
+    global SCALE
+    SCALE += 1
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step, self.width, self.mode = 0, 4, "train"
+
+    def tick(self):
+        self.step += 1
+
+    def forward(self, x, n):
+        if self.step > 2 and self.mode == "train":
+            x = x + 1
+        return x * SCALE * LIMIT + n * self.width
+
+
+model = Model()
+inputs = (torch.ones(3), 5)
+"""
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Accident]:
+    path = tmp_path_factory.mktemp("accidental") / "program.py"
+    path.write_text(PROGRAM)
+    inspection = inspect(load_target(f"{path}:model", f"{path}:inputs"), backend="eager")
+    return {item.guard.variable: item for item in accidental(inspection)}
+
+
+def test_numbers_and_where_they_come_from(found: dict[str, Accident]) -> None:
+    assert {name: item.holder for name, item in found.items()} == {
+        "n": Holder.ARGUMENT,
+        "self.step": Holder.ATTRIBUTE,
+        "self.width": Holder.ATTRIBUTE,
+        "global SCALE": Holder.GLOBAL,
+        "global LIMIT": Holder.GLOBAL,
+    }
+    assert found["n"].value == "5" and found["global LIMIT"].value == "7"
+
+
+def test_values_that_the_program_changes_come_first(found: dict[str, Accident]) -> None:
+    assert set(list(found)[:2]) == {"self.step", "global SCALE"}
+    assert found["self.step"].suspicion is Suspicion.CHANGED and found["self.width"].suspicion is Suspicion.NUMBER
+    line = found["self.step"].changed_at
+    assert line is not None and line.code == "self.step += 1" and line.function == "tick"
+    assert "allow_unspec_int_on_nn_module" in found["self.step"].remedy
+
+
+def test_what_has_failed_is_sure() -> None:
+    guard = Guard("0/0", "EQUALS_MATCH", "L['n']", "n", "n == 5")
+    other = Guard("0/0", "EQUALS_MATCH", "L['m']", "m", "m == 5")
+    recompile = Recompile("0/1", "f", "f.py", 1, (GuardFailure("0/0", "n", "n == 5", "5", "6"),))
+    first, second = accidental(Inspection(guards=(other, guard), recompiles=(recompile,)))
+    assert (first.guard.variable, first.suspicion) == ("n", Suspicion.SEEN)
+    assert (second.guard.variable, second.suspicion) == ("m", Suspicion.NUMBER)
+
+
+def test_strings_and_noise_are_not_numbers() -> None:
+    guards = (
+        Guard("0/0", "EQUALS_MATCH", "L['mode']", "mode", "mode == 'train'"),
+        Guard("0/0", "EQUALS_MATCH", "L['n']", "n", "n == 5", noise=True),
+        Guard("0/0", "LENGTH_CHECK", "L['items']", "items", "len(items) == x"),
+    )
+    assert accidental(Inspection(guards=guards)) == ()
