@@ -27,6 +27,10 @@ from compile_inspect.variants import Step, Task
 from compile_inspect.variants.base import one_line
 
 
+WARM_UPS = 4
+"""Calls before any are timed: a function may be compiled again at its second and third."""
+
+
 class Laboratory:
     """A target, what torch.compile does with it, and trials of what could be changed."""
 
@@ -63,6 +67,7 @@ class Laboratory:
     def _inspected(self, target: Target) -> Inspection:
         # A backward where there is one: that it is missing is for the comparison to say.
         target = replace(target, gradients=None if target.gradients else False)
+        torch_private.forget_compiled_code()
         with torch_private.suppressed_compiler_output(), _silence():
             return inspect(target, backend=self._backend)
 
@@ -102,6 +107,7 @@ class Laboratory:
                 torch_private.run_setting(setting.code)
             try:
                 target = load_target(self._specification, self._inputs, {} if proposal is None else self.texts(proposal))
+                torch_private.forget_compiled_code()
                 found = inspect(replace(target, gradients=None), backend=self._backend, fullgraph=True)
             except Exception as error:
                 return one_line(error)
@@ -109,6 +115,8 @@ class Laboratory:
 
     def _tried(self, proposal: Proposal, look: Callable[[Mapping[str, str], Inspection], _Left]) -> Proof:
         before = self.inspection
+        # Compiled code does not remember the settings it was made with: its time is taken before they are changed.
+        earlier = self._alone(self._before) if proposal.settings else None
         with torch_private.preserved_configuration(), _silence():
             for setting in proposal.settings:
                 torch_private.run_setting(setting.code)
@@ -120,6 +128,8 @@ class Laboratory:
                 after = self._inspected(target)
             except Exception as error:
                 return Proof(Standing.FAILED, one_line(error), breaks=(len(before.breaks), 0))
+            if not after.compilations:
+                return Proof(Standing.FAILED, "nothing was compiled")
             counts = ((len(before.breaks), len(after.breaks)), (_graphs(before), _graphs(after)))
             left = look(texts, after)
             if left.same:
@@ -132,7 +142,7 @@ class Laboratory:
             wrong = self._disagreement(target)
             if wrong is not None:
                 return Proof(Standing.DISAGREES, wrong, *counts)
-            return Proof(Standing.PROVEN, self._words(), *counts, seconds=self._timed(target))
+            return Proof(Standing.PROVEN, self._words(), *counts, seconds=self._timed(target, earlier))
 
     def _words(self) -> str:
         gradients = "values and gradients agree" if self.task.gradients else "values agree"
@@ -166,21 +176,33 @@ class Laboratory:
                     return f"{name}, at {point.name}, {different.name}: {different.message}"
         return None
 
-    def _timed(self, target: Target) -> tuple[float, float] | None:
-        """Median seconds of a call before and after, in turns."""
+    def _timed(self, target: Target, earlier: float | None) -> tuple[float, float] | None:
+        """Median seconds of a call before and after: in turns, or where settings were changed one after the other."""
         if self._seconds <= 0:
             return None
-        from compile_inspect.timing.sampling import interleave
-
         after = self._compiled(target)
+        if earlier is not None:
+            return earlier, self._alone(after) or 0.0
+        samples = self._samples_of({"before": self._before, "after": after})
+        return median(samples["before"]), median(samples["after"])
+
+    def _alone(self, function: Callable[..., Any]) -> float | None:
+        if self._seconds <= 0:
+            return None
+        with _silence():
+            return median(self._samples_of({"it": function})["it"])
+
+    def _samples_of(self, functions: Mapping[str, Callable[..., Any]]) -> dict[str, tuple[float, ...]]:
+        from compile_inspect.timing.sampling import interleave
 
         def call(function: Callable[..., Any]) -> Callable[[], object]:
             return lambda: function(*self.target.args, **self.target.kwargs)
 
-        samples = interleave(
-            {"before": call(self._before), "after": call(after)}, device=self.task.device, seconds=self._seconds
-        )
-        return median(samples["before"]), median(samples["after"])
+        calls = {name: call(function) for name, function in functions.items()}
+        for once in calls.values():
+            for _ in range(WARM_UPS):
+                once()
+        return interleave(calls, device=self.task.device, seconds=self._seconds)
 
 
 @dataclass(frozen=True)

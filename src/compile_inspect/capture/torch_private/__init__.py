@@ -43,6 +43,7 @@ from compile_inspect.capture.torch_private.checking import function_depth as fun
 from compile_inspect.capture.torch_private.checking import modes as modes
 from compile_inspect.capture.torch_private.checking import state_check as state_check
 from compile_inspect.capture.torch_private.checking import tensor_checks as tensor_checks
+from compile_inspect.capture.torch_private.configuration import forget_compiled_code as forget_compiled_code
 from compile_inspect.capture.torch_private.configuration import preserved_configuration as preserved_configuration
 from compile_inspect.capture.torch_private.configuration import run_setting as run_setting
 

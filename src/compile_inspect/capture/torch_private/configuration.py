@@ -33,3 +33,10 @@ def run_setting(code: str) -> None:
     import torch._inductor.config
 
     exec(code, {"torch": torch, "warnings": warnings, "logging": logging})  # from tables of this package
+
+
+def forget_compiled_code() -> None:
+    """Let everything be compiled anew in this process: code of libraries too, which copies of a program share."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
