@@ -36,6 +36,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "graphs": "Every graph at every stage.",
         "breaks": "Causes of graph breaks, in the order they were met.",
         "guards": "Guards of every compiled frame.",
+        "specializations": "Sizes that were symbols and were pinned to a number.",
         "recompiles": "Frames compiled again, and why.",
         "limits": "Frames that torch gave up recompiling.",
         "lowerings": "What Inductor made of each graph.",
@@ -169,6 +170,14 @@ MEANINGS: dict[str, dict[str, str]] = {
         "file": "File of the function.",
         "line": "First line of the function.",
         "failures": "For each earlier version the guard that failed, the latest version first; 16 at most.",
+    },
+    "Specialization": {
+        "compilation": "The compilation in which it happened.",
+        "variable": "The size, as the user would write it.",
+        "value": "The number it was pinned to.",
+        "reason": "Why, in a few words.",
+        "location": "The line that pinned it.",
+        "stack": "The number of its stack.",
     },
     "GuardFailure": {
         "against": "Id of the earlier version.",

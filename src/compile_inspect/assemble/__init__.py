@@ -17,6 +17,7 @@ from compile_inspect.assemble.guards import assemble_guards
 from compile_inspect.assemble.lowerings import assemble_lowerings
 from compile_inspect.assemble.recompiles import assemble_limits, assemble_recompiles
 from compile_inspect.assemble.runtime import assemble_caches, assemble_cuda_graphs
+from compile_inspect.assemble.specializations import assemble_specializations
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Environment, Inspection, Missing, Process
@@ -69,6 +70,7 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         graphs=(*graphs, *(graph for _, graph in lowered)),
         breaks=breaks,
         guards=guards,
+        specializations=parts.build("specializations", assemble_specializations, of_kind["symbol"], stacks),
         recompiles=parts.build("recompiles", assemble_recompiles, listed, by_id, guards),
         limits=parts.build("recompile limits", assemble_limits, listed, by_id),
         lowerings=tuple(lowering for lowering, _ in lowered),

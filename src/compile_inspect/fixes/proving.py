@@ -26,7 +26,6 @@ from compile_inspect.target import Target
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.base import one_line
 
-
 WARM_UPS = 4
 """Calls before any are timed: a function may be compiled again at its second and third."""
 

@@ -18,7 +18,7 @@ from compile_inspect.records.agreement import (
 from compile_inspect.records.breaks import BreakEffect, GraphBreak
 from compile_inspect.records.compilations import Bytecode, Compilation, Outcome, Phase
 from compile_inspect.records.graphs import Direction, Graph, Node, Stage, TensorType
-from compile_inspect.records.guards import Guard, GuardFailure, LimitHit, Recompile
+from compile_inspect.records.guards import Guard, GuardFailure, LimitHit, Recompile, Specialization
 from compile_inspect.records.inspection import (
     SCHEMA_VERSION,
     Environment,
@@ -86,6 +86,7 @@ __all__ = [
     "Phase",
     "Process",
     "Recompile",
+    "Specialization",
     "Speed",
     "Stack",
     "Stage",

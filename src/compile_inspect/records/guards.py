@@ -26,6 +26,18 @@ class Guard:
 
 
 @dataclass(frozen=True)
+class Specialization:
+    """A size that was a symbol and was pinned to one number, and the line that pinned it."""
+
+    compilation: str | None
+    variable: str
+    value: str
+    reason: str = ""
+    location: Location | None = None
+    stack: int | None = None
+
+
+@dataclass(frozen=True)
 class GuardFailure:
     """The guard of one earlier compilation that a call did not satisfy."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from compile_inspect.records.breaks import GraphBreak
 from compile_inspect.records.compilations import Bytecode, Compilation, Phase
 from compile_inspect.records.graphs import Graph, Stage
-from compile_inspect.records.guards import Guard, LimitHit, Recompile
+from compile_inspect.records.guards import Guard, LimitHit, Recompile, Specialization
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.records.lowerings import Kernel, Lowering
 from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
@@ -78,6 +78,7 @@ class Inspection:
     graphs: tuple[Graph, ...] = ()
     breaks: tuple[GraphBreak, ...] = ()
     guards: tuple[Guard, ...] = ()
+    specializations: tuple[Specialization, ...] = ()
     recompiles: tuple[Recompile, ...] = ()
     limits: tuple[LimitHit, ...] = ()
     lowerings: tuple[Lowering, ...] = ()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import Compilation, Guard, Inspection
+from compile_inspect.records import Compilation, Guard, Inspection, Specialization
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
 from compile_inspect.reporters.text.locations import user_line, where
@@ -29,6 +31,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         compilation = known.get(identifier) if identifier is not None else None
         print_heading(console, *title(identifier, known, inspection), *_cost(guards, compilation))
         _print_guards(guards, inspection, console, options)
+        _print_pinned([item for item in inspection.specializations if item.compilation == identifier], console)
         console.print()
 
 
@@ -66,6 +69,15 @@ def _print_guards(guards: list[Guard], inspection: Inspection, console: Console,
     folded = len(guards) - len(useful)
     if folded:
         console.print(Text(f"  + {folded:,} that no one can act on (use --all)", style="dim"), soft_wrap=True)
+
+
+def _print_pinned(pinned: Sequence[Specialization], console: Console) -> None:
+    """Sizes that were symbols until a line pinned them."""
+    if not pinned:
+        return
+    print_heading(console, "sizes pinned to a number", f"{len(pinned):,}", indent="  ")
+    rows = [(item.variable, f"= {one_line(item.value)}: {one_line(item.reason)}", where(item.location)) for item in pinned]
+    print_listing(console, (), rows, styles=("bold", "", "cyan"), indent="    ", keep_ends=(0, 2), whole=True)
 
 
 def _condition(guard: Guard) -> str:

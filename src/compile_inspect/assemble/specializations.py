@@ -1,0 +1,49 @@
+"""Sizes that were symbols and were pinned to a number, and the lines that pinned them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from compile_inspect.assemble.names import readable_name
+from compile_inspect.assemble.stacks import StackTable
+from compile_inspect.journal import Event
+from compile_inspect.records import Specialization
+
+_REASONS = {"range_refined_to_singleton": "a condition leaves only this value", "find": "it has to equal this number"}
+
+
+def assemble_specializations(events: Iterable[Event], stacks: StackTable) -> list[Specialization]:
+    """All of them, each once for every frame."""
+    found: dict[tuple[str | None, str], Specialization] = {}
+    for event in events:
+        if event["event"] != "symbolic_shape_specialization":
+            continue
+        facts, number = event["facts"], stacks.number(event.get("stack"))
+        reason = facts.get("reason", "")
+        variable = ", ".join(map(readable_name, _sources(facts.get("sources", "")))) or facts.get("symbol", "")
+        found.setdefault(
+            (event["compilation"], variable),
+            Specialization(
+                compilation=event["compilation"],
+                variable=variable,
+                value=facts.get("value", ""),
+                reason=_REASONS.get(reason, reason),
+                location=stacks.user_line(number) if number is not None else None,
+                stack=number,
+            ),
+        )
+    return list(found.values())
+
+
+def _sources(text: str) -> list[str]:
+    """The names of a size, which torch writes as a list.
+
+    >>> _sources('["L[\'x\'].size()[0]"]')
+    ["L['x'].size()[0]"]
+    """
+    try:
+        parsed = ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return [text] if text else []
+    return [str(item) for item in parsed] if isinstance(parsed, list) else [str(parsed)]
