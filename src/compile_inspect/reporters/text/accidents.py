@@ -1,0 +1,34 @@
+"""Guards that look accidental: on what, why it is likely to fail, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records.accidents import Accident
+from compile_inspect.reporters.text.locations import where
+from compile_inspect.reporters.text.messages import print_heading, print_paragraph
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.quantities import count
+
+
+def render(accidents: Sequence[Accident], console: Console) -> None:
+    """Print them, the surest first."""
+    if not accidents:
+        print_paragraph(console, "No guard is on a number that looks as if it would change.")
+        console.print()
+        return
+    print_heading(console, f"{count(len(accidents), 'guard')} on numbers that may change")
+    for accident in accidents:
+        guard = accident.guard
+        line = Text(f"  {one_line(guard.variable)} == {one_line(accident.value)}", style="bold")
+        line.append(f"  {accident.holder.value}, {where(guard.location)}", style="not bold")
+        console.print(line, soft_wrap=True)
+        told = accident.suspicion.value
+        if accident.changed_at is not None:
+            told += f": {where(accident.changed_at)} {one_line(accident.changed_at.code)}"
+        print_paragraph(console, told[:1].upper() + told[1:], indent="    ")
+        print_paragraph(console, accident.remedy, indent="    ", style="dim")
+    console.print()
