@@ -75,6 +75,12 @@ def test_the_page_about_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
         execute("docs/verify.md", block, names)
 
 
+def test_the_page_about_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("docs/breaks.md")
+    execute("docs/breaks.md", block, {"__name__": "page"})
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/from-pygranso.md"])
 def test_blocks_that_stand_alone(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
