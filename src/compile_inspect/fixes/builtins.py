@@ -8,8 +8,8 @@ import re
 import sys
 from collections.abc import Iterator
 
-from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
-from compile_inspect.fixes.expressions import argument, embedded, grouped, last_value
+from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.expressions import argument, embedded, full_name, grouped, is_imported, last_value
 from compile_inspect.fixes.side_work import belonging, guarded, is_side_call
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal
@@ -52,11 +52,12 @@ class Builtins(Fixer):
         """Whether one of Python's own functions is what torch could not follow."""
         if place.cause.kind.startswith(_KINDS):
             return True
+        if not place.cause.kind.startswith(("Unsupported", "Attempted", "Reconstruction", "torch.* op returned", "Data dep")):
+            return False
         named = re.search(r"module: (\w+)", place.cause.context)
-        if named is not None and named.group(1).lstrip("_") in sys.stdlib_module_names | {"unknown"}:
+        if named is not None and named.group(1).lstrip("_") in sys.stdlib_module_names:
             return True
-        by_itself = place.cause.kind.startswith(("Unsupported", "Attempted", "Reconstruction", "torch.* op returned"))
-        return (by_itself and _side_call(place) is not None) or bool(list(_expressions(place)))
+        return bool(list(_expressions(place))) or (bool(_called(place)) and not place.cause.kind.startswith("Data dep"))
 
     def why(self, place: Place) -> str:
         """The reason."""
@@ -110,15 +111,24 @@ class Builtins(Fixer):
 
 def _called(place: Place) -> str:
     """The function that torch could not follow, as the statement names it."""
-    side = _side_call(place)
+    if place.source is None:
+        return ""
+    side, source = _side_call(place), place.source
     if side is not None:
-        return dotted(side.func)
-    whole = [dotted(call.func) for call in place.calls()]
-    return next((name for name in whole if name.partition(".")[0] in sys.stdlib_module_names or hasattr(builtins, name)), "")
+        return full_name(source, side.func)
+    for call in place.calls():
+        name = full_name(source, call.func)
+        module = name.partition(".")[0] in sys.stdlib_module_names and is_imported(source, call.func)
+        if module or (hasattr(builtins, name) and place.says(f"`{name}`", f"{name}()")):
+            return name
+    ordering = [call for call in place.calls("sorted", "max", "min") if place.says("sort", "max", "min")]
+    return full_name(source, ordering[0].func) if ordering else ""
 
 
 def _side_call(place: Place) -> ast.Call | None:
-    return next((call for call in place.calls() if is_side_call(call)), None)
+    if place.source is None:
+        return None
+    return next((call for call in place.calls() if is_side_call(place.source, call)), None)
 
 
 def _expressions(place: Place) -> Iterator[tuple[str, ast.expr, str, str]]:
@@ -127,10 +137,10 @@ def _expressions(place: Place) -> Iterator[tuple[str, ast.expr, str, str]]:
     if source is None:
         return
     for call in place.calls():
-        name, first = dotted(call.func), argument(call, 0, "")
+        name, first = full_name(source, call.func), argument(call, 0, "")
         if first is None or any(isinstance(item, ast.Starred) for item in call.args):
             continue
-        if last_name(call.func) == "deepcopy" and len(call.args) == 1:
+        if name == "copy.deepcopy" and len(call.args) == 1:
             yield from _copies(source, call, first, place.line)
         elif name == "pow" and len(call.args) == 2:
             base, power = (
@@ -147,10 +157,15 @@ def _expressions(place: Place) -> Iterator[tuple[str, ast.expr, str, str]]:
             yield "Sort, and take the first ones", call, f"sorted({texts}{order})[:{source.segment(first)}]", ""
         elif name == "sorted" and len(call.args) == 1 and not call.keywords and "Tensor" in place.cause.explanation:
             yield "Sort with torch", call, f"list(torch.sort({source.segment(first)}).values)", ""
-        elif name.startswith("math.") and last_name(call.func) in _MATH and len(call.args) == 1 and place.says("_local_scalar"):
-            new = f"torch.{last_name(call.func)}({grouped(source, first)}.detach())"
+        elif (
+            name.startswith("math.")
+            and name.removeprefix("math.") in _MATH
+            and len(call.args) == 1
+            and place.says("_local_scalar")
+        ):
+            new = f"torch.{name.removeprefix('math.')}({_detached(source, first)})"
             told = "The result is a tensor without dimensions instead of a Python number, and in the precision of the tensor."
-            yield f"Write {name} as torch.{last_name(call.func)}", call, new, told
+            yield f"Write {name} as torch.{name.removeprefix('math.')}", call, new, told
 
 
 def _copies(source: SourceFile, call: ast.Call, first: ast.expr, line: int) -> Iterator[tuple[str, ast.expr, str, str]]:
@@ -163,7 +178,12 @@ def _copies(source: SourceFile, call: ast.Call, first: ast.expr, line: int) -> I
         new = f"{{key: value.detach().clone() for key, value in {text}.items()}}"
         yield "Clone each tensor of the dictionary", call, new, ""
     else:
-        yield "Clone the tensor", call, f"{text}.detach().clone()", ""
+        yield "Clone the tensor", call, f"{_detached(source, first)}.clone()", ""
         if isinstance(first, (ast.Name, ast.Attribute)):
             told = "Gradients go through the copy to the original."
             yield "Clone the tensor, with its gradient", call, f"{text}.clone()", told
+
+
+def _detached(source: SourceFile, node: ast.expr) -> str:
+    text = grouped(source, node)
+    return text if text.endswith(".detach()") else f"{text}.detach()"

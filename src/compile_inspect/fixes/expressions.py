@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from functools import lru_cache
 
 from compile_inspect.errors import InspectError
+from compile_inspect.fixes.base import dotted
 from compile_inspect.fixes.source import SourceFile, apply
 from compile_inspect.records.fixes import Replacement
 
@@ -58,6 +60,38 @@ def comments(text: str) -> list[str]:
                 found.append(token.string)
     except (tokenize.TokenError, SyntaxError):
         return [line[line.index("#") :] for line in text.split("\n") if "#" in line]
+    return found
+
+
+def full_name(source: SourceFile, node: ast.AST) -> str:
+    """A dotted name with the module it was imported from; a name that is not imported as it is written.
+
+    >>> source = SourceFile("f.py", "from time import perf_counter as clock\\nclock()\\n")
+    >>> full_name(source, source.calls_at(2)[0].func)
+    'time.perf_counter'
+    """
+    first, dot, rest = dotted(node).partition(".")
+    return f"{_imported(source).get(first, first)}{dot}{rest}"
+
+
+def is_imported(source: SourceFile, node: ast.AST) -> bool:
+    """Whether the first part of a dotted name was imported in the file."""
+    return dotted(node).partition(".")[0] in _imported(source)
+
+
+@lru_cache(maxsize=32)
+def _imported(source: SourceFile) -> dict[str, str]:
+    found = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            found.update(
+                {
+                    item.asname or item.name.partition(".")[0]: item.name if item.asname else item.name.partition(".")[0]
+                    for item in node.names
+                }
+            )
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.update({item.asname or item.name: f"{node.module}.{item.name}" for item in node.names})
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from compile_inspect.fixes.base import dotted
-from compile_inspect.fixes.expressions import checked
+from compile_inspect.fixes.expressions import checked, full_name, is_imported
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Replacement
 
@@ -43,16 +43,18 @@ _PLAIN = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def is_side_call(node: ast.AST) -> bool:
+def is_side_call(source: SourceFile, node: ast.AST) -> bool:
     """Whether a node calls something that has to do with the world rather than with tensors.
 
-    >>> is_side_call(ast.parse("time.perf_counter()", mode="eval").body)
+    >>> source = SourceFile("f.py", "import time\\ntime.perf_counter()\\n")
+    >>> is_side_call(source, source.calls_at(2)[0])
     True
     """
     if not isinstance(node, ast.Call):
         return False
-    name = dotted(node.func)
-    return name in _FUNCTIONS or name.partition(".")[0] in _MODULES
+    name = full_name(source, node.func)
+    module = name.partition(".")[0] in _MODULES and is_imported(source, node.func)
+    return module or (name in _FUNCTIONS and ("." not in name or is_imported(source, node.func)))
 
 
 def belonging(source: SourceFile, statement: ast.stmt, function: _Function) -> list[ast.stmt] | None:
@@ -74,7 +76,7 @@ def belonging(source: SourceFile, statement: ast.stmt, function: _Function) -> l
                 continue
             heads = set(source.head(other))
             reads = bool(_names(heads, ast.Load) & stored)
-            feeds = any(is_side_call(node) for node in heads) and bool(_names(heads, ast.Store) & loaded)
+            feeds = any(is_side_call(source, node) for node in heads) and bool(_names(heads, ast.Store) & loaded)
             if reads and not isinstance(other, _PLAIN):
                 return None
             if reads or (feeds and isinstance(other, _PLAIN)):
