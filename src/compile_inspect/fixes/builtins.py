@@ -25,6 +25,7 @@ _KINDS = (
     "invalid call to builtin op handler",
 )
 _MATH = ("sqrt", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "floor", "ceil", "erf", "lgamma")
+_EMPTY = "Where there is nothing to choose from, the error is an IndexError instead of a ValueError."
 _HINTS = {
     "random": (
         "Draw the number before the compiled function and pass it in, or draw it with torch (`torch.rand(())`).",
@@ -128,7 +129,12 @@ def _called(place: Place) -> str:
 def _side_call(place: Place) -> ast.Call | None:
     if place.source is None:
         return None
-    return next((call for call in place.calls() if is_side_call(place.source, call)), None)
+    for call in place.calls():
+        name = full_name(place.source, call.func)
+        # Text is made in many lines that break for other reasons.
+        if is_side_call(place.source, call) and (name not in ("str", "repr") or place.says(f"`{name}`", f"{name}()")):
+            return call
+    return None
 
 
 def _expressions(place: Place) -> Iterator[tuple[str, ast.expr, str, str]]:
@@ -150,7 +156,7 @@ def _expressions(place: Place) -> Iterator[tuple[str, ast.expr, str, str]]:
         elif name in ("max", "min") and len(call.args) == 1 and [item.arg for item in call.keywords] == ["key"]:
             order = ", reverse=True" if name == "max" else ""
             texts = f"{source.segment(first)}, key={source.segment(call.keywords[0].value)}"
-            yield f"Sort, and take the first instead of {name}", call, f"sorted({texts}{order})[0]", ""
+            yield f"Sort, and take the first instead of {name}", call, f"sorted({texts}{order})[0]", _EMPTY
         elif name in ("heapq.nlargest", "heapq.nsmallest") and len(call.args) == 2:
             order = ", reverse=True" if name.endswith("largest") else ""
             texts = ", ".join([source.segment(call.args[1]), *(source.segment(item) for item in call.keywords)])

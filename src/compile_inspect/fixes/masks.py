@@ -126,7 +126,7 @@ def counts(place: Place) -> Iterator[Rewritten]:
         if searched is not None and not any(keyword.arg == "as_tuple" for keyword in call.keywords):
             masks[call] = searched
     for node, mask in masks.items():
-        length = _length(source, node)
+        length = length_of(source, node)
         if length is not None:
             change = embedded(source, length, f"torch.count_nonzero({source.segment(mask)})")
             if change is not None:
@@ -135,8 +135,8 @@ def counts(place: Place) -> Iterator[Rewritten]:
                 )
 
 
-def _length(source: SourceFile, node: ast.AST) -> ast.expr | None:
-    """`len(node)`, `node.shape[0]`, `node.size(0)` or `node.numel()` around a node."""
+def length_of(source: SourceFile, node: ast.AST, *, any_numel: bool = False) -> ast.expr | None:
+    """`len(node)`, `node.shape[0]`, `node.size(0)` around a node, or `node.numel()` of a subscript or of anything."""
     parent = source.parents.get(node)
     if isinstance(parent, ast.Call) and dotted(parent.func) == "len" and len(parent.args) == 1:
         return parent
@@ -147,9 +147,8 @@ def _length(source: SourceFile, node: ast.AST) -> ast.expr | None:
         return above if isinstance(above.slice, ast.Constant) and above.slice.value == 0 else None
     if isinstance(above, ast.Call) and above.func is parent and not above.keywords:
         first = [item.value if isinstance(item, ast.Constant) else None for item in above.args]
-        if (parent.attr == "size" and first == [0]) or (
-            parent.attr == "numel" and not first and isinstance(node, ast.Subscript)
-        ):
+        counted = parent.attr == "numel" and not first and (any_numel or isinstance(node, ast.Subscript))
+        if counted or (parent.attr == "size" and first == [0]):
             return above
     return None
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from compile_inspect.fixes.base import Fixer, Place, dotted
 from compile_inspect.fixes.expressions import argument, checked, embedded, grouped
+from compile_inspect.fixes.masked_names import named_selections
 from compile_inspect.fixes.masks import Rewritten, assignments, counts, losses, reductions, selections
 from compile_inspect.records.fixes import Proposal
 
@@ -42,6 +43,9 @@ class Shapes(Fixer):
     def proposals(self, place: Place) -> list[Proposal]:
         """Do without the selection; else let torch follow shapes that it does not know."""
         found = [self.rewrite(item.title, item.replacement, changes=item.changes) for item in _rewrites(place)]
+        if place.source is not None and place.source.names("torch") == "torch":
+            for item, others in named_selections(place):
+                found.append(self.rewrite(item.title, item.replacement, *others, changes=item.changes))
         if "one_hot" in place.cause.kind:
             return found
         if _by_number(place):

@@ -75,7 +75,7 @@ def belonging(source: SourceFile, statement: ast.stmt, function: _Function) -> l
             if other in inside:
                 continue
             heads = set(source.head(other))
-            reads = bool(_names(heads, ast.Load) & stored)
+            reads = bool((_names(heads, ast.Load) | _names(heads, ast.Del)) & stored)
             feeds = any(is_side_call(source, node) for node in heads) and bool(_names(heads, ast.Store) & loaded)
             if reads and not isinstance(other, _PLAIN):
                 return None
@@ -83,6 +83,10 @@ def belonging(source: SourceFile, statement: ast.stmt, function: _Function) -> l
                 chosen.append(other)
                 inside |= set(ast.walk(other))
                 grown = True
+    shared = {name for node in every if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    waits = any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) for node in inside)
+    if waits or shared & _names(inside, ast.Store):
+        return None
     return sorted(chosen, key=lambda item: item.lineno) if _unread(source, function, chosen, inside) else None
 
 
@@ -152,5 +156,5 @@ def _guard(source: SourceFile, group: list[ast.stmt]) -> Replacement | None:
     old = source.between((line, column), (end_line, end_column))
     first, *others = old.split("\n")
     lines = [before + source.step + first, *(source.step + text if text.strip() else text for text in others)]
-    new = "\n".join(["if not torch.compiler.is_compiling():", *lines])
+    new = "\n".join(["if not torch.compiler.is_compiling():", *lines]).replace("\r", "").replace("\n", source.newline)
     return checked(source, Replacement(source.file, (line, column), (end_line, end_column), old, new))
