@@ -91,6 +91,7 @@ class Laboratory:
                 target = load_target(self._specification, self._inputs, texts)
                 target = replace(target, gradients=self.target.gradients)
                 self._share_state(target)
+                _forget_compiled()
                 after = self._inspected(target)
             except Exception as error:
                 return Proof(Standing.FAILED, one_line(error), breaks=(len(before.breaks), 0))
@@ -213,6 +214,13 @@ def _silence() -> Iterator[None]:
     """What the program prints in a trial is not what its user wants to read."""
     with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
         yield
+
+
+def _forget_compiled() -> None:
+    """Leave nothing compiled: torch may take what it made of a function for its copy, whose globals are others."""
+    import torch
+
+    torch.compiler.reset()
 
 
 def _has_gradient(target: Target) -> bool:
