@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.base import Fixer, Place, last_name
 from compile_inspect.fixes.expressions import argument, embedded, full_name, grouped, is_imported, last_value
 from compile_inspect.fixes.side_work import belonging, guarded, is_side_call
 from compile_inspect.fixes.source import SourceFile
@@ -163,12 +163,9 @@ def _expressions(place: Place) -> Iterator[tuple[str, ast.expr, str, str]]:
             yield "Sort, and take the first ones", call, f"sorted({texts}{order})[:{source.segment(first)}]", ""
         elif name == "sorted" and len(call.args) == 1 and not call.keywords and "Tensor" in place.cause.explanation:
             yield "Sort with torch", call, f"list(torch.sort({source.segment(first)}).values)", ""
-        elif (
-            name.startswith("math.")
-            and name.removeprefix("math.") in _MATH
-            and len(call.args) == 1
-            and place.says("_local_scalar")
-        ):
+        elif name.startswith("math.") and name.removeprefix("math.") in _MATH and len(call.args) == 1:
+            if not place.says("_local_scalar") or _is_size(first):
+                continue
             new = f"torch.{name.removeprefix('math.')}({_detached(source, first)})"
             told = "The result is a tensor without dimensions instead of a Python number, and in the precision of the tensor."
             yield f"Write {name} as torch.{name.removeprefix('math.')}", call, new, told
@@ -188,6 +185,12 @@ def _copies(source: SourceFile, call: ast.Call, first: ast.expr, line: int) -> I
         if isinstance(first, (ast.Name, ast.Attribute)):
             told = "Gradients go through the copy to the original."
             yield "Clone the tensor, with its gradient", call, f"{text}.clone()", told
+
+
+def _is_size(node: ast.expr) -> bool:
+    """Whether an expression is a number that is known beforehand: one of a shape, or one that is written out."""
+    inner = node.func if isinstance(node, ast.Call) else node.value if isinstance(node, ast.Subscript) else node
+    return isinstance(node, ast.Constant) or last_name(inner) in ("shape", "size", "ndim", "numel", "dim", "len")
 
 
 def _detached(source: SourceFile, node: ast.expr) -> str:

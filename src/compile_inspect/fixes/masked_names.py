@@ -12,7 +12,7 @@ from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Replacement
 
 
-def named_selections(place: Place) -> Iterator[tuple[Rewritten, list[Replacement]]]:
+def named_selections(place: Place) -> Iterator[Rewritten]:
     """The name for all values with zeros where the mask is false; its sums stay, its means and counts are written out."""
     source, statement = place.source, place.statement
     function = None if source is None else source.function_at(place.line)
@@ -20,7 +20,7 @@ def named_selections(place: Place) -> Iterator[tuple[Rewritten, list[Replacement
         return
     target = statement.targets[0]
     chosen = next((item for item in selections(place) if item.node is statement.value), None)
-    if chosen is None or not isinstance(target, ast.Name) or not isinstance(chosen.mask, ast.Name):
+    if chosen is None or not isinstance(target, ast.Name):
         return
     names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
     stored = [node.id for node in names if isinstance(node.ctx, ast.Store) and node.lineno >= place.line]
@@ -28,16 +28,17 @@ def named_selections(place: Place) -> Iterator[tuple[Rewritten, list[Replacement
     uses = [node for node in names if node.id == target.id and isinstance(node.ctx, ast.Load) and node not in selected]
     before = [node for node in names if node.id == target.id and node.lineno < place.line]
     # A second assignment to the name or to the mask would make the uses mean something else.
-    if stored.count(target.id) != 1 or chosen.mask.id in stored or before or not uses:
+    masking = {node.id for node in ast.walk(chosen.mask) if isinstance(node, ast.Name)}
+    if stored.count(target.id) != 1 or masking & set(stored) or before or not uses:
         return
     changes = [_use(source, node, chosen) for node in uses]
-    values = f"torch.where({chosen.mask.id}, {source.segment(chosen.values)}, 0)"
+    values = f"torch.where({source.segment(chosen.mask)}, {source.segment(chosen.values)}, 0)"
     first = embedded(source, statement.value, values)
     if first is None or any(change is None for change in changes):
         return
     told = f"`{target.id}` has the shape of the mask, with zeros where the mask is false."
-    found = [item for change in changes if change is not None for item in change]
-    yield Rewritten("Keep all values, with zeros where the mask is false", told, first), found
+    others = [item for change in changes if change is not None for item in change]
+    yield Rewritten("Keep all values, with zeros where the mask is false", told, (first, *others))
 
 
 def _use(source: SourceFile, node: ast.Name, chosen: Selection) -> list[Replacement] | None:
@@ -58,5 +59,5 @@ def _use(source: SourceFile, node: ast.Name, chosen: Selection) -> list[Replacem
         return None
     if name == "sum":
         return []
-    change = embedded(source, call, f"{grouped(source, node)}.sum() / {source.segment(mask)}.sum()")
+    change = embedded(source, call, f"{grouped(source, node)}.sum() / {grouped(source, mask)}.sum()")
     return None if change is None else [change]

@@ -34,7 +34,7 @@ class Rewritten:
 
     title: str
     changes: str
-    replacement: Replacement
+    replacements: tuple[Replacement, ...]
 
 
 def selections(place: Place, root: ast.AST | None = None) -> list[Selection]:
@@ -78,6 +78,8 @@ def reductions(place: Place) -> Iterator[Rewritten]:
     source = place.source
     if source is None:
         return
+    found: dict[str, list[Replacement]] = {}
+    told: dict[Replacement, str] = {}
     for item in selections(place):
         call, name, rest = _reduction(source, item)
         if call is None:
@@ -88,14 +90,22 @@ def reductions(place: Place) -> Iterator[Rewritten]:
         total = "sum" if name == "mean" else name
         count = f"{grouped(source, item.mask)}.sum()"
         empty = "Where the mask is false everywhere, the result is infinite instead of an error." if name in _EXTREME else ""
-        forms = [("", mask, count)] if not rest else []
+        forms = [("", mask)] if not rest else []
         if not (name == "mean" and not rest):
-            forms.append((", row by row", rows, count))
-        for words, condition, divisor in forms:
+            forms.append((", row by row", rows))
+        for words, condition in forms:
             new = f"torch.where({condition}, {values}, {fill}).{total}({rest})"
-            change = embedded(source, call, f"{new} / {divisor}" if name == "mean" else new)
+            change = embedded(source, call, f"{new} / {count}" if name == "mean" else new)
             if change is not None:
-                yield Rewritten(f"Put neutral values where the mask is false{words}", empty, change)
+                found.setdefault(f"Put neutral values where the mask is false{words}", []).append(change)
+                told[change] = empty
+    for title, changes in found.items():
+        # All selections of the statement, since one that stays is a break that stays.
+        inner = [
+            one for one in changes for other in changes if other.start <= one.start and one.end <= other.end and one != other
+        ]
+        if not inner:
+            yield Rewritten(title, " ".join(dict.fromkeys(filter(None, map(told.get, changes)))), tuple(changes))
 
 
 def _reduction(source: SourceFile, item: Selection) -> tuple[ast.Call | None, str, str]:
@@ -131,7 +141,9 @@ def counts(place: Place) -> Iterator[Rewritten]:
             change = embedded(source, length, f"torch.count_nonzero({source.segment(mask)})")
             if change is not None:
                 yield Rewritten(
-                    "Count in the mask itself", "The count is a tensor without dimensions instead of a Python number.", change
+                    "Count in the mask itself",
+                    "The count is a tensor without dimensions instead of a Python number.",
+                    (change,),
                 )
 
 
@@ -173,7 +185,7 @@ def losses(place: Place) -> Iterator[Rewritten]:
             title = "Put zeros on both sides where the mask is false"
         change = embedded(source, call, new)
         if change is not None:
-            yield Rewritten(title, "", change)
+            yield Rewritten(title, "", (change,))
 
 
 def assignments(place: Place) -> Iterator[Rewritten]:
@@ -207,7 +219,7 @@ def assignments(place: Place) -> Iterator[Rewritten]:
             told = (
                 computed if kept else f"`{name}` is a new tensor; other names for the old one keep the old values. {computed}"
             )
-            yield Rewritten(f"Choose between new and old values with torch.where{words}", told, change)
+            yield Rewritten(f"Choose between new and old values with torch.where{words}", told, (change,))
 
 
 def _without_selections(place: Place, node: ast.expr, mask: str) -> str | None:

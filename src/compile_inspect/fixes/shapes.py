@@ -42,10 +42,7 @@ class Shapes(Fixer):
 
     def proposals(self, place: Place) -> list[Proposal]:
         """Do without the selection; else let torch follow shapes that it does not know."""
-        found = [self.rewrite(item.title, item.replacement, changes=item.changes) for item in _rewrites(place)]
-        if place.source is not None and place.source.names("torch") == "torch":
-            for item, others in named_selections(place):
-                found.append(self.rewrite(item.title, item.replacement, *others, changes=item.changes))
+        found = [self.rewrite(item.title, *item.replacements, changes=item.changes) for item in _rewrites(place)]
         if "one_hot" in place.cause.kind:
             return found
         if _by_number(place):
@@ -119,6 +116,7 @@ def _rewrites(place: Place) -> Iterator[Rewritten]:
     yield from losses(place)
     yield from assignments(place)
     yield from reductions(place)
+    yield from named_selections(place)
     yield from counts(place)
     yield from _bincounts(place)
     yield from _least_squares(place)
@@ -146,7 +144,7 @@ def _indices(place: Place) -> Iterator[Rewritten]:
             text = source.between(start, before) + new + source.between(after, end)
             change = embedded(source, node, f"{text}.squeeze({parts.index(index)})")
         if change is not None:
-            yield Rewritten("Index with a tensor of one element", "", change)
+            yield Rewritten("Index with a tensor of one element", "", (change,))
 
 
 def _bincounts(place: Place) -> Iterator[Rewritten]:
@@ -161,7 +159,7 @@ def _bincounts(place: Place) -> Iterator[Rewritten]:
             change = embedded(source, call, new)
             if change is not None:
                 told = "A value that is not below `minlength` is an error instead of a longer result."
-                yield Rewritten("Count by adding up one-hot vectors", told, change)
+                yield Rewritten("Count by adding up one-hot vectors", told, (change,))
 
 
 def _least_squares(place: Place) -> Iterator[Rewritten]:
@@ -176,4 +174,4 @@ def _least_squares(place: Place) -> Iterator[Rewritten]:
         change = embedded(source, parent, f"torch.linalg.pinv({left}) @ {right}") if isinstance(parent, ast.expr) else None
         if change is not None:
             told = "The pseudoinverse takes more time and memory than lstsq for large matrices."
-            yield Rewritten("Solve with the pseudoinverse", told, change)
+            yield Rewritten("Solve with the pseudoinverse", told, (change,))

@@ -121,6 +121,12 @@ def test_calls_with_an_operation_of_torch() -> None:
         "y = list(torch.sort(x).values)"
     ]
     scalar = ("Data dependent operator", "aten._local_scalar_dense.default")
+    assert (
+        made(
+            "y = math.log(x.shape[0]) + math.log(x.size(0)) + math.sqrt(2)", "Failed to trace builtin operator", "_local_scalar"
+        )
+        == {}
+    )
     assert list(made("y = k / math.sqrt(x.var() + 1)", *scalar).values()) == ["y = k / torch.sqrt((x.var() + 1).detach())"]
 
 

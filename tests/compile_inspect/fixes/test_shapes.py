@@ -52,6 +52,12 @@ def test_other_arguments_of_a_reduction_are_left_alone() -> None:
     assert made("    s = x[mask].sum(keepdim=True)  # here") == {}
 
 
+def test_all_selections_of_a_statement_are_written_at_once() -> None:
+    found = made("    s = x[x > 0].mean() - x[x < 0].sum()  # here")
+    mean = "(torch.where(x > 0, x, 0).sum() / (x > 0).sum())"
+    assert found[NEUTRAL] == f"    s = {mean} - torch.where(x < 0, x, 0).sum()  # here"
+
+
 def test_rows() -> None:
     found = made("    s = x[mask].mean(dim=0)  # here")
     assert found == {f"{NEUTRAL}, row by row": "    s = torch.where(mask.unsqueeze(-1), x, 0).sum(dim=0) / mask.sum()  # here"}
