@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
+from compile_inspect.fixes.side_work import guarded
 from compile_inspect.records.fixes import Proposal
 
 _LOGGER_METHODS = ("debug", "info", "warning", "error", "critical", "exception", "log")
@@ -35,19 +36,17 @@ class Prints(Fixer):
         source, statement = place.source, place.statement
         call = _telling(place)
         if source is not None and isinstance(statement, ast.Expr) and call is statement.value:
-            lines = source.segment(statement).split("\n")
-            step = source.step
-            inner = [f"{step}{line}" if index == 0 or line.strip() else line for index, line in enumerate(lines)]
-            guard = "if not torch.compiler.is_compiling():"
-            text = "\n".join([guard, *[source.indent(statement) + inner[0], *[step + line for line in lines[1:]]]])
-            found.append(
-                self.rewrite(
-                    "Tell it only where nothing is being compiled",
-                    source.replace(statement, text),
-                    source.insert_import("import torch") if source.names("torch") is None else None,
-                    changes="Compiled code does not say it any more; eager code does.",
+            # None where the statement shares its line with another, or holds text that indenting would change.
+            changes = guarded(source, [statement])
+            if changes is not None:
+                found.append(
+                    self.rewrite(
+                        "Tell it only where nothing is being compiled",
+                        *changes,
+                        source.insert_import("import torch") if source.names("torch") is None else None,
+                        changes="Compiled code does not say it any more; eager code does.",
+                    )
                 )
-            )
         name = "" if call is None else dotted(call.func)
         if name in ("print", "warnings.warn"):
             found.append(
