@@ -135,16 +135,15 @@ def counts(place: Place) -> Iterator[Rewritten]:
             searched = call.func.value
         if searched is not None and not any(keyword.arg == "as_tuple" for keyword in call.keywords):
             masks[call] = searched
+    changes = []
     for node, mask in masks.items():
         length = length_of(source, node)
-        if length is not None:
-            change = embedded(source, length, f"torch.count_nonzero({source.segment(mask)})")
-            if change is not None:
-                yield Rewritten(
-                    "Count in the mask itself",
-                    "The count is a tensor without dimensions instead of a Python number.",
-                    (change,),
-                )
+        change = None if length is None else embedded(source, length, f"torch.count_nonzero({source.segment(mask)})")
+        if change is not None:
+            changes.append(change)
+    if changes:
+        told = "The count is a tensor without dimensions instead of a Python number."
+        yield Rewritten("Count in the mask itself", told, tuple(changes))
 
 
 def length_of(source: SourceFile, node: ast.AST, *, any_numel: bool = False) -> ast.expr | None:

@@ -115,9 +115,14 @@ def _rewrites(place: Place) -> Iterator[Rewritten]:
         return
     yield from losses(place)
     yield from assignments(place)
-    yield from reductions(place)
+    counted = list(counts(place))
+    for item in reductions(place):
+        # A sum over a count: one without the other would leave the break where it is.
+        whole = [item, *counted]
+        told = " ".join(part.changes for part in whole if part.changes)
+        yield Rewritten(item.title, told, tuple(change for part in whole for change in part.replacements))
     yield from named_selections(place)
-    yield from counts(place)
+    yield from counted
     yield from _bincounts(place)
     yield from _least_squares(place)
 

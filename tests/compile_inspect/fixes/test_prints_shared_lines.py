@@ -18,7 +18,6 @@ def test_a_call_over_several_lines() -> None:
     "body",
     [
         "    y = x + 1; print(y)  # here\n",
-        "    print(x); x = x + 1  # here\n",
         "    if x.dim(): print(x)  # here\n",
         '    print("""two  # here\n  lines""")\n',
     ],

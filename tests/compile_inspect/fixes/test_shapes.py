@@ -58,6 +58,11 @@ def test_all_selections_of_a_statement_are_written_at_once() -> None:
     assert found[NEUTRAL] == f"    s = {mean} - torch.where(x < 0, x, 0).sum()  # here"
 
 
+def test_a_sum_over_a_count() -> None:
+    found = made("    s = x[mask].sum() / len(x[mask])  # here")
+    assert found[NEUTRAL] == "    s = torch.where(mask, x, 0).sum() / torch.count_nonzero(mask)  # here"
+
+
 def test_rows() -> None:
     found = made("    s = x[mask].mean(dim=0)  # here")
     assert found == {f"{NEUTRAL}, row by row": "    s = torch.where(mask.unsqueeze(-1), x, 0).sum(dim=0) / mask.sum()  # here"}
