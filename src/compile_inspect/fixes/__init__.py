@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.builtins import Builtins
+from compile_inspect.fixes.numpy_calls import NumpyCalls
 from compile_inspect.fixes.prints import Prints
+from compile_inspect.fixes.shapes import Shapes
 from compile_inspect.records import GraphBreak
 from compile_inspect.records.fixes import Advice
 
-FIXERS: tuple[Fixer, ...] = (Prints(),)
+FIXERS: tuple[Fixer, ...] = (Prints(), NumpyCalls(), Shapes(), Builtins())
 """All kinds, those that know more about a line before those that know less."""
 
 

@@ -6,8 +6,9 @@ import ast
 import re
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
+from compile_inspect.fixes.side_work import guarded
 from compile_inspect.fixes.source import SourceFile
-from compile_inspect.records.fixes import Proposal
+from compile_inspect.records.fixes import Proposal, Replacement
 
 _METHOD = re.compile(r"^method: <.*?>\.(?P<name>\w+),")
 _LOGGER_METHODS = ("debug", "info", "warning", "error", "critical", "exception", "log")
@@ -21,7 +22,8 @@ class Prints(Fixer):
     def concerns(self, place: Place) -> bool:
         """Whether the statement prints, logs or warns."""
         if place.in_library:
-            return place.says("logging.Logger method", "warnings.warn")
+            # What torch says of any C function mentions warnings.warn as an example: only its context names the function.
+            return place.says("logging.Logger method") or "module: _warnings, qualname: warn," in place.cause.context
         return _telling(place) is not None or place.says("logging.Logger method not supported")
 
     def why(self, place: Place) -> str:
@@ -37,14 +39,16 @@ class Prints(Fixer):
         source = place.source
         statement, call = _telling(place) or (None, None)
         if source is not None and isinstance(statement, ast.Expr) and call is statement.value:
-            found.append(
-                self.rewrite(
-                    "Tell it only where nothing is being compiled",
-                    source.replace(statement, _guarded(source, statement)),
-                    source.insert_import("import torch") if source.names("torch") is None else None,
-                    changes="Compiled code does not say it any more; eager code does.",
+            changes = _guarded(source, statement)
+            if changes is not None:
+                found.append(
+                    self.rewrite(
+                        "Tell it only where nothing is being compiled",
+                        *changes,
+                        source.insert_import("import torch") if source.names("torch") is None else None,
+                        changes="Compiled code does not say it any more; eager code does.",
+                    )
                 )
-            )
         name = "" if call is None else dotted(call.func)
         if name in ("print", "warnings.warn"):
             found.append(
@@ -67,15 +71,11 @@ class Prints(Fixer):
         return found
 
 
-def _guarded(source: SourceFile, statement: ast.stmt) -> str:
+def _guarded(source: SourceFile, statement: ast.stmt) -> list[Replacement] | None:
     """The statement under a condition, as a block of its own or, where it shares its line, within an expression."""
-    text = source.segment(statement)
     if source.shares_its_line(statement):
-        return f"torch.compiler.is_compiling() or {text}"
-    first, *others = text.split("\n")
-    step = source.step
-    block = ["if not torch.compiler.is_compiling():", source.indent(statement) + step + first]
-    return "\n".join([*block, *(step + line if line.strip() else line for line in others)])
+        return [source.replace(statement, f"torch.compiler.is_compiling() or {source.segment(statement)}")]
+    return guarded(source, [statement])
 
 
 def _telling(place: Place) -> tuple[ast.stmt, ast.Call] | None:
