@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.branches import Branches
 from compile_inspect.fixes.prints import Prints
 from compile_inspect.fixes.scalars import Scalars
 from compile_inspect.records import GraphBreak
 from compile_inspect.records.fixes import Advice
 
-FIXERS: tuple[Fixer, ...] = (Prints(), Scalars())
+FIXERS: tuple[Fixer, ...] = (Prints(), Branches(), Scalars())
 """All kinds, those that know more about a line before those that know less."""
 
 

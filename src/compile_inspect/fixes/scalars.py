@@ -16,7 +16,7 @@ _TAKE_TENSORS = (
     "fmod", "remainder", "lerp", "add_", "sub_", "mul_", "div_", "clamp_", "masked_fill_", "fill_", "eq", "ne", "lt", "le",
     "gt", "ge", "index_select", "true_divide", "floor_divide",
 )  # fmt: skip
-_KEPT = "The number stays a tensor of the tensor's own type: what is computed from it may be rounded otherwise, or have that type"
+_KEPT = "The number keeps the type of its tensor, so what is computed from it may be rounded otherwise"
 
 
 class Scalars(Fixer):
@@ -33,8 +33,8 @@ class Scalars(Fixer):
     def why(self, place: Place) -> str:
         """The reason."""
         return (
-            "A Python number is made of a tensor, but while the function is compiled no tensor has a value yet: the graph ends, "
-            "runs, hands the number to Python, and another graph begins after it. On a GPU the program also waits there."
+            "A Python number is made of a tensor, but while the function is compiled no tensor has a value yet: the graph "
+            "ends, runs, hands the number to Python, and another graph begins after it. On a GPU the program also waits there."
         )
 
     def proposals(self, place: Place) -> list[Proposal]:
@@ -45,7 +45,8 @@ class Scalars(Fixer):
             if attached.take(_conversions(place)):
                 changes = f"{_KEPT}; gradients flow through it, where the tensor has one."
                 where = "The number is only computed with, and was not meant to stop the gradient."
-                found.append(self.rewrite("Leave the number in its tensor", *attached.replacements(), changes=changes, where=where))
+                title = "Leave the number in its tensor"
+                found.append(self.rewrite(title, *attached.replacements(), changes=changes, where=where))
             detached = _Tensors(place.source, ".detach()")
             if detached.take(_conversions(place)):
                 where = "The number is only computed with, and is meant to be a constant to the gradient, as it was."
@@ -63,7 +64,7 @@ class Scalars(Fixer):
     def hints(self, place: Place) -> tuple[str, ...]:
         """What to do by hand."""
         return (
-            "Keep the value a tensor of no dimensions as long as it is only computed with, and call .item() outside the function.",
+            "Keep the value a tensor as long as it is only computed with, and call .item() outside the compiled function.",
             "Statistics for a log need not be numbers yet: return x.detach() and convert it where it is written.",
             "Where the number is a size, give the function that size as an argument, or pad to a fixed size and mask.",
         )

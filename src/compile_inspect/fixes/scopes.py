@@ -7,7 +7,8 @@ import io
 import tokenize
 from collections.abc import Sequence
 
-from compile_inspect.fixes.base import Place
+from compile_inspect.fixes.base import Place, last_name
+from compile_inspect.fixes.expressions import is_plainly_python
 from compile_inspect.fixes.source import SourceFile
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -42,6 +43,27 @@ def bound_before(source: SourceFile, node: ast.stmt) -> set[str]:
         if isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and source.span(item)[0] < start:
             found.add(item.id)
     return found
+
+
+def plain_names(source: SourceFile, node: ast.AST) -> set[str]:
+    """The names in the function of a node that hold Python numbers or texts, as far as annotations and constants tell."""
+    function = function_of(source, node)
+    if function is None:
+        return set()
+    given = function.args
+    both = [*given.posonlyargs, *given.args]
+    defaults = [*zip(reversed(both), reversed(given.defaults), strict=False)]
+    defaults += [(item, default) for item, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    found = {item.arg for item, default in defaults if isinstance(default, ast.Constant) and default.value is not None}
+    plain = ("int", "float", "bool", "str")
+    found |= {item.arg for item in (*both, *given.kwonlyargs) if last_name(item.annotation or item) in plain}
+    values: dict[str, list[ast.expr]] = {}
+    for item in ast.walk(function):
+        if isinstance(item, ast.Assign):
+            targets = [part for target in item.targets for part in getattr(target, "elts", [target])]
+            for name in (part.id for part in targets if isinstance(part, ast.Name)):
+                values.setdefault(name, []).append(item.value)
+    return found | {name for name, every in values.items() if all(is_plainly_python(value) for value in every)}
 
 
 def read_outside(source: SourceFile, node: ast.stmt, name: str) -> bool:
@@ -82,7 +104,7 @@ def lost_comments(source: SourceFile, first: ast.AST, last: ast.AST, kept: Seque
     spans = [source.span(node) for node in kept]
     found = []
     for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-        if token.type == tokenize.COMMENT and start <= token.start < end:
-            if not any(left <= token.start < right for left, right in spans):
-                found.append(token.string)
+        inside = token.type == tokenize.COMMENT and start <= token.start < end
+        if inside and not any(left <= token.start < right for left, right in spans):
+            found.append(token.string)
     return found

@@ -1,11 +1,10 @@
 """A loss that is balanced by the sizes of its terms; the sizes are constants to the gradient."""
 
 import torch
-import torch.nn.functional as F
 
 
 def target(prediction, goal):
-    data = F.mse_loss(prediction, goal)
+    data = torch.nn.functional.mse_loss(prediction, goal)
     smoothness = (prediction[1:] - prediction[:-1]).square().mean()
     weight = float(data) / (float(smoothness) + 1e-6)  # <- break
     return data + weight * smoothness
