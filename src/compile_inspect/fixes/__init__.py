@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from compile_inspect.fixes.base import Fixer, Place
 from compile_inspect.fixes.branches import Branches
+from compile_inspect.fixes.loops import Loops
 from compile_inspect.fixes.prints import Prints
 from compile_inspect.fixes.scalars import Scalars
 from compile_inspect.records import GraphBreak
 from compile_inspect.records.fixes import Advice
 
-FIXERS: tuple[Fixer, ...] = (Prints(), Branches(), Scalars())
+FIXERS: tuple[Fixer, ...] = (Prints(), Loops(), Branches(), Scalars())
 """All kinds, those that know more about a line before those that know less."""
 
 

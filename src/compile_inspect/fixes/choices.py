@@ -59,7 +59,7 @@ class Choice:
         otherwise = node.orelse
         if not otherwise and isinstance(bodies[0][-1], ast.Return) and isinstance(following, ast.Return):
             otherwise, last = [following], following
-        branches = [_branch(body) for body in (*bodies, otherwise)]
+        branches = [branch_of(body) for body in (*bodies, otherwise)]
         known = [branch for branch in branches if branch is not None]
         if len(known) < len(branches) or not known[0]:
             return None
@@ -136,7 +136,7 @@ def _following(source: SourceFile, statement: ast.stmt) -> ast.stmt | None:
     return None
 
 
-def _branch(body: list[ast.stmt]) -> Branch | None:
+def branch_of(body: list[ast.stmt]) -> Branch | None:
     """What a branch gives which name; None where it does anything else, or gives a name two values."""
     found: Branch = {}
     for statement in body:

@@ -56,6 +56,7 @@ class Scalars(Fixer):
             self.setting(
                 "Let graphs hold numbers that are not known yet",
                 "torch._dynamo.config.capture_scalar_outputs = True",
+                changes="A number that decides how often a loop runs, or a size, may be compiled for anew when it differs.",
                 where="The number is needed as one: as a size or an index, in what is returned or stored.",
             )
         )

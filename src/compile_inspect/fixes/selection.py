@@ -23,12 +23,12 @@ def as_where(choice: Choice) -> list[str] | None:
         lines, conditions = [f"{name} = {in_one_line(conditions[0] or '')}"], [name]
     values: list[str] = []
     for name in order:
-        texts = [_text(writer, name, branch.get(name)) for branch in choice.branches]
+        texts = [value_text(writer, name, branch.get(name)) for branch in choice.branches]
         missing = any(name not in branch for branch in choice.branches)
         if missing and name not in before:
             if name in wanted or len(conditions) > 1:
                 return None
-            text = next(_text(writer, name, branch[name]) for branch in choice.branches if name in branch)
+            text = next(value_text(writer, name, branch[name]) for branch in choice.branches if name in branch)
         else:
             text = texts[-1]
             for condition, value in zip(reversed(conditions), reversed(texts[:-1]), strict=True):
@@ -39,7 +39,8 @@ def as_where(choice: Choice) -> list[str] | None:
     return [*lines, f"return {', '.join(values)}"] if choice.returns else lines
 
 
-def _text(writer: Writer, name: str, value: Value | None) -> str:
+def value_text(writer: Writer, name: str, value: Value | None) -> str:
+    """What a name is given in a branch; without a value it stays what it is."""
     if value is None:
         return name
     if not value.sign:
@@ -97,12 +98,17 @@ def _operands(choice: Choice, before: set[str], wanted: list[str]) -> list[str]:
 def _results(writer: Writer, branch: Branch, wanted: list[str], returns: bool) -> list[str]:
     """The statements of a branch, and last of all what it results in. No result may be an operand itself."""
     if returns or (len(branch) == 1 and list(branch) == wanted):
-        texts = [_copied(_text(writer, name, value), value) for name, value in branch.items()]
+        texts = [_copied(value_text(writer, name, value), value) for name, value in branch.items()]
         return [texts[0] if len(texts) == 1 else f"({', '.join(texts)})"]
-    lines = [f"{name} = {in_one_line(_text(writer, name, value))}" for name, value in branch.items()]
-    ends = [name if name in branch and not isinstance(branch[name].node, _VIEWS) else f"{name}.clone()" for name in wanted]
+    lines = [f"{name} = {in_one_line(value_text(writer, name, value))}" for name, value in branch.items()]
+    ends = [name if name in branch and not is_view(branch[name]) else f"{name}.clone()" for name in wanted]
     return [*lines, ends[0] if len(ends) == 1 else f"({', '.join(ends)})"]
 
 
+def is_view(value: Value) -> bool:
+    """Whether a value may be a tensor that exists already, or part of one."""
+    return isinstance(value.node, _VIEWS) and not value.sign
+
+
 def _copied(text: str, value: Value) -> str:
-    return f"{text}.clone()" if isinstance(value.node, _VIEWS) and not value.sign else text
+    return f"{text}.clone()" if is_view(value) else text
