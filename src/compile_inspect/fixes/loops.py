@@ -45,7 +45,7 @@ class Loops(Fixer):
         """The reason."""
         return (
             "A tensor decides how often the loop runs, but while the function is compiled no tensor has a value yet. A graph "
-            "has a fixed number of operations, so Python runs the loop and asks after every turn, between graphs or without any."
+            "has a fixed number of operations, so Python runs the loop and asks after every turn, between graphs or without."
         )
 
     def proposals(self, place: Place) -> list[Proposal]:

@@ -20,7 +20,7 @@ from compile_inspect.capture.inspecting import inspect
 from compile_inspect.errors import InspectError
 from compile_inspect.fixes.loading import load_target
 from compile_inspect.fixes.source import apply, read
-from compile_inspect.records import GraphBreak, Inspection, Stage
+from compile_inspect.records import BreakEffect, GraphBreak, Inspection, Stage
 from compile_inspect.records.fixes import Proof, Proposal, Standing
 from compile_inspect.target import Target
 from compile_inspect.variants import Step, Task
@@ -95,7 +95,7 @@ class Laboratory:
             except Exception as error:
                 return Proof(Standing.FAILED, one_line(error), breaks=(len(before.breaks), 0))
             counts = ((len(before.breaks), len(after.breaks)), (_graphs(before), _graphs(after)))
-            left = _Left.of(cause, proposal, texts, after)
+            left = _Left.of(cause, texts, before, after)
             if left.same:
                 return Proof(Standing.UNCHANGED, f"{left.same[0].kind} at {left.same[0].location}", *counts)
             if left.new:
@@ -165,11 +165,13 @@ class _Left:
     new: list[GraphBreak]
 
     @classmethod
-    def of(cls, cause: GraphBreak, proposal: Proposal, texts: Mapping[str, str], after: Inspection) -> _Left:
+    def of(cls, cause: GraphBreak, texts: Mapping[str, str], before: Inspection, after: Inspection) -> _Left:
         place = cause.own_location or cause.location
         file, line = (place.file, place.line) if place is not None else ("", 0)
         written = {name: _written(name, text) for name, text in texts.items()}
         mapped = _mapped(file, texts, line)
+        places = [item.own_location or item.location for item in before.breaks]
+        known = {(here.file, _mapped(here.file, texts, here.line)) for here in places if here is not None}
         same: list[GraphBreak] = []
         new: list[GraphBreak] = []
         for item in after.breaks:
@@ -179,6 +181,9 @@ class _Left:
             touched = here.line in written.get(here.file, ()) or (here.file == file and here.line == mapped)
             if touched:
                 (same if item.kind == cause.kind and here.file == file else new).append(item)
+            elif cause.effect is BreakEffect.SPLIT and (here.file, here.line) not in known:
+                # Tracing went on after the cause before, so this one was not there: it has only moved to another line.
+                new.append(item)
         return cls(same, new)
 
 
