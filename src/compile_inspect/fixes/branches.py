@@ -7,7 +7,7 @@ import ast
 from compile_inspect.fixes.base import Fixer, Place, last_name
 from compile_inspect.fixes.choices import Choice, indented
 from compile_inspect.fixes.expressions import Template, Writer, conversions, is_plainly_python
-from compile_inspect.fixes.scopes import statements
+from compile_inspect.fixes.scopes import decision, statements
 from compile_inspect.fixes.selection import as_cond, as_where
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal, Replacement
@@ -27,11 +27,11 @@ class Branches(Fixer):
 
     def concerns(self, place: Place) -> bool:
         """Whether Python asks there whether a tensor is true."""
-        if isinstance(place.statement, (ast.While, ast.For)):
+        if isinstance(decision(place), (ast.While, ast.For)):
             return False
         if place.says("Data-dependent branching", "Data-dependent assertion", "generic_jump", "GB0170"):
             return True
-        asks = isinstance(place.statement, (ast.If, ast.Assert)) or bool(_conditional(place))
+        asks = isinstance(decision(place), (ast.If, ast.Assert)) or bool(_conditional(place))
         return asks and place.says("Tensor.item()", "Data dependent operator", "aten._local_scalar_dense", "aten.equal")
 
     def why(self, place: Place) -> str:
@@ -43,7 +43,7 @@ class Branches(Fixer):
 
     def proposals(self, place: Place) -> list[Proposal]:
         """The same choice made inside the graph; for checks, none while compiling."""
-        source, statement = place.source, place.statement
+        source, statement = place.source, decision(place)
         if source is None or statement is None:
             return []
         if isinstance(statement, ast.Assert):

@@ -10,6 +10,7 @@ from compile_inspect.fixes.expressions import Writer, conversion, conversions, i
 from compile_inspect.fixes.scopes import (
     Function,
     bound_before,
+    decision,
     lost_comments,
     names,
     plain_names,
@@ -36,7 +37,7 @@ class Loops(Fixer):
         """Whether a tensor decides there how often something is repeated."""
         if not place.says("Data-dependent", "generic_jump", "Data dependent operator", "Tensor.item()", "_local_scalar_dense"):
             return False
-        statement = place.statement
+        statement = decision(place)
         if isinstance(statement, ast.For):
             return _limit(statement) is not None
         return isinstance(statement, ast.While) or _loop_left(place) is not None
@@ -50,7 +51,7 @@ class Loops(Fixer):
 
     def proposals(self, place: Place) -> list[Proposal]:
         """A loop inside the graph, or all turns with no effect after the last one."""
-        source, statement = place.source, place.statement
+        source, statement = place.source, decision(place)
         if source is None:
             return []
         if isinstance(statement, ast.While):
@@ -93,7 +94,7 @@ def _limit(loop: ast.For) -> ast.expr | None:
 
 def _loop_left(place: Place) -> ast.For | ast.While | None:
     """The loop that an `if` on the line can leave or go on with early."""
-    source, statement = place.source, place.statement
+    source, statement = place.source, decision(place)
     if source is None or not isinstance(statement, ast.If):
         return None
     leaves = any(isinstance(item, (ast.Break, ast.Continue, ast.Return)) for part in statement.body for item in ast.walk(part))

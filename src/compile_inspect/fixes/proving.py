@@ -95,7 +95,7 @@ class Laboratory:
             except Exception as error:
                 return Proof(Standing.FAILED, one_line(error), breaks=(len(before.breaks), 0))
             counts = ((len(before.breaks), len(after.breaks)), (_graphs(before), _graphs(after)))
-            left = _Left.of(cause, texts, before, after)
+            left = _Left.of(cause, proposal, texts, before, after)
             if left.same:
                 return Proof(Standing.UNCHANGED, f"{left.same[0].kind} at {left.same[0].location}", *counts)
             if left.new:
@@ -165,13 +165,17 @@ class _Left:
     new: list[GraphBreak]
 
     @classmethod
-    def of(cls, cause: GraphBreak, texts: Mapping[str, str], before: Inspection, after: Inspection) -> _Left:
+    def of(
+        cls, cause: GraphBreak, proposal: Proposal, texts: Mapping[str, str], before: Inspection, after: Inspection
+    ) -> _Left:
         place = cause.own_location or cause.location
         file, line = (place.file, place.line) if place is not None else ("", 0)
         written = {name: _written(name, text) for name, text in texts.items()}
         mapped = _mapped(file, texts, line)
         places = [item.own_location or item.location for item in before.breaks]
         known = {(here.file, _mapped(here.file, texts, here.line)) for here in places if here is not None}
+        # A setting may well move other breaks than this one; then it counts whether there are fewer in all.
+        strict = proposal.is_rewrite or len(after.breaks) >= len(before.breaks)
         same: list[GraphBreak] = []
         new: list[GraphBreak] = []
         for item in after.breaks:
@@ -183,7 +187,7 @@ class _Left:
                 (same if item.kind == cause.kind and here.file == file else new).append(item)
             elif cause.effect is BreakEffect.SPLIT and (here.file, here.line) not in known:
                 # Tracing went on after the cause before, so this one was not there: it has only moved to another line.
-                new.append(item)
+                new += [item] if strict or item.effect is not BreakEffect.SPLIT else []
         return cls(same, new)
 
 

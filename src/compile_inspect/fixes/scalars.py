@@ -135,13 +135,19 @@ class _Tensors:
         if isinstance(parent, ast.AugAssign):
             return parent.value is node
         if isinstance(parent, ast.Subscript):
-            return parent.slice is node
+            return parent.slice is node and isinstance(parent.ctx, ast.Load) and self._fits_index(node, parent)
         if isinstance(parent, ast.Call):
             return self._fits_call(node, parent)
         if isinstance(parent, (ast.Assign, ast.AnnAssign)) and parent.value is node:
             targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
             return len(targets) == 1 and isinstance(targets[0], ast.Name) and self._fits_name(targets[0])
         return False
+
+    def _fits_index(self, node: ast.expr, subscript: ast.Subscript) -> bool:
+        # An index of no dimensions is asked for its number all the same; one of one dimension is not.
+        left, right = ("(", ")") if isinstance(node, (ast.BinOp, ast.UnaryOp)) else ("", "")
+        self.changes[subscript] = (subscript.value, f"[{left}", node, f"{right}.reshape(1)].squeeze(0)")
+        return True
 
     def _fits_call(self, node: ast.expr, call: ast.Call) -> bool:
         name, last = dotted(call.func), last_name(call.func)

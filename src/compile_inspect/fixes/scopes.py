@@ -98,6 +98,15 @@ def statements(place: Place) -> list[ast.stmt]:
     return [item for item in beside if not hasattr(item, "body")] or [place.statement]
 
 
+def decision(place: Place) -> ast.stmt | None:
+    """The statement that decides something on the line: that of the line, or the `if` whose body is on the same line."""
+    source, statement = place.source, place.statement
+    parent = None if source is None or statement is None else source.parents.get(statement)
+    if isinstance(parent, (ast.If, ast.While)) and statement in parent.body and parent.test.end_lineno == place.line:
+        return parent
+    return statement
+
+
 def lost_comments(source: SourceFile, first: ast.AST, last: ast.AST, kept: Sequence[ast.AST]) -> list[str]:
     """The comments between two nodes that are not inside any of those that are kept."""
     start, end = source.span(first)[0], source.span(last)[1]

@@ -109,6 +109,15 @@ def test_returns() -> None:
     )
 
 
+def test_an_if_on_one_line() -> None:
+    assert where("if x.sum() > 0: y = x; mask = y  # BREAK", "return y * mask") == body(
+        "condition = x.sum() > 0",
+        "y = torch.where(condition, x, y)",
+        "mask = torch.where(condition, y, mask)  # BREAK",
+        "return y * mask",
+    )
+
+
 def test_a_chain_and_an_elif_of_its_own() -> None:
     lines = (
         "if x.sum() > 1:  # BREAK",

@@ -25,7 +25,8 @@ def body(*lines: str, step: str = "    ") -> str:
         ("return x * float(n.item())  # BREAK", "return x * n  # BREAK"),
         ("return x * int(n)  # BREAK", "return x * n.long()  # BREAK"),
         ("return x * int((x > 0).sum())  # BREAK", "return x * (x > 0).sum()  # BREAK"),
-        ("return x[n.item()]  # BREAK", "return x[n]  # BREAK"),
+        ("return x[n.item()]  # BREAK", "return x[n.reshape(1)].squeeze(0)  # BREAK"),
+        ("return x[n.item() + 1] * 2  # BREAK", "return x[(n + 1).reshape(1)].squeeze(0) * 2  # BREAK"),
         ("return x.clamp(max=n.item())  # BREAK", "return x.clamp(max=n)  # BREAK"),
         ("return x / max(n.item(), 1)  # BREAK", "return x / torch.clamp(n, min=1)  # BREAK"),
         ("return x / min(1e3, -n.item())  # BREAK", "return x / torch.clamp(-n, max=1e3)  # BREAK"),
@@ -70,6 +71,7 @@ def test_torch_is_imported_where_it_is_needed_and_called_as_the_file_does() -> N
     [
         ("return {'loss': n.item()}  # BREAK",),
         ("return n.item()  # BREAK",),
+        ("x[n.item()] = 0  # BREAK", "return x"),
         ("return [n.item() * 2]  # BREAK",),
         ("return torch.zeros(n.item())  # BREAK",),
         ("k = n.item()  # BREAK", "if k > 0:", "    x = x * k", "return x"),
