@@ -185,10 +185,15 @@ class _Left:
             touched = here.line in written.get(here.file, ()) or (here.file == file and here.line == mapped)
             if touched:
                 (same if item.kind == cause.kind and here.file == file else new).append(item)
-            elif cause.effect is BreakEffect.SPLIT and (here.file, here.line) not in known:
+            elif _goes_on(cause) and (here.file, here.line) not in known:
                 # Tracing went on after the cause before, so this one was not there: it has only moved to another line.
-                new += [item] if strict or item.effect is not BreakEffect.SPLIT else []
+                new += [item] if strict or not _goes_on(item) else []
         return cls(same, new)
+
+
+def _goes_on(item: GraphBreak) -> bool:
+    """Whether the rest of the function was compiled after a break; torch also splits and then skips all that follows."""
+    return item.effect is BreakEffect.SPLIT and "skipping the rest of the function" not in item.text
 
 
 def _written(file: str, text: str) -> set[int]:
