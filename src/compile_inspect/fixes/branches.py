@@ -6,14 +6,14 @@ import ast
 
 from compile_inspect.fixes.base import Fixer, Place, last_name
 from compile_inspect.fixes.choices import Choice, indented
-from compile_inspect.fixes.expressions import Template, Writer, conversions, is_plainly_python
-from compile_inspect.fixes.scopes import decision, statements
+from compile_inspect.fixes.expressions import Template, Writer, conversions, in_one_line, is_plainly_python, is_truth
+from compile_inspect.fixes.scopes import decision, function_of, statements
 from compile_inspect.fixes.selection import as_cond, as_where
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal, Replacement
 
 _BOTH = "Both sides are computed, whichever is chosen; a tensor that was changed in place becomes a new one."
-_CHEAP = "Both sides are cheap, and defined and finite whichever is chosen: a NaN in the other side's gradient would stay."
+_CHEAP = "Both sides are cheap, alike in shape and type, and finite whichever is chosen, and so are their gradients."
 _ONE = "Only one side may be computed: it is expensive, or not defined where the other one is chosen."
 _TELLING = ("print", "warn", "debug", "info", "warning", "error", "critical", "exception", "log")
 _UNCHECKED = "Compiled code does not check it any more; eager code does."
@@ -31,7 +31,7 @@ class Branches(Fixer):
             return False
         if place.says("Data-dependent branching", "Data-dependent assertion", "generic_jump", "GB0170"):
             return True
-        asks = isinstance(decision(place), (ast.If, ast.Assert)) or bool(_conditional(place))
+        asks = isinstance(decision(place), (ast.If, ast.Assert)) or bool(_conditional(place)) or _announced(place) != []
         return asks and place.says("Tensor.item()", "Data dependent operator", "aten._local_scalar_dense", "aten.equal")
 
     def why(self, place: Place) -> str:
@@ -50,6 +50,9 @@ class Branches(Fixer):
             return self._assertion(source, statement)
         if isinstance(statement, ast.If):
             return self._check(source, statement) if _only_tells(statement) else self._chosen(source, statement)
+        branches = _announced(place)
+        if branches and isinstance(statement, ast.Assign):
+            return self._chosen_later(source, statement, branches)
         return self._expressions(place, source)
 
     def _chosen(self, source: SourceFile, statement: ast.If) -> list[Proposal]:
@@ -65,6 +68,19 @@ class Branches(Fixer):
         if lines is not None:
             found.append(self.rewrite("Choose with torch.cond", *choice.replaced(lines, imported), where=_ONE))
         return found
+
+    def _chosen_later(self, source: SourceFile, statement: ast.Assign, branches: list[ast.If]) -> list[Proposal]:
+        """A truth that has a name, and the branches on it."""
+        writer = Writer(source)
+        truth, name = writer.truth(statement.value), last_name(statement.targets[0])
+        choices = [Choice.of(source, branch) for branch in branches]
+        replacements = [None if truth is None else source.replace(statement.value, in_one_line(truth))]
+        for choice in choices:
+            lines = None if choice is None else as_where(choice, (name,))
+            if choice is None or lines is None or truth is None:
+                return []
+            replacements += choice.replaced(lines)
+        return [self.rewrite("Choose with torch.where", *replacements, writer.import_torch(), changes=_BOTH, where=_CHEAP)]
 
     def _expressions(self, place: Place, source: SourceFile) -> list[Proposal]:
         """Conditional expressions, and `and`, `or`, `not` between tensors."""
@@ -163,6 +179,24 @@ def _conditional(place: Place) -> list[ast.expr]:
     joined += [node for node in heads if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)]
     inner = {child for node in joined for child in ast.walk(node) if child is not node}
     return [node for node in joined if node not in inner and not is_plainly_python(node)]
+
+
+def _announced(place: Place) -> list[ast.If]:
+    """The branches on a name that the line gives a truth value to; none where the name is read for anything else."""
+    source, statement = place.source, place.statement
+    if source is None or not isinstance(statement, ast.Assign) or not conversions(statement.value):
+        return []
+    function, name = function_of(source, statement), last_name(statement.targets[0])
+    if function is None or len(statement.targets) > 1 or not is_truth(statement.value):
+        return []
+    found = []
+    for item in ast.walk(function):
+        if isinstance(item, ast.Name) and item.id == name and item is not statement.targets[0]:
+            branch = next((above for above in source.above(item) if isinstance(above, ast.stmt)), None)
+            if not isinstance(branch, ast.If) or isinstance(item.ctx, ast.Store):
+                return []
+            found.append(branch)
+    return list(dict.fromkeys(found))
 
 
 def _only_tells(statement: ast.If) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from compile_inspect.fixes.base import dotted, last_name
@@ -100,10 +100,11 @@ def is_truth(node: ast.expr) -> bool:
 
 
 class Writer:
-    """Writes expressions of a file anew, with some of their parts replaced."""
+    """Writes expressions of a file anew, with some of their parts replaced. `truths` are names of tensors of truth values."""
 
-    def __init__(self, source: SourceFile, templates: Mapping[ast.AST, Template] | None = None) -> None:
-        self.source, self.templates = source, dict(templates or {})
+    def __init__(self, source: SourceFile, truths: Collection[str] = ()) -> None:
+        self.source, self.truths = source, truths
+        self.templates: dict[ast.AST, Template] = {}
         self.torch = source.names("torch") or "torch"
 
     def import_torch(self) -> Replacement | None:
@@ -181,7 +182,7 @@ class Writer:
         if isinstance(node, ast.Call) and dotted(node.func) == f"{self.torch}.allclose":
             rest = self.source.between(self.source.span(node.func)[1], self.source.span(node)[1])
             return f"{self.torch}.isclose{rest}.all()"
-        if is_truth(node):
+        if is_truth(node) or (isinstance(node, ast.Name) and node.id in self.truths):
             return self.written(node)
         return f"{self.written(node)} != 0" if isinstance(node, _ATOMS) and not isinstance(node, ast.Constant) else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from compile_inspect.fixes.choices import Branch, Choice, Value, indented
 from compile_inspect.fixes.expressions import Writer, in_one_line
@@ -11,9 +12,9 @@ from compile_inspect.fixes.scopes import bound_before, names, plain_names, unuse
 _VIEWS = (ast.Name, ast.Attribute, ast.Subscript)
 
 
-def as_where(choice: Choice) -> list[str] | None:
+def as_where(choice: Choice, truths: Collection[str] = ()) -> list[str] | None:
     """The lines of a choice with `torch.where`; None where there is no certain way to write it."""
-    writer, order = Writer(choice.source), choice.names()
+    writer, order = Writer(choice.source, truths), choice.names()
     conditions = [writer.truth(test) for test in choice.tests]
     if order is None or None in conditions or (len(conditions) > 1 and len(order) > 1):
         return None

@@ -182,6 +182,21 @@ def test_conditional_expressions_inside_each_other() -> None:
     )
 
 
+def test_a_truth_with_a_name_and_its_branches() -> None:
+    lines = ("any_left = bool(mask.any())  # BREAK", "if any_left:", "    x = x * 2", "y = y + 1", "if not any_left:  # none")
+    result = rewritten(Branches(), body(*lines, "    y = x", "return x, y"), "Unsupported Tensor.item() call")
+    assert result == {
+        WHERE: body(
+            "any_left = mask.any()  # BREAK",
+            "x = torch.where(any_left, x * 2, x)",
+            "y = y + 1",
+            "# none",
+            "y = torch.where(torch.logical_not(any_left), x, y)",
+            "return x, y",
+        )
+    }
+
+
 def test_conditions_that_are_joined() -> None:
     title = "Combine the conditions as tensors"
     result = rewritten(Branches(), body("ok = x.max() < 1 and not mask.any()  # BREAK", "return y * ok"), KIND)
