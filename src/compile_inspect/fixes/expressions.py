@@ -79,7 +79,7 @@ def is_plainly_python(node: ast.expr) -> bool:
     if isinstance(node, ast.Subscript):
         return is_plainly_python(node.value)
     if isinstance(node, ast.Attribute):
-        return node.attr in _PYTHON_ATTRIBUTES
+        return node.attr in _PYTHON_ATTRIBUTES or dotted(node).startswith("torch.")
     return isinstance(node, ast.Call) and last_name(node.func) in _PYTHON_CALLS
 
 
@@ -93,6 +93,8 @@ def is_truth(node: ast.expr) -> bool:
         return is_truth(node.operand)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
         return is_truth(node.left) and is_truth(node.right)
+    if isinstance(node, ast.BoolOp):
+        return all(is_truth(item) for item in node.values)
     known = conversion(node)
     if known is not None and known.kind in ("item", "bool"):
         return known.kind == "bool" or is_truth(known.tensor)
@@ -164,7 +166,7 @@ class Writer:
     def truth(self, node: ast.expr) -> str | None:
         """An expression as a tensor that says whether it is true; None where that cannot be written with certainty."""
         if isinstance(node, ast.BoolOp):
-            parts = [self.truth(item) if is_truth(item) or isinstance(item, ast.BoolOp) else None for item in node.values]
+            parts = [self.truth(item) if is_truth(item) else None for item in node.values]
             if any(isinstance(item, ast.NamedExpr) for item in ast.walk(node)) or None in parts:
                 return None
             sign = " & " if isinstance(node.op, ast.And) else " | "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
-from compile_inspect.fixes.expressions import Conversion, Template, Writer, conversions
-from compile_inspect.fixes.scopes import function_of, statements
+from compile_inspect.fixes.expressions import Conversion, Template, Writer, conversions, is_plainly_python
+from compile_inspect.fixes.scopes import function_of, plain_names, statements
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal, Replacement
 
@@ -131,7 +132,7 @@ class _Tensors:
             return self._fits(parent)
         if isinstance(parent, ast.BinOp):
             other = parent.right if parent.left is node else parent.left
-            return self._fits(parent) if _is_number(other) else True
+            return self._fits(parent) if _is_number(other, plain_names(self.source, node)) else True
         if isinstance(parent, ast.AugAssign):
             return parent.value is node
         if isinstance(parent, ast.Subscript):
@@ -186,10 +187,12 @@ class _Tensors:
         return False
 
 
-def _is_number(node: ast.expr) -> bool:
+def _is_number(node: ast.expr, plain: Collection[str]) -> bool:
     """Whether an operand is a number as far as can be seen, so that only the other one can make the result a tensor."""
     if isinstance(node, ast.UnaryOp):
-        return _is_number(node.operand)
+        return _is_number(node.operand, plain)
     if isinstance(node, ast.BinOp):
-        return _is_number(node.left) and _is_number(node.right)
-    return isinstance(node, ast.Constant) or bool(conversions(node) and conversions(node)[0].call is node)
+        return _is_number(node.left, plain) and _is_number(node.right, plain)
+    if isinstance(node, ast.Name):
+        return node.id in plain
+    return is_plainly_python(node) or bool(conversions(node) and conversions(node)[0].call is node)

@@ -138,6 +138,17 @@ def test_a_chain_and_an_elif_of_its_own() -> None:
 
 
 def test_conditions_on_python_objects_stay_an_if() -> None:
+    lines = (
+        "if x.dtype == torch.half and (x.isinf().any() or x.isnan().any()):  # BREAK",
+        "    x = x.clamp(-1, 1)",
+        "return x",
+    )
+    assert where(*lines) == body(
+        "if x.dtype == torch.half:",
+        "    # BREAK",
+        "    x = torch.where(x.isinf().any() | x.isnan().any(), x.clamp(-1, 1), x)",
+        "return x",
+    )
     lines = ("if mask is not None and limit and mask.any() and x.max() > 0:  # BREAK", "    y = x", "return y")
     assert where(*lines) == body(
         "if mask is not None and limit:",

@@ -71,6 +71,7 @@ def test_torch_is_imported_where_it_is_needed_and_called_as_the_file_does() -> N
     [
         ("return {'loss': n.item()}  # BREAK",),
         ("return n.item()  # BREAK",),
+        ("size = 2", "return x.view(n.item() // size, x.shape[0] * n.item())  # BREAK"),
         ("x[n.item()] = 0  # BREAK", "return x"),
         ("return [n.item() * 2]  # BREAK",),
         ("return torch.zeros(n.item())  # BREAK",),
