@@ -16,6 +16,7 @@ _BOTH = "Both sides are computed, whichever is chosen; a tensor that was changed
 _CHEAP = "Both sides are cheap, alike in shape and type, and finite whichever is chosen, and so are their gradients."
 _ONE = "Only one side may be computed: it is expensive, or not defined where the other one is chosen."
 _TELLING = ("print", "warn", "debug", "info", "warning", "error", "critical", "exception", "log")
+_SLOW_IN_EAGER = "Without torch.compile the choice takes milliseconds: torch.cond is made for compiled code."
 _UNCHECKED = "Compiled code does not check it any more; eager code does."
 _CHECK_ELSEWHERE = "Check only where nothing is being compiled"
 
@@ -68,7 +69,9 @@ class Branches(Fixer):
             found.append(self.rewrite("Choose with torch.where", *replacements, changes=_BOTH, where=_CHEAP))
         lines = as_cond(choice)
         if lines is not None:
-            found.append(self.rewrite("Choose with torch.cond", *choice.replaced(lines, imported), where=_ONE))
+            found.append(
+                self.rewrite("Choose with torch.cond", *choice.replaced(lines, imported), changes=_SLOW_IN_EAGER, where=_ONE)
+            )
         return found
 
     def _chosen_later(self, source: SourceFile, statement: ast.Assign, branches: list[ast.If]) -> list[Proposal]:
@@ -118,7 +121,11 @@ class Branches(Fixer):
             alias = isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))
             sides.append(f"lambda: {plain.number(item)}{'.clone()' if alias else ''}")
         text = f"{plain.torch}.cond({plain.truth(node.test)}, {sides[0]}, {sides[1]})"
-        return [self.rewrite("Choose with torch.cond", source.replace(node, text), writer.import_torch(), where=_ONE)]
+        return [
+            self.rewrite(
+                "Choose with torch.cond", source.replace(node, text), writer.import_torch(), changes=_SLOW_IN_EAGER, where=_ONE
+            )
+        ]
 
     def _check(self, source: SourceFile, statement: ast.If) -> list[Proposal]:
         """A branch that only tells or raises something."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from compile_inspect.fixes.base import Fixer, Place, dotted
+from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
 from compile_inspect.fixes.choices import Branch, branch_of, indented
 from compile_inspect.fixes.expressions import Writer, conversion, conversions, in_one_line
 from compile_inspect.fixes.scopes import (
@@ -159,7 +159,8 @@ def _counted(source: SourceFile, loop: ast.For) -> Replacement | None:
     writer, known = Writer(source), conversion(limit)
     torch, step = writer.torch, source.step
     counter = unused(source, loop, "count") if target.id == "_" else target.id
-    bound = known.tensor.id if known is not None and known.kind == "item" and isinstance(known.tensor, ast.Name) else ""
+    whole = known is not None and known.kind == "item" and isinstance(known.tensor, ast.Name)
+    bound = "" if known is None or not whole or last_name(known.tensor) in body else last_name(known.tensor)
     lines, results = _turn(source, body, carried)
     turn, hoisted = unused(source, loop, "turn"), bound or unused(source, loop, "turns")
     listed, given = ", ".join([counter, *carried]), _tuple([f"{torch}.zeros_like({hoisted})", *carried])
@@ -190,6 +191,8 @@ def _masked(source: SourceFile, loop: ast.For, leaving: ast.If) -> list[Replacem
     writer = Writer(source)
     condition = writer.truth(leaving.test)
     stays = loop.orelse or leaving.orelse or leaving not in loop.body or len(leaving.body) != 1
+    # The turn it was left at is not known any more.
+    stays = stays or any(read_outside(source, loop, name) for name in names(loop.target, ast.Store))
     if stays or condition is None or not isinstance(leaving.body[0], ast.Break):
         return None
     done, before = unused(source, loop, "done"), bound_before(source, loop)

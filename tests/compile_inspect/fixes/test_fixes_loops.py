@@ -58,6 +58,12 @@ def test_a_range_that_a_tensor_ends() -> None:
     )
 
 
+def test_a_limit_that_the_loop_changes_is_kept() -> None:
+    before = body("for _ in range(n.item()):  # BREAK", "    n = n + 1", "return n")
+    after = rewritten(Loops(), before, KIND)[LOOP]
+    assert "turns = n\n" in after and "lambda count, n: count < turns, turn, (torch.zeros_like(turns), n)" in after
+
+
 def test_a_loop_that_is_left_early() -> None:
     before = body(
         "for step in range(9):", "    new = x / 2  # half", "    new = new + 1", "    y += new",
@@ -89,6 +95,7 @@ def test_a_loop_that_is_left_early() -> None:
             "return x",
         ),
         ("for i in range(9):", "    x = x * 2", "    if x.sum() > 1:  # BREAK", "        return y", "return x"),
+        ("for i in range(9):", "    x = x * 2", "    if x.sum() > 1:  # BREAK", "        break", "return x, i"),
         ("for i in range(9):", "    y.append(x)", "    if x.sum() > 1:  # BREAK", "        break", "return x"),
     ],
 )
