@@ -7,7 +7,7 @@ import ast
 from compile_inspect.fixes.base import Fixer, Place, last_name
 from compile_inspect.fixes.choices import Choice, indented
 from compile_inspect.fixes.expressions import Template, Writer, conversions, in_one_line, is_plainly_python, is_truth
-from compile_inspect.fixes.scopes import decision, function_of, statements
+from compile_inspect.fixes.scopes import decision, function_of, lost_comments, statements
 from compile_inspect.fixes.selection import as_cond, as_where
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal, Replacement
@@ -102,6 +102,8 @@ class Branches(Fixer):
         if not outer:
             return []
         replacements = [source.replace(node, writer.written(node)) for node in outer]
+        if any(lost_comments(source, node, node, writer.written(node)) for node in outer):
+            return []
         if any(isinstance(node, ast.IfExp) for node in nodes):
             title, changes, where = "Choose with torch.where", _BOTH, _CHEAP
         else:
@@ -121,11 +123,8 @@ class Branches(Fixer):
             alias = isinstance(item, (ast.Name, ast.Attribute, ast.Subscript))
             sides.append(f"lambda: {plain.number(item)}{'.clone()' if alias else ''}")
         text = f"{plain.torch}.cond({plain.truth(node.test)}, {sides[0]}, {sides[1]})"
-        return [
-            self.rewrite(
-                "Choose with torch.cond", source.replace(node, text), writer.import_torch(), changes=_SLOW_IN_EAGER, where=_ONE
-            )
-        ]
+        replacements = [source.replace(node, text), writer.import_torch()]
+        return [self.rewrite("Choose with torch.cond", *replacements, changes=_SLOW_IN_EAGER, where=_ONE)]
 
     def _check(self, source: SourceFile, statement: ast.If) -> list[Proposal]:
         """A branch that only tells or raises something."""
@@ -146,10 +145,14 @@ class Branches(Fixer):
     def _assertion(self, source: SourceFile, statement: ast.Assert) -> list[Proposal]:
         writer, found = Writer(source), []
         truth = writer.truth(statement.test)
+        alone = source.lines[statement.lineno - 1].strip().startswith("assert")
         if truth is not None:
             line = f"{writer.torch}._assert_async({truth}, {_message(source, statement.msg)})"
-            found.append(self._asserted([source.replace(statement, line), writer.import_torch()]))
-        if source.lines[statement.lineno - 1].strip().startswith("assert"):
+            comments = lost_comments(source, statement, statement, line)
+            if alone or not comments:
+                replacement = source.replace_range(statement, statement, [*comments, line])
+                found.append(self._asserted([replacement, writer.import_torch()]))
+        if alone:
             head, *rest = source.segment(statement).split("\n")
             texts = [node for node in ast.walk(statement) if isinstance(node, (ast.Constant, ast.JoinedStr))]
             # What stands in a text of several lines must not be indented.

@@ -96,14 +96,10 @@ class Choice:
         everything = self.names() or []
         return [name for name in everything if name in before or read_outside(self.source, self.first, name)]
 
-    def comments(self) -> list[str]:
-        """The comments that stand between the parts that are written anew."""
-        parts = [value.node for branch in self.branches for value in branch.values()]
-        return lost_comments(self.source, self.first, self.last, [*self.tests, *self.guards, *parts])
-
     def replaced(self, lines: Sequence[str], *imported: Replacement | None) -> list[Replacement | None]:
         """The `if` (and the return after it) with these lines in its place."""
-        lines, step = [*self.comments(), *lines], self.source.step
+        comments = lost_comments(self.source, self.first, self.last, "\n".join(lines))
+        lines, step = [*comments, *lines], self.source.step
         if self.guards:
             head = " and ".join(_operand(self.source, item) for item in self.guards)
             lines = [f"if {head}:", *indented(lines, step)]

@@ -133,11 +133,10 @@ def _while(source: SourceFile, loop: ast.While) -> Replacement | None:
     given = [f"{torch}.tensor({name})" if name in plain else name for name in carried]
     going, turn = unused(source, loop, "goes_on"), unused(source, loop, "turn")
     step, listed = source.step, ", ".join(carried)
-    return source.replace_range(
-        loop,
+    return _replaced(
+        source,
         loop,
         [
-            *_comments(source, loop, loop.test, body),
             f"def {going}({listed}):",
             f"{step}return {in_one_line(condition or '')}",
             "",
@@ -164,11 +163,10 @@ def _counted(source: SourceFile, loop: ast.For) -> Replacement | None:
     lines, results = _turn(source, body, carried)
     turn, hoisted = unused(source, loop, "turn"), bound or unused(source, loop, "turns")
     listed, given = ", ".join([counter, *carried]), _tuple([f"{torch}.zeros_like({hoisted})", *carried])
-    return source.replace_range(
-        loop,
+    return _replaced(
+        source,
         loop,
         [
-            *_comments(source, loop, limit, body),
             *([] if bound else [f"{hoisted} = {in_one_line(writer.number(limit))}"]),
             f"def {turn}({listed}):",
             *indented([*lines, f"return {_tuple([f'{counter} + 1', *results])}"], step),
@@ -178,8 +176,10 @@ def _counted(source: SourceFile, loop: ast.For) -> Replacement | None:
     )
 
 
-def _comments(source: SourceFile, loop: ast.stmt, head: ast.expr, body: Branch) -> list[str]:
-    return lost_comments(source, loop, loop, [head, *(value.node for value in body.values())])
+def _replaced(source: SourceFile, statement: ast.stmt, lines: list[str]) -> Replacement:
+    """New lines for a statement, with the comments that they do not have above them."""
+    comments = lost_comments(source, statement, statement, "\n".join(lines))
+    return source.replace_range(statement, statement, [*comments, *lines])
 
 
 def _tuple(parts: list[str]) -> str:
@@ -217,8 +217,7 @@ def _masked(source: SourceFile, loop: ast.For, leaving: ast.If) -> list[Replacem
             found.append(source.replace(statement.value, kept))
     if not first or first in plain_names(source, loop):
         return None
-    comments = lost_comments(source, leaving, leaving, [leaving.test])
-    found.append(source.replace_range(leaving, leaving, [*comments, f"{done} = {done} | ({condition})"]))
+    found.append(_replaced(source, leaving, [f"{done} = {done} | ({condition})"]))
     start = f"{done} = {writer.torch}.zeros((), dtype={writer.torch}.bool, device={first}.device)"
     return [source.insert_before(loop, [start]), *found, writer.import_torch()]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
 from compile_inspect.fixes.expressions import Conversion, Template, Writer, conversions, is_plainly_python
-from compile_inspect.fixes.scopes import function_of, plain_names, statements
+from compile_inspect.fixes.scopes import function_of, lost_comments, plain_names, statements
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal, Replacement
 
@@ -101,7 +101,9 @@ class _Tensors:
             else:
                 self.changes.clear()
                 self.changes.update(before)
-        return taken > 0
+        return taken > 0 and not any(
+            lost_comments(self.source, node, node, self.writer.written(node)) for node in self._outer()
+        )
 
     def _take(self, known: Conversion) -> bool:
         if known.kind == "tolist":
@@ -116,9 +118,12 @@ class _Tensors:
 
     def replacements(self) -> list[Replacement | None]:
         """The changes, the outermost ones with the inner ones in them."""
-        outer = [node for node in self.changes if not any(above in self.changes for above in self.source.above(node))]
+        outer = self._outer()
         imported = self.writer.import_torch() if any(self.writer.torch in self.writer.written(node) for node in outer) else None
         return [*[self.source.replace(node, self.writer.written(node)) for node in outer], imported]
+
+    def _outer(self) -> list[ast.AST]:
+        return [node for node in self.changes if not any(above in self.changes for above in self.source.above(node))]
 
     def _fits(self, node: ast.expr) -> bool:
         """Whether an expression may be a tensor where it was a number, with what has to change for that noted down."""

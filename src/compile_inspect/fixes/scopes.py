@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
-from collections.abc import Sequence
 
 from compile_inspect.fixes.base import Place, last_name
 from compile_inspect.fixes.expressions import is_plainly_python
@@ -107,13 +106,10 @@ def decision(place: Place) -> ast.stmt | None:
     return statement
 
 
-def lost_comments(source: SourceFile, first: ast.AST, last: ast.AST, kept: Sequence[ast.AST]) -> list[str]:
-    """The comments between two nodes that are not inside any of those that are kept."""
+def lost_comments(source: SourceFile, first: ast.AST, last: ast.AST, new: str) -> list[str]:
+    """The comments from one node to another that new text in their place does not have."""
     start, end = source.span(first)[0], source.span(last)[1]
-    spans = [source.span(node) for node in kept]
-    found = []
-    for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-        inside = token.type == tokenize.COMMENT and start <= token.start < end
-        if inside and not any(left <= token.start < right for left, right in spans):
-            found.append(token.string)
-    return found
+    kept = [line.rstrip() for line in new.split("\n")]
+    tokens = tokenize.generate_tokens(io.StringIO(source.text).readline)
+    found = [item.string.rstrip() for item in tokens if item.type == tokenize.COMMENT and start <= item.start < end]
+    return [comment for comment in found if not any(line.endswith(comment) for line in kept)]

@@ -186,6 +186,12 @@ def test_nested_functions_decorators_and_text_that_is_not_ascii() -> None:
     assert result[COND] == text.replace(old, "t.cond(x.sum() > 0, lambda: größe.clone(), lambda: x.clone())")
 
 
+def test_comments_between_the_parts_of_an_expression_have_no_other_place() -> None:
+    assert where("y = (  # BREAK", "    x  # up", "    if x.sum() > 0", "    else y", ")", "return y") is None
+    lines = ("if (", "    x.isnan().any()  # BREAK", "    or x.isinf().any()", "):", "    y = x", "return y")
+    assert where(*lines) == body("# BREAK", "y = torch.where(x.isnan().any() | x.isinf().any(), x, y)", "return y")
+
+
 def test_conditional_expressions_inside_each_other() -> None:
     line = "return g(x if x.sum() > 0 else (y if y.sum() > 0 else -y), 1 if limit is None else 2)  # BREAK"
     assert where(line) == body(
@@ -228,7 +234,7 @@ def test_checks() -> None:
 def test_assertions() -> None:
     lines = ("assert (x > 0).all(), (  # BREAK", "    f'{x.shape}'", ")", "return x")
     assert rewritten(Branches(), body(*lines), KIND) == {
-        CHECK: body("torch._assert_async((x > 0).all(), f'{x.shape}')", "return x"),
+        CHECK: body("# BREAK", "torch._assert_async((x > 0).all(), f'{x.shape}')", "return x"),
         ELSEWHERE: body("if not torch.compiler.is_compiling():", *(f"    {line}" for line in lines[:3]), "return x"),
     }
     lines = ("y = 1; assert (x > 0).all(), describe(x)  # BREAK", "return x")
