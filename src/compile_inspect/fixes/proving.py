@@ -20,7 +20,7 @@ from compile_inspect.capture.inspecting import inspect
 from compile_inspect.errors import InspectError
 from compile_inspect.fixes.loading import load_target
 from compile_inspect.fixes.source import apply, read
-from compile_inspect.records import GraphBreak, Inspection, Stage
+from compile_inspect.records import BreakEffect, GraphBreak, Inspection, Stage
 from compile_inspect.records.fixes import Proof, Proposal, Standing
 from compile_inspect.target import Target
 from compile_inspect.variants import Step, Task
@@ -88,13 +88,13 @@ class Laboratory:
 
     def prove(self, cause: GraphBreak, proposal: Proposal) -> Proof:
         """Try a proposal."""
-        return self._tried(proposal, lambda texts, after: _Left.of(cause, texts, after))
+        return self._tried(proposal, lambda texts, after: _Left.of(cause, proposal, texts, self.inspection, after))
 
     def prove_together(self, causes: Sequence[GraphBreak], proposal: Proposal) -> Proof:
         """Try a proposal that is to remove several causes at once."""
 
         def left(texts: Mapping[str, str], after: Inspection) -> _Left:
-            parts = [_Left.of(cause, texts, after) for cause in causes]
+            parts = [_Left.of(cause, proposal, texts, self.inspection, after) for cause in causes]
             return _Left([item for part in parts for item in part.same], [item for part in parts for item in part.new])
 
         return self._tried(proposal, left)
@@ -212,11 +212,17 @@ class _Left:
     new: list[GraphBreak]
 
     @classmethod
-    def of(cls, cause: GraphBreak, texts: Mapping[str, str], after: Inspection) -> _Left:
+    def of(
+        cls, cause: GraphBreak, proposal: Proposal, texts: Mapping[str, str], before: Inspection, after: Inspection
+    ) -> _Left:
         place = cause.own_location or cause.location
         file, line = (place.file, place.line) if place is not None else ("", 0)
         written = {name: _written(name, text) for name, text in texts.items()}
         mapped = _mapped(file, texts, line)
+        places = [item.own_location or item.location for item in before.breaks]
+        known = {(here.file, _mapped(here.file, texts, here.line)) for here in places if here is not None}
+        # A setting may well move other breaks than this one; then it counts whether there are fewer in all.
+        strict = proposal.is_rewrite or len(after.breaks) >= len(before.breaks)
         same: list[GraphBreak] = []
         new: list[GraphBreak] = []
         for item in after.breaks:
@@ -226,7 +232,15 @@ class _Left:
             touched = here.line in written.get(here.file, ()) or (here.file == file and here.line == mapped)
             if touched:
                 (same if item.kind == cause.kind and here.file == file else new).append(item)
+            elif _goes_on(cause) and (here.file, here.line) not in known:
+                # Tracing went on after the cause before, so this one was not there: it has only moved to another line.
+                new += [item] if strict or not _goes_on(item) else []
         return cls(same, new)
+
+
+def _goes_on(item: GraphBreak) -> bool:
+    """Whether the rest of the function was compiled after a break; torch also splits and then skips all that follows."""
+    return item.effect is BreakEffect.SPLIT and "skipping the rest of the function" not in item.text
 
 
 def _written(file: str, text: str) -> set[int]:

@@ -145,6 +145,12 @@ class SourceFile:
         indent = self.indent(statement)
         return self.replace(statement, f"\n{indent}".join(line if line else "" for line in lines))
 
+    def replace_range(self, first: ast.stmt, last: ast.stmt, lines: list[str]) -> Replacement:
+        """Write whole lines in the place of all from one statement to another; they are indented as the first was."""
+        start, end = self.span(first)[0], self.span(last)[1]
+        text = "\n".join([lines[0], *(f"{self.indent(first)}{line}" if line else "" for line in lines[1:])])
+        return Replacement(self.file, start, end, self.between(start, end), self._ended(text))
+
     def insert_before(self, statement: ast.stmt, lines: list[str]) -> Replacement:
         """Write whole lines before a statement, indented as it is; decorators stay with what they decorate."""
         decorators = getattr(statement, "decorator_list", [])
