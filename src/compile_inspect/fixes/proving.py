@@ -14,11 +14,12 @@ from typing import Any
 
 from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import observe
-from compile_inspect.agreement.reference import Reference, make_reference
+from compile_inspect.agreement.reference import Point, Reference, make_reference
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.inspecting import inspect
 from compile_inspect.errors import InspectError
 from compile_inspect.fixes.loading import load_target
+from compile_inspect.fixes.reaching import lines_run, not_reached
 from compile_inspect.fixes.source import apply, read
 from compile_inspect.records import BreakEffect, GraphBreak, Inspection, Stage
 from compile_inspect.records.fixes import Proof, Proposal, Standing
@@ -141,12 +142,27 @@ class Laboratory:
             wrong = self._disagreement(target)
             if wrong is not None:
                 return Proof(Standing.DISAGREES, wrong, *counts)
-            return Proof(Standing.PROVEN, self._words(), *counts, seconds=self._timed(target, earlier))
+            return Proof(Standing.PROVEN, self._words(proposal), *counts, seconds=self._timed(target, earlier))
 
-    def _words(self) -> str:
+    def _words(self, proposal: Proposal) -> str:
         gradients = "values and gradients agree" if self.task.gradients else "values agree"
         count = len(self._reference.points)
-        return f"{gradients} with the original in eager mode at {count} input{'s' if count != 1 else ''}"
+        told = f"{gradients} with the original in eager mode at {count} input{'s' if count != 1 else ''}"
+        missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
+        if missed:
+            told += f"; but none of them reaches line {missed[0][1]}, of which nothing is proven: give inputs that do"
+        return told
+
+    @cached_property
+    def _reached(self) -> set[tuple[str, int]]:
+        """The lines that the original runs at the inputs it is compared at."""
+        task = self.task
+
+        def call(point: Point) -> Callable[[], object]:
+            run = lambda *args, **kwargs: task.run(task.function, args, kwargs)  # noqa: E731
+            return lambda: observe(task, run, point.inputs, point.seed)
+
+        return lines_run(call(point) for point in self._reference.points)
 
     def _share_state(self, target: Target) -> None:
         """Give a copy the parameters and buffers of the original, whatever was drawn while it was loaded."""

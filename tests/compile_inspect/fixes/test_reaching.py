@@ -1,0 +1,58 @@
+"""A side of a branch that no input takes is not proven, and that is said."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.reaching import lines_run
+from compile_inspect.fixes.treating import treated
+from compile_inspect.records.fixes import Standing
+
+TEXT = """\
+import torch
+
+
+def target(x):
+    y = x.sin()
+    if y.abs().sum() > 1e9:
+        y = y[:1]
+    return y.sum() * 2
+
+
+inputs = (torch.ones(8, requires_grad=True),)
+"""
+
+
+def test_a_line_that_no_input_reaches_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "onesided.py"
+    path.write_text(TEXT)
+    laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
+    (finding,) = treated(laboratory)
+    proofs = {proposal.title: proof for proposal, proof in finding.trials if proof.standing is Standing.PROVEN}
+    assert proofs and all(
+        "none of them reaches line 7, of which nothing is proven" in proof.reason for proof in proofs.values()
+    )
+
+
+def test_lines_that_are_reached_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "twosided.py"
+    path.write_text(TEXT.replace("> 1e9", "> 6.0").replace("y[:1]", "y * 2"))  # the example is above it, zeros are below
+    laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=2, seconds=0.0)
+    (finding,) = treated(laboratory)
+    proven = [proof for _, proof in finding.trials if proof.standing is Standing.PROVEN]
+    assert proven and all("reaches" not in proof.reason for proof in proven)
+
+
+def test_what_traces_already_goes_on() -> None:
+    def mine(frame: object, event: str, argument: object) -> None:
+        return None
+
+    before = sys.gettrace()
+    sys.settrace(mine)
+    try:
+        assert (__file__, test_what_traces_already_goes_on.__code__.co_firstlineno) not in lines_run([lambda: None])
+        assert sys.gettrace() is mine
+    finally:
+        sys.settrace(before)
