@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from compile_inspect.fixes.allocation import Allocation
+from compile_inspect.fixes.attributes import Attributes
 from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.contexts import Contexts
+from compile_inspect.fixes.foreign import Foreign
 from compile_inspect.fixes.prints import Prints
+from compile_inspect.fixes.training import Training
 from compile_inspect.records import GraphBreak
 from compile_inspect.records.fixes import Advice
 
-FIXERS: tuple[Fixer, ...] = (Prints(),)
+FIXERS: tuple[Fixer, ...] = (Prints(), Training(), Contexts(), Attributes(), Allocation(), Foreign())
 """All kinds, those that know more about a line before those that know less."""
 
 
