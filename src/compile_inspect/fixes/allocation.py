@@ -43,8 +43,8 @@ class Allocation(Fixer):
                 "Integers are drawn into memory that is already there; torch.compile knows only those that make a new tensor."
             )
         return (
-            "The line sets or uses the state of a generator of random numbers; a graph draws from the global one, whose state is "
-            "not part of it."
+            "The line sets or uses the state of a generator of random numbers; a graph draws from the global one, whose state "
+            "is not part of it."
         )
 
     def hints(self, place: Place) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class Allocation(Fixer):
         if kind.startswith(_SPARSE) or _calls(place, *_SPARSE_MAKERS):
             return (
                 "Keep the indices and values as dense tensors and use index_add, scatter_add or torch.segment_reduce.",
-                "Put the product with the sparse tensor into a torch.library.custom_op, or call it outside the compiled function.",
+                "Put the product with the sparse tensor into a torch.library.custom_op, or call it outside.",
             )
         return (
             "Set the seed before the compiled function is called, and draw from the global generator inside.",

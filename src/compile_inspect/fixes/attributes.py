@@ -40,8 +40,8 @@ class Attributes(Fixer):
         kind = place.cause.kind
         if kind.startswith(_GRADIENT):
             return (
-                "The line changes whether a tensor gathers a gradient. A graph is compiled for tensors that do or do not, and cannot "
-                "change that in the middle of itself."
+                "The line changes whether a tensor gathers a gradient. A graph is compiled for tensors that do or do not, and "
+                "cannot change that in the middle of itself."
             )
         if kind.startswith(_PARAMETER):
             return "A Parameter is made inside the function; torch has to know all parameters before it compiles a graph."
@@ -50,7 +50,9 @@ class Attributes(Fixer):
         if kind == _COPY:
             return "The line copies a tensor as a Python object, with all that hangs on it; a graph can only copy its values."
         if kind == _SCRIPTED or place.says("torch/jit/_script.py"):
-            return "A module was compiled by TorchScript before; torch.compile cannot look into it and cannot join it with the rest."
+            return (
+                "A module was compiled by TorchScript before; torch.compile can neither look into it nor join it with the rest."
+            )
         if kind.startswith(_DATA):
             return "The line puts other memory behind a tensor that was made in the graph; a graph only computes new tensors."
         return place.cause.explanation or "The line does something to a tensor or a module that cannot be part of a graph."
@@ -60,8 +62,8 @@ class Attributes(Fixer):
         kind = place.cause.kind
         if kind.startswith(_GRADIENT):
             return (
-                "Call requires_grad_() on a tensor before it is passed to the compiled function, and freeze parameters once, where "
-                "the model is built.",
+                "Call requires_grad_() on a tensor before it is passed to the compiled function, and freeze parameters once, "
+                "where the model is built.",
                 "Where the gradient is needed inside, torch.func.grad and torch.func.vjp need no flag on the tensor.",
             )
         if kind.startswith(_PARAMETER):

@@ -137,7 +137,8 @@ def defined(source: SourceFile, name: str) -> list[Function]:
 
 def without_keyword(source: SourceFile, call: ast.Call, name: str) -> Replacement | None:
     """A call without one of its keyword arguments; None where it has no such one, or nothing else, or a comment before it."""
-    arguments = sorted([*call.args, *call.keywords], key=lambda item: (item.lineno, item.col_offset))
+    given: list[ast.expr | ast.keyword] = [*call.args, *call.keywords]
+    arguments = sorted(given, key=lambda item: (item.lineno, item.col_offset))
     for index, item in enumerate(arguments):
         if isinstance(item, ast.keyword) and item.arg == name:
             if index == 0:
