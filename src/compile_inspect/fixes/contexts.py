@@ -132,7 +132,7 @@ class Contexts(Fixer):
     def _own_manager(self, place: Place, source: SourceFile) -> list[Proposal]:
         """Managers of the user's that only measure or tell something."""
         manager = _manager(place)
-        if manager is None or not all(last_name(node.func) in _HARMLESS for node in _calls(manager)):
+        if manager is None or any(isinstance(n, ast.Call) and last_name(n.func) not in _HARMLESS for n in ast.walk(manager)):
             return []
         held = [
             (node, item)
@@ -211,11 +211,6 @@ def _items(node: ast.AST | None) -> list[ast.withitem]:
 
 def _callee(node: ast.expr) -> ast.expr:
     return node.func if isinstance(node, ast.Call) else node
-
-
-def _calls(scope: ast.AST) -> list[ast.Call]:
-    """The calls in a manager, those that only decorate it or make it excepted."""
-    return [node for node in ast.walk(scope) if isinstance(node, ast.Call)]
 
 
 def _is_unused(source: SourceFile, held: ast.AST, item: ast.withitem) -> bool:

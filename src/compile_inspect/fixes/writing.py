@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import tokenize
 
@@ -21,17 +22,20 @@ def full_name(source: SourceFile, node: ast.AST) -> str:
     ['numpy.sin', 'time.time']
     """
     written = dotted(node)
-    first, _, rest = written.partition(".")
+    first, dot, rest = written.partition(".")
+    return _imported(source).get(first, first) + dot + rest
+
+
+@functools.lru_cache(maxsize=8)
+def _imported(source: SourceFile) -> dict[str, str]:
+    """What each imported name of a file stands for."""
+    found: dict[str, str] = {}
     for item in ast.walk(source.tree):
         if isinstance(item, ast.Import):
-            for alias in item.names:
-                if alias.asname == first:
-                    return f"{alias.name}.{rest}" if rest else alias.name
+            found.update({alias.asname: alias.name for alias in item.names if alias.asname})
         elif isinstance(item, ast.ImportFrom) and not item.level:
-            for alias in item.names:
-                if (alias.asname or alias.name) == first:
-                    return ".".join(part for part in (item.module or "", alias.name, rest) if part)
-    return written
+            found.update({alias.asname or alias.name: f"{item.module}.{alias.name}" for alias in item.names})
+    return found
 
 
 def module_name(source: SourceFile, module: str) -> tuple[str, Replacement | None]:
