@@ -6,7 +6,17 @@ import ast
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
 from compile_inspect.fixes.source import SourceFile
-from compile_inspect.fixes.writing import delete, full_name, function_of, guard, module_name, uses
+from compile_inspect.fixes.writing import (
+    callee,
+    delete,
+    full_name,
+    function_of,
+    guard,
+    is_unused,
+    module_name,
+    uses,
+    with_items,
+)
 from compile_inspect.records.fixes import Proposal, Replacement
 
 _KINDS = (
@@ -57,7 +67,7 @@ class Contexts(Fixer):
         if "enerator" in place.cause.kind:
             return ("Build a list in a plain function and return it.",)
         statement = place.statement
-        names = [full_name(place.source, _callee(item.context_expr)) for item in _items(statement)] if place.source else []
+        names = [full_name(place.source, callee(item.context_expr)) for item in with_items(statement)] if place.source else []
         if "torch.device" in names:
             return ("Pass device= to the functions that make tensors, instead of a `with torch.device(...)` around them.",)
         if "open" in names:
@@ -94,20 +104,18 @@ class Contexts(Fixer):
 
     def _looking_on(self, place: Place, source: SourceFile, statement: ast.stmt) -> list[Proposal]:
         others: list[Replacement | None] = []
-        filtering = _filtering(place)
-        if filtering is not None:
+        holder = _filtering(place) or statement
+        if isinstance(holder, ast.With):
             torch, _ = module_name(source, "torch")
-            for inner in filtering.body:
+            for inner in holder.body:
                 if _is_filter(source, inner):
-                    change = guard(source, inner, f"not {torch}.compiler.is_compiling()")
-                    if change is None:
-                        return []
-                    others.append(change)
-        holder = filtering if filtering is not None else statement
-        items = [item for item in _items(holder) if full_name(source, _callee(item.context_expr)) in _QUIET]
-        if not items or not all(_is_unused(source, holder, item) for item in items):
+                    others.append(guard(source, inner, f"not {torch}.compiler.is_compiling()"))
+        if None in others:
             return []
-        names = " and ".join(dict.fromkeys(dotted(_callee(item.context_expr)) for item in items))
+        items = [item for item in with_items(holder) if full_name(source, callee(item.context_expr)) in _QUIET]
+        if not items or not all(is_unused(source, holder, item) for item in items):
+            return []
+        names = " and ".join(dict.fromkeys(dotted(callee(item.context_expr)) for item in items))
         told = f"Compiled code runs without {names}, which does not change what is computed; eager code runs with it."
         return [self._left_out(source, items, *others, changes=told)]
 
@@ -137,10 +145,10 @@ class Contexts(Fixer):
         held = [
             (node, item)
             for node in ast.walk(source.tree)
-            for item in _items(node)
-            if last_name(_callee(item.context_expr)) == manager.name
+            for item in with_items(node)
+            if last_name(callee(item.context_expr)) == manager.name
         ]
-        if not held or not all(_is_unused(source, node, item) for node, item in held):
+        if not held or not all(is_unused(source, node, item) for node, item in held):
             return []
         told = f"Compiled code runs without {manager.name}, which only measures or tells something; eager code runs with it."
         return [self._left_out(source, [item for _, item in held], changes=told)]
@@ -151,7 +159,7 @@ class Contexts(Fixer):
         if held is None or len(held.items) != 1 or not isinstance(held.items[0].optional_vars, ast.Name):
             return []
         stack = held.items[0].optional_vars.id
-        if full_name(source, _callee(held.items[0].context_expr)) != "contextlib.ExitStack":
+        if full_name(source, callee(held.items[0].context_expr)) != "contextlib.ExitStack":
             return []
         contextlib, added = module_name(source, "contextlib")
         managers: list[str] = []
@@ -205,23 +213,6 @@ class Contexts(Fixer):
         return [self.rewrite("Write the file only where nothing is being compiled", change, added, changes=told)]
 
 
-def _items(node: ast.AST | None) -> list[ast.withitem]:
-    return node.items if isinstance(node, (ast.With, ast.AsyncWith)) else []
-
-
-def _callee(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def _is_unused(source: SourceFile, held: ast.AST, item: ast.withitem) -> bool:
-    """Whether nobody asks for what a manager gives."""
-    if item.optional_vars is None:
-        return True
-    function = function_of(source, held)
-    name = item.optional_vars
-    return function is not None and isinstance(name, ast.Name) and len(uses(function, name.id)) == 1
-
-
 def _manager(place: Place) -> ast.ClassDef | ast.FunctionDef | None:
     """The context manager of the user's that holds the line."""
     source, statement = place.source, place.statement
@@ -250,7 +241,7 @@ def _filtering(place: Place) -> ast.With | None:
     if source is None or statement is None or not _is_filter(source, statement):
         return None
     parent = source.parents.get(statement)
-    caught = any(full_name(source, _callee(item.context_expr)) == "warnings.catch_warnings" for item in _items(parent))
+    caught = any(full_name(source, callee(item.context_expr)) == "warnings.catch_warnings" for item in with_items(parent))
     return parent if caught and isinstance(parent, ast.With) else None
 
 

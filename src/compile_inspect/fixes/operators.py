@@ -16,6 +16,7 @@ from compile_inspect.records.fixes import Replacement
 _TO_TENSOR = ("torch.from_numpy", "torch.as_tensor", "torch.tensor")
 _CASTS = ("float", "double", "half", "to", "type_as", "clone", "contiguous")
 _TYPES = {"torch.Tensor": "Tensor", "int": "int", "float": "float", "bool": "bool", "str": "str"}
+_OF_TENSORS = ("numpy", "data_ptr", "detach", "cpu", "from_numpy", "as_tensor", "empty_like", "new_empty", "Tensor")
 _RESERVED = {"aten", "prim", "prims", "torch", "quantized", "inductor", "profiler"}
 
 
@@ -165,7 +166,8 @@ def _is_pure(source: SourceFile, function: Function) -> bool:
         return False
     inside = set(ast.walk(function))
     calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and last_name(node.func) == function.name]
-    if not any(node not in inside for node in calls):
+    known = any(isinstance(node, ast.Attribute) and node.attr in _OF_TENSORS for node in inside)
+    if not known or not any(node not in inside for node in calls):
         return False
     names = {item.arg for item in function.args.args}
     for node in inside:

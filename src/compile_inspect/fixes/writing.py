@@ -151,3 +151,22 @@ def without_keyword(source: SourceFile, call: ast.Call, name: str) -> Replacemen
             text = source.between(start, end)
             return None if "#" in text or ")" in text[: text.index(name)] else Replacement(source.file, start, end, text, "")
     return None
+
+
+def with_items(node: ast.AST | None) -> list[ast.withitem]:
+    """The managers that a `with` enters; none for anything else."""
+    return node.items if isinstance(node, (ast.With, ast.AsyncWith)) else []
+
+
+def callee(node: ast.expr) -> ast.expr:
+    """What is called, or the expression itself where nothing is."""
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def is_unused(source: SourceFile, held: ast.AST, item: ast.withitem) -> bool:
+    """Whether nobody asks for what a manager gives."""
+    if item.optional_vars is None:
+        return True
+    function = function_of(source, held)
+    name = item.optional_vars
+    return function is not None and isinstance(name, ast.Name) and len(uses(function, name.id)) == 1

@@ -114,14 +114,15 @@ def test_an_expression_that_needs_more_than_tensors_is_left() -> None:
 
 def test_a_function_becomes_an_operator_with_its_defaults() -> None:
     text = (
-        "import torch, lib\n\ndef blur(x, sigma: float, mode='same', n=2):\n    return lib.blur(x, sigma)  # here\n\n"
+        "import torch, lib\n\ndef blur(x, sigma: float, mode='same', n=2):\n"
+        "    return torch.as_tensor(lib.blur(x.numpy(), sigma))  # here\n\n"
         "def f(x):\n    return blur(x, 1.0)\n"
     )
     wanted = (
         "import torch, lib\n\n"
         """@torch.library.custom_op("model::blur", mutates_args=(), schema='"""
         """(Tensor x, float sigma, str mode="same", int n=2) -> Tensor')\n"""
-        "def blur(x, sigma: float, mode='same', n=2):\n    return lib.blur(x, sigma)  # here\n\n\n"
+        "def blur(x, sigma: float, mode='same', n=2):\n    return torch.as_tensor(lib.blur(x.numpy(), sigma))  # here\n\n\n"
         "@blur.register_fake\ndef _(x, sigma, mode='same', n=2):\n    return torch.empty_like(x)\n\n"
         "def f(x):\n    return blur(x, 1.0)\n"
     )
@@ -129,6 +130,6 @@ def test_a_function_becomes_an_operator_with_its_defaults() -> None:
 
 
 def test_a_function_that_nobody_calls_or_that_changes_its_argument_is_no_operator() -> None:
-    assert changed(Foreign(), "import lib\ndef f(x):\n    return lib.blur(x)  # here\n", SKIPPED) == {}
-    text = "import lib\ndef g(x):\n    x[0] = 1\n    return lib.blur(x)  # here\ndef f(x):\n    return g(x)\n"
+    assert changed(Foreign(), "import lib\ndef f(x):\n    return lib.blur(x.cpu())  # here\n", SKIPPED) == {}
+    text = "import lib\ndef g(x):\n    x[0] = 1\n    return lib.blur(x.cpu())  # here\ndef f(x):\n    return g(x)\n"
     assert changed(Foreign(), text, SKIPPED) == {}
