@@ -6,7 +6,16 @@ import ast
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
 from compile_inspect.fixes.source import SourceFile
-from compile_inspect.fixes.writing import delete, full_name, function_of, insert_after, is_alone, uses, without_keyword
+from compile_inspect.fixes.writing import (
+    Function,
+    delete,
+    full_name,
+    function_of,
+    insert_after,
+    is_alone,
+    uses,
+    without_keyword,
+)
 from compile_inspect.records.fixes import Proposal, Replacement
 
 _GRADIENT = (
@@ -124,7 +133,7 @@ class Attributes(Fixer):
         function = function_of(source, statement)
         if function is None or any(_reads_gradients(node) for node in ast.walk(function)):
             return []
-        inputs = {item.arg for item in [*function.args.args, *function.args.kwonlyargs, *function.args.posonlyargs]}
+        inputs = _arguments(function)
         change: Replacement | None = None
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]
@@ -171,16 +180,18 @@ class Attributes(Fixer):
         for node in source.head(statement):
             if not isinstance(node, ast.Compare) or not isinstance(node.left, ast.Attribute) or node.left.attr != "grad_fn":
                 continue
-            against = node.comparators[0]
+            against, owner = node.comparators[0], node.left.value
+            # Compiled code does not notice when an argument is a leaf in one call and none in the next.
+            if not isinstance(owner, ast.Call) and not _is_local(owner, _arguments(function_of(source, statement))):
+                continue
             if len(node.ops) == 1 and isinstance(against, ast.Constant) and against.value is None:
-                text = f"{source.segment(node.left.value)}.requires_grad"
-                if isinstance(node.ops[0], (ast.Is, ast.Eq)):
+                text = f"{source.segment(node.left.value)}.is_leaf"
+                if isinstance(node.ops[0], (ast.IsNot, ast.NotEq)):
                     plain = isinstance(
                         source.parents[node], (ast.If, ast.While, ast.Assert, ast.BoolOp, ast.Assign, ast.Return)
                     )
                     text = f"not {text}" if plain else f"(not {text})"
-                told = "A tensor that requires a gradient without being computed from others counts as well."
-                return [self.rewrite("Ask whether it requires a gradient", source.replace(node, text), changes=told)]
+                return [self.rewrite("Ask whether the tensor is a leaf", source.replace(node, text))]
         return []
 
     def _copied(self, place: Place, source: SourceFile) -> list[Proposal]:
@@ -214,6 +225,12 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 def _is_true(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
+
+
+def _arguments(function: Function | None) -> set[str]:
+    """The names of what a function is given."""
+    given = function.args if function is not None else ast.arguments([], [], None, [], [], None, [])
+    return {item.arg for item in [*given.args, *given.kwonlyargs, *given.posonlyargs]}
 
 
 def _is_local(node: ast.expr, inputs: set[str]) -> bool:

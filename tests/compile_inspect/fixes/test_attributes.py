@@ -74,8 +74,9 @@ def test_values_are_copied_into_a_tensor() -> None:
 
 def test_a_gradient_function_is_asked_for_otherwise() -> None:
     text = "def f(x):\n    if x.sin().grad_fn is None and x.dim():  # here\n        return x\n    return -x\n"
-    wanted = text.replace("x.sin().grad_fn is None", "not x.sin().requires_grad")
-    assert changed(Attributes(), text, "Tensor with grad_fn()") == {"Ask whether it requires a gradient": wanted}
+    wanted = text.replace("x.sin().grad_fn is None", "x.sin().is_leaf")
+    assert changed(Attributes(), text, "Tensor with grad_fn()") == {"Ask whether the tensor is a leaf": wanted}
+    assert changed(Attributes(), text.replace("x.sin().grad", "x.grad"), "Tensor with grad_fn()") == {}
 
 
 def test_a_deep_copy_is_a_copy_of_the_values() -> None:
