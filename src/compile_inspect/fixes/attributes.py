@@ -7,7 +7,8 @@ import ast
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.fixes.writing import (
-    Function,
+    arguments_of,
+    bracketed,
     delete,
     full_name,
     function_of,
@@ -133,7 +134,7 @@ class Attributes(Fixer):
         function = function_of(source, statement)
         if function is None or any(_reads_gradients(node) for node in ast.walk(function)):
             return []
-        inputs = _arguments(function)
+        inputs = arguments_of(function)
         change: Replacement | None = None
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             target = statement.targets[0]
@@ -164,7 +165,7 @@ class Attributes(Fixer):
                 if set(named) - {"requires_grad"} or isinstance(call.args[0], ast.Starred):
                     continue
                 told = "The tensor is no Parameter and gathers no gradient of its own; no optimizer could have known it."
-                change = source.replace(call, f"{_bracketed(source, call.args[0])}.detach()")
+                change = source.replace(call, f"{bracketed(source, call.args[0])}.detach()")
                 return [self.rewrite("Use a plain tensor", change, changes=told)]
         return []
 
@@ -182,7 +183,7 @@ class Attributes(Fixer):
                 continue
             against, owner = node.comparators[0], node.left.value
             # Compiled code does not notice when an argument is a leaf in one call and none in the next.
-            if not isinstance(owner, ast.Call) and not _is_local(owner, _arguments(function_of(source, statement))):
+            if not isinstance(owner, ast.Call) and not _is_local(owner, arguments_of(function_of(source, statement))):
                 continue
             if len(node.ops) == 1 and isinstance(against, ast.Constant) and against.value is None:
                 text = f"{source.segment(node.left.value)}.is_leaf"
@@ -197,7 +198,7 @@ class Attributes(Fixer):
     def _copied(self, place: Place, source: SourceFile) -> list[Proposal]:
         for call in place.calls("deepcopy"):
             if full_name(source, call.func) == "copy.deepcopy" and len(call.args) == 1 and not call.keywords:
-                text = f"{_bracketed(source, call.args[0])}.detach().clone()"
+                text = f"{bracketed(source, call.args[0])}.detach().clone()"
                 told = "Only the values are copied, not the flag for gradients or attributes of the tensor."
                 return [self.rewrite("Copy the values only", source.replace(call, text), changes=told)]
         return []
@@ -227,12 +228,6 @@ def _is_true(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
 
 
-def _arguments(function: Function | None) -> set[str]:
-    """The names of what a function is given."""
-    given = function.args if function is not None else ast.arguments([], [], None, [], [], None, [])
-    return {item.arg for item in [*given.args, *given.kwonlyargs, *given.posonlyargs]}
-
-
 def _is_local(node: ast.expr, inputs: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id not in inputs
 
@@ -252,8 +247,3 @@ def _flagged(statement: ast.stmt) -> ast.expr | None:
     if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "requires_grad_":
         return call.func.value if all(isinstance(item, ast.Constant) for item in call.args) and not call.keywords else None
     return None
-
-
-def _bracketed(source: SourceFile, node: ast.expr) -> str:
-    text = source.segment(node)
-    return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"

@@ -12,6 +12,7 @@ from compile_inspect.records.fixes import Proposal, Replacement
 
 _DISABLED = ("Skip calling `torch.compiler.disable()`d function", "Skip inlining `torch.compiler.disable()`d function")
 _ASKED = "Call to `torch._dynamo.graph_break()`"
+_BUILTIN = "Failed to trace builtin operator"
 _KINDS = (
     *_DISABLED,
     _ASKED,
@@ -24,7 +25,7 @@ _KINDS = (
     "Unsupported ndarray",
     "attempted to trace numpy function unsupported",
     "Failed to convert args/kwargs to proxy",
-    "Failed to trace builtin operator",
+    _BUILTIN,
 )
 _MARKS = ("torch.compiler.disable", "torch._dynamo.disable")
 _CLOCKS = {
@@ -93,7 +94,7 @@ class Foreign(Fixer):
             found += self._unmarked(place, source)
             return found
         found += [*self._clocks(place, source), *self._aside(source, statement), *self._once(place, source)]
-        if not found:
+        if not found and not isinstance(statement, ast.With) and place.cause.kind not in (_ASKED, _BUILTIN):
             found += self._operators(place, source, statement)
         return found
 

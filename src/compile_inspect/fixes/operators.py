@@ -16,7 +16,7 @@ from compile_inspect.records.fixes import Replacement
 _TO_TENSOR = ("torch.from_numpy", "torch.as_tensor", "torch.tensor")
 _CASTS = ("float", "double", "half", "to", "type_as", "clone", "contiguous")
 _TYPES = {"torch.Tensor": "Tensor", "int": "int", "float": "float", "bool": "bool", "str": "str"}
-_OF_TENSORS = ("numpy", "data_ptr", "detach", "cpu", "from_numpy", "as_tensor", "empty_like", "new_empty", "Tensor")
+_OF_TENSORS = ("numpy", "data_ptr", "detach", "cpu", "contiguous", "numel", "shape", "dtype", "new_empty", "clone", "float")
 _RESERVED = {"aten", "prim", "prims", "torch", "quantized", "inductor", "profiler"}
 
 
@@ -166,8 +166,10 @@ def _is_pure(source: SourceFile, function: Function) -> bool:
         return False
     inside = set(ast.walk(function))
     calls = [node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and last_name(node.func) == function.name]
-    known = any(isinstance(node, ast.Attribute) and node.attr in _OF_TENSORS for node in inside)
-    if not known or not any(node not in inside for node in calls):
+    plain = {
+        item.arg for item in function.args.args[: len(function.args.args) - len(function.args.defaults)] if not item.annotation
+    }
+    if not any(node not in inside for node in calls) or plain - {_base(node) for node in inside if _is_of_tensor(node)}:
         return False
     names = {item.arg for item in function.args.args}
     for node in inside:
@@ -182,6 +184,11 @@ def _is_pure(source: SourceFile, function: Function) -> bool:
             if method.endswith("_") and not method.endswith("__") and _base(node.func) in names:
                 return False
     return any(isinstance(node, ast.Return) for node in inside)
+
+
+def _is_of_tensor(node: ast.AST) -> bool:
+    """Whether a name is asked for something that tensors have."""
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in _OF_TENSORS
 
 
 def _base(node: ast.AST) -> str:

@@ -170,3 +170,15 @@ def is_unused(source: SourceFile, held: ast.AST, item: ast.withitem) -> bool:
     function = function_of(source, held)
     name = item.optional_vars
     return function is not None and isinstance(name, ast.Name) and len(uses(function, name.id)) == 1
+
+
+def arguments_of(function: Function | None) -> set[str]:
+    """The names of what a function is given."""
+    given = function.args if function is not None else ast.arguments([], [], None, [], [], None, [])
+    return {item.arg for item in [*given.args, *given.kwonlyargs, *given.posonlyargs]}
+
+
+def bracketed(source: SourceFile, node: ast.expr) -> str:
+    """The text of an expression such that an attribute of it can follow."""
+    text = source.segment(node)
+    return text if isinstance(node, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)) else f"({text})"

@@ -131,5 +131,7 @@ def test_a_function_becomes_an_operator_with_its_defaults() -> None:
 
 def test_a_function_that_nobody_calls_or_that_changes_its_argument_is_no_operator() -> None:
     assert changed(Foreign(), "import lib\ndef f(x):\n    return lib.blur(x.cpu())  # here\n", SKIPPED) == {}
+    text = "import lib\ndef g(m, x):\n    return lib.blur(m(x.cpu()))  # here\ndef f(m, x):\n    return g(m, x)\n"
+    assert changed(Foreign(), text, SKIPPED) == {}
     text = "import lib\ndef g(x):\n    x[0] = 1\n    return lib.blur(x.cpu())  # here\ndef f(x):\n    return g(x)\n"
     assert changed(Foreign(), text, SKIPPED) == {}
