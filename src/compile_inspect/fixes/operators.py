@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from compile_inspect.fixes.base import last_name
+from compile_inspect.fixes.base import dotted, last_name
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.fixes.writing import Function, defined, free_name, full_name, insert_after, module_name, top_level
 from compile_inspect.records.fixes import Replacement
@@ -29,7 +29,8 @@ def expression_as_operator(source: SourceFile, statement: ast.stmt) -> list[Repl
     if not tensors:
         return []
     inner = [node for node in ast.walk(expression) if isinstance(node, ast.Call)]
-    foreign = [name for name in (_plain(full_name(source, node.func)) for node in inner) if name]
+    known = _module_names(source)
+    foreign = [last_name(node.func) for node in inner if _is_foreign(source, node, known)]
     name = free_name(source, f"{foreign[0] if foreign else 'foreign'}_operator")
     torch, added = module_name(source, "torch")
     text = source.segment(expression)
@@ -124,10 +125,9 @@ def _module_names(source: SourceFile) -> set[str]:
     return found
 
 
-def _plain(name: str) -> str:
-    """The last part of the name of a function that belongs neither to torch nor to a tensor."""
-    first, _, rest = name.partition(".")
-    return name.rpartition(".")[2] if rest and first not in ("torch", "numpy") and not rest.endswith("numpy") else ""
+def _is_foreign(source: SourceFile, call: ast.Call, known: set[str]) -> bool:
+    """Whether what is called is known to the module, and not torch's."""
+    return dotted(call.func).partition(".")[0] in known and not full_name(source, call.func).startswith("torch.")
 
 
 def _schema(source: SourceFile, function: Function) -> str | None:
