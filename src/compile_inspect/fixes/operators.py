@@ -140,7 +140,7 @@ def _schema(source: SourceFile, function: Function) -> str | None:
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
     parts = []
     for item, default in zip(arguments.args, defaults, strict=True):
-        value = default.value if isinstance(default, ast.Constant) else None
+        value = _literal(default)
         kind = "Tensor" if default is None else _TYPES.get(type(value).__name__)
         if item.annotation is not None:
             kind = _TYPES.get(full_name(source, item.annotation))
@@ -149,6 +149,14 @@ def _schema(source: SourceFile, function: Function) -> str | None:
         shown = json.dumps(value) if isinstance(value, str) else repr(value)
         parts.append(f"{kind} {item.arg}" + ("" if default is None else f"={shown}"))
     return ", ".join(parts) if parts[0].startswith("Tensor") else None
+
+
+def _literal(node: ast.expr | None) -> object:
+    """What a default is, where it is written out; None for anything else."""
+    try:
+        return None if node is None else ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return None
 
 
 def _signature(source: SourceFile, function: Function) -> list[str]:
