@@ -4,18 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from compile_inspect.fixes.allocation import Allocation
+from compile_inspect.fixes.attributes import Attributes
 from compile_inspect.fixes.base import Fixer, Place
 from compile_inspect.fixes.branches import Branches
 from compile_inspect.fixes.builtins import Builtins
+from compile_inspect.fixes.contexts import Contexts
+from compile_inspect.fixes.foreign import Foreign
 from compile_inspect.fixes.loops import Loops
 from compile_inspect.fixes.numpy_calls import NumpyCalls
 from compile_inspect.fixes.prints import Prints
 from compile_inspect.fixes.scalars import Scalars
 from compile_inspect.fixes.shapes import Shapes
+from compile_inspect.fixes.training import Training
 from compile_inspect.records import GraphBreak
 from compile_inspect.records.fixes import Advice
 
-FIXERS: tuple[Fixer, ...] = (Prints(), NumpyCalls(), Shapes(), Loops(), Branches(), Scalars(), Builtins())
+FIXERS: tuple[Fixer, ...] = (
+    Prints(),
+    Training(),
+    NumpyCalls(),
+    Shapes(),
+    Loops(),
+    Branches(),
+    Scalars(),
+    Contexts(),
+    Attributes(),
+    Allocation(),
+    Builtins(),
+    Foreign(),
+)
 """All kinds, those that know more about a line before those that know less."""
 
 

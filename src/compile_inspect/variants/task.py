@@ -374,7 +374,8 @@ def _constants(function: Any, modules: tuple[Any, ...], within: bool) -> Iterato
     for module in modules:
         for prefix, part in module.named_modules():
             dot = f"{prefix}." if prefix else ""
-            yield Constant(dot + "training", vars(part), "training", part.training)
+            if "training" in vars(part):  # a scripted module keeps it elsewhere
+                yield Constant(dot + "training", vars(part), "training", part.training)
             if type(part).__module__.startswith("torch.nn"):
                 continue  # sizes and the like, which nobody changes
             for key, value in vars(part).items():

@@ -1,0 +1,51 @@
+"""What is written in the place of backward passes and optimizer steps."""
+
+from __future__ import annotations
+
+from changes import changed, place_in
+
+from compile_inspect.fixes.training import Training
+
+PROXY = "Failed to convert args/kwargs to proxy"
+
+
+def test_a_jacobian_is_written_with_torch_func() -> None:
+    text = (
+        "import torch\nfrom torch.autograd.functional import jacobian\n\ndef f(x):\n"
+        '    s = "é"; j = jacobian(lambda v: v * 2, x[0], vectorize=True)  # here\n    return j\n'
+    )
+    wanted = text.replace(
+        "jacobian(lambda v: v * 2, x[0], vectorize=True)", "torch.func.jacrev(lambda v: v * 2)(x[0]).detach()"
+    )
+    assert changed(Training(), text, PROXY) == {"Write it with torch.func.jacrev": wanted}
+
+
+def test_a_jacobian_of_several_inputs_is_left() -> None:
+    text = "import torch\ndef f(x):\n    return torch.autograd.functional.jacobian(g, (x, x))  # here\n"
+    assert changed(Training(), text, PROXY) == {}
+
+
+def test_a_kept_gradient_is_guarded() -> None:
+    text = "def f(x):\n\ty = x * 2\n\ty.retain_grad()  # here\n\treturn y\n"
+    guarded = "if not torch.compiler.is_compiling():\n\t\ty.retain_grad()"
+    wanted = "import torch\n" + text.replace("y.retain_grad()", guarded)
+    found = changed(Training(), text, "Tensor.retain_grad() with AOTDispatcher")
+    assert found == {"Keep the gradient only where nothing is being compiled": wanted}
+
+
+def test_gradients_are_forgotten_by_the_only_model() -> None:
+    text = "def f(self, x):\n    self.optimizer.zero_grad()  # here\n    return self.model(x)\n"
+    wanted = text.replace("self.optimizer.zero_grad()", "self.model.zero_grad()")
+    assert changed(Training(), text, "Attempted to inline function marked as skipped") == {
+        "Forget the gradients by the model": wanted
+    }
+    two = text.replace("self.model(x)", "self.model(x) + other.model(x)")
+    assert changed(Training(), two, "Attempted to inline function marked as skipped") == {}
+
+
+def test_a_backward_pass_gets_a_setting_and_hints() -> None:
+    place = place_in("def f(x):\n    x.sum().backward()  # here\n", "Unsupported Tensor.backward() call")
+    (proposal,) = Training().proposals(place)
+    assert [item.code for item in proposal.settings] == ["torch._dynamo.config.trace_autograd_ops = True"]
+    assert not proposal.is_rewrite
+    assert Training().hints(place)

@@ -1,0 +1,19 @@
+"""The state before the steps kept as a deep copy."""
+
+import copy
+
+import torch
+
+
+def target(x, w):
+    before = copy.deepcopy(x)  # <- break
+    for _ in range(3):
+        x = torch.tanh(x @ w)
+    return (x - before).square().mean()
+
+
+def inputs():
+    return (torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))
+
+
+EXPECTED = {"fixer": "attributes", "proven": ["Copy the values only"]}
