@@ -40,7 +40,8 @@ def _frame(identifier: str) -> str:
 def read(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Forecast:
     """What a run has shown."""
     numbers = _Numbers(run)
-    made = {_base(item.id): item for item in run.inspection.compilations if item.outcome in _MADE}
+    known = {_base(item.id): item for item in run.inspection.compilations}
+    made = {name: item for name, item in known.items() if item.outcome in _MADE or name in run.graphs}
     causes = {_base(item.compilation): item.failures for item in run.inspection.recompiles}
     causes = {
         identifier: tuple(_renumbered(failure, numbers) for failure in failures) for identifier, failures in causes.items()
@@ -48,7 +49,17 @@ def read(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Forecast:
     call_of = {identifier: index for index, passage in enumerate(run.passages) for identifier in passage.begun}
     limits = tuple(_limits(run, numbers, call_of, causes))
     compilations = tuple(
-        _compilation(item, numbers.short(identifier), call_of[identifier], causes.get(identifier, ()))
+        ForecastCompilation(
+            id=numbers.short(identifier),
+            call=call_of[identifier],
+            function=item.function,
+            file=item.file,
+            line=item.line,
+            failures=causes.get(identifier, ()),
+            graph=identifier in run.graphs,
+            kept=item.outcome in _MADE,
+            symbols=item.dynamic_symbols,
+        )
         for identifier, item in made.items()
         if identifier in call_of
     )
@@ -66,19 +77,6 @@ def read(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Forecast:
 
 def _renumbered(failure: GuardFailure, numbers: _Numbers) -> GuardFailure:
     return failure if failure.against is None else replace(failure, against=numbers.short(failure.against))
-
-
-def _compilation(item: Compilation, identifier: str, call: int, failures: tuple[GuardFailure, ...]) -> ForecastCompilation:
-    return ForecastCompilation(
-        id=identifier,
-        call=call,
-        function=item.function,
-        file=item.file,
-        line=item.line,
-        failures=failures,
-        graph=item.outcome is Outcome.COMPILED,
-        symbols=item.dynamic_symbols,
-    )
 
 
 def _limits(

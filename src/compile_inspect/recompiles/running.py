@@ -37,6 +37,8 @@ class Run:
 
     passages: list[Passage]
     inspection: Inspection
+    graphs: frozenset[str]
+    """Compilations that gave the backend something to compile, also those that failed afterwards."""
     seconds: float
     limit: int
 
@@ -63,7 +65,7 @@ def run(
             passages = [_pass(compiled, call, backend) for call in calls]
             value = torch_private.recompile_limit("recompile_limit") or 0
         inspection = recording.inspection
-    return Run(passages, inspection, time.perf_counter() - start, value)
+    return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
 
 
 def _pass(compiled: Callable[..., Any], call: Call, backend: guarding.Counting) -> Passage:

@@ -24,6 +24,8 @@ class ForecastCompilation:
     failures: tuple[GuardFailure, ...] = ()
     graph: bool = True
     """Whether there is anything for the backend to compile; guards are checked, and counted against the limit, either way."""
+    kept: bool = True
+    """False where the call raised after the graph was compiled, such as when a dimension marked dynamic is not."""
     symbols: Mapping[str, str] = field(default_factory=dict)
     """Sizes and numbers that this version leaves open, and the value they had."""
 
@@ -188,8 +190,8 @@ class Remedy:
     """What to do, in plain words."""
     code: str
     """What to write."""
-    variable: str = ""
-    dimension: int | None = None
+    places: tuple[tuple[str, int | None], ...] = ()
+    """The variables it is about, and a dimension of each where it is about one."""
     changes: str = ""
     """What is otherwise afterwards, in a sentence; empty where nothing is."""
     buckets: Buckets | None = None

@@ -161,14 +161,16 @@ def _imported(module: Any) -> set[str]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """That a limit was hit in a trial is no news for the user's terminal."""
-    logger = logging.getLogger("torch._dynamo")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
+    """That a limit was hit, or a call failed, in a trial is no news for the user's terminal."""
+    loggers = [logging.getLogger(name) for name in ("torch", "torch._dynamo", "torch.fx")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def frame_counts() -> dict[int, int]:
@@ -184,6 +186,7 @@ class Counting:
     def __init__(self, backend: str | Callable[..., Any] | None = None, **options: Any) -> None:
         self._backend = backend
         self._options = options
+        self.compiled: list[str] = []
         self.used: list[str] = []
 
     def __call__(self, graph: Any, inputs: list[Any], **more: Any) -> Callable[..., Any]:
@@ -191,6 +194,7 @@ class Counting:
         from torch._guards import CompileContext
 
         identifier = str(CompileContext.current_compile_id())
+        self.compiled.append(identifier)
         compiled = self._compile(graph, inputs)
 
         def run(*args: Any) -> Any:
