@@ -1,8 +1,9 @@
 """How often torch.compile will compile for a sequence of inputs, found out without any backend.
 
 Dynamo itself checks its guards against every input, and traces only where none of its versions fits; what it traces is
-run as it is. So much is known before anything slow begins. Guards that a backend would add are not foreseen: Inductor
-adds few, on the sizes it specializes its kernels for.
+run as it is, and only once where nothing but its guards can matter to later calls.
+
+Guards that a backend would add are not foreseen; Inductor adds few, on sizes that it specializes its kernels for.
 """
 
 from __future__ import annotations
@@ -30,4 +31,4 @@ def predict(
             print(compilation.call, compilation.cause)
     """
     calls = as_calls(inputs)
-    return read(run(target, calls, guarding.Counting(), dynamic=dynamic, limit=limit), calls, dynamic)
+    return read(run(target, calls, guarding.Counting(), dynamic=dynamic, limit=limit, sparing=True), calls, dynamic)

@@ -50,8 +50,12 @@ def run(
     *,
     dynamic: bool | None = None,
     limit: int | None = None,
+    sparing: bool = False,
 ) -> Run:
-    """Make the calls in turn; everything the function holds, and all that Dynamo knew, is put back afterwards."""
+    """Make the calls in turn; everything the function holds, and all that Dynamo knew, is put back afterwards.
+
+    With `sparing`, a graph that is all there is to a call is run once, and after that only asked for.
+    """
     import torch
 
     if limit is not None and limit < 1:
@@ -62,25 +66,29 @@ def run(
     with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED):
         with torch_private.suppressed_compiler_output(), guarding.isolated(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
-            passages = [_pass(compiled, call, backend) for call in calls]
+            passages = [_pass(compiled, call, backend, sparing) for call in calls]
             value = torch_private.recompile_limit("recompile_limit") or 0
         inspection = recording.inspection
     return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
 
 
-def _pass(compiled: Callable[..., Any], call: Call, backend: guarding.Counting) -> Passage:
+def _pass(compiled: Callable[..., Any], call: Call, backend: guarding.Counting, sparing: bool) -> Passage:
     passage, before = Passage(), guarding.frame_counts()
     backend.used.clear()
     with call.situation():
         args, kwargs = copied(call.inputs)
         try:
             compiled(*args, **kwargs)
+        except guarding.Enough:
+            pass
         except Exception as error:
             # What the program raises on such inputs it raises compiled or not; the next call may be a good one.
             passage.error = one_line(error)
     for frame, count in guarding.frame_counts().items():
         passage.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
     passage.used = list(dict.fromkeys(backend.used))
+    if sparing and passage.error is None and len(passage.used) == 1 and guarding.is_whole(passage.used[0]):
+        backend.enough.update(passage.used)
     return passage
 
 

@@ -13,6 +13,7 @@ import logging
 import sys
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 # Names that Dynamo puts into a module's globals, made of the number of the compilation: ours must never be used again.
@@ -117,6 +118,8 @@ def _preserved_statistics() -> Iterator[None]:
     warned = set(utils.warn_once_cache)
     learnt = {name: getattr(pgo, name) for name in ("_CODE_STATE", "_INIT_CODE_STATE")}
     pgo.reset_code_state()
+    for group in utils.counters.values():
+        group.clear()
     try:
         yield
     finally:
@@ -180,14 +183,22 @@ def frame_counts() -> dict[int, int]:
     return {number: count for number, count in convert_frame.FRAME_COMPILE_COUNTER.items() if isinstance(number, int)}
 
 
+class Enough(BaseException):
+    """Ends a call whose graph need not be run; no handler of the program's catches it."""
+
+
 class Counting:
-    """A backend that says which of its graphs are called, and lets another compile them, or nobody."""
+    """A backend that says which of its graphs are called, and lets another compile them, or nobody.
+
+    Graphs of compilations in `enough` are not run: the call ends where they would be.
+    """
 
     def __init__(self, backend: str | Callable[..., Any] | None = None, **options: Any) -> None:
         self._backend = backend
         self._options = options
         self.compiled: list[str] = []
         self.used: list[str] = []
+        self.enough: set[str] = set()
 
     def __call__(self, graph: Any, inputs: list[Any], **more: Any) -> Callable[..., Any]:
         """What Dynamo calls with a graph it has traced."""
@@ -199,6 +210,8 @@ class Counting:
 
         def run(*args: Any) -> Any:
             self.used.append(identifier)
+            if identifier in self.enough:
+                raise Enough
             return compiled(*args)
 
         return run
@@ -212,6 +225,28 @@ class Counting:
         backend = lookup_backend(self._backend) if isinstance(self._backend, str) else self._backend
         compiled: Callable[..., Any] = backend(graph, inputs, **self._options)
         return compiled
+
+
+def is_whole(identifier: str) -> bool:
+    """Whether a compilation is all there is to a call: Dynamo has met no other function outside torch, and no graph break,
+    and what was compiled changes no Python object. Where this torch does not tell, it is not.
+    """
+    import torch
+    from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
+    from torch._dynamo import convert_frame, utils
+
+    tell = getattr(convert_frame, "get_compiled_code_side_effects", None)
+    if tell is None or any(utils.counters["graph_break"].values()):
+        return False
+    library = str(Path(torch.__file__).parent)
+    whole = False
+    for code in [code for reference in convert_frame.input_codes.seen if (code := reference()) is not None]:
+        versions = {str(entry.compile_id): entry.code for entry in _debug_get_cache_entry_list(code)}
+        if identifier in versions:
+            whole = tell(versions[identifier]) == ()
+        elif not code.co_filename.startswith(library):
+            return False
+    return whole
 
 
 def original(function: Any) -> Any:
