@@ -209,7 +209,7 @@ def _for_globals(cause: Cause) -> list[Remedy]:
             )
         )
     parameter = f"Give {name} to the function as an argument"
-    found.append(Remedy(RemedyKind.CONSTANT, parameter, f"def function(…, {name}): …", changes="Its callers must give it."))
+    found.append(Remedy(RemedyKind.CONSTANT, parameter, f"def function(x, {name}): ...", changes="Its callers must give it."))
     return found
 
 

@@ -93,10 +93,10 @@ def points(task: Task, sweep: Sweep | None) -> Iterator[tuple[dict[str, int], Ta
     else:
         axes = axes_of(sweep)
         for sizes in product(*(axis.sizes for axis in axes)):
-            resized = task
+            point = task
             for axis, size in zip(axes, sizes, strict=True):
-                resized = resized(resized, axis, size)
-            yield {axis.name: size for axis, size in zip(axes, sizes, strict=True)}, resized
+                point = resized(point, axis, size)
+            yield {axis.name: size for axis, size in zip(axes, sizes, strict=True)}, point
 
 
 def resized(task: Task, axis: Axis, size: int) -> Task:

@@ -113,7 +113,9 @@ def _preserved_statistics() -> Iterator[None]:
 
     counters = {name: dict(group) for name, group in utils.counters.items()}
     tables: list[Any] = [utils.cumulative_time_spent_ns, utils.compilation_time_metrics, utils.guard_failures]
-    saved = [{key: list(value) if isinstance(value, list) else value for key, value in table.items()} for table in tables]
+    saved = [
+        {key: (value, list(value) if isinstance(value, list) else None) for key, value in table.items()} for table in tables
+    ]
     metrics, reasons, frame = list(utils._compilation_metrics), list(utils.graph_break_reasons), utils.curr_frame
     warned = set(utils.warn_once_cache)
     learnt = {name: getattr(pgo, name) for name in ("_CODE_STATE", "_INIT_CODE_STATE")}
@@ -129,7 +131,10 @@ def _preserved_statistics() -> Iterator[None]:
             else:
                 del utils.counters[name]
         for table, before in zip(tables, saved, strict=True):
-            _refill(table, before)
+            _refill(table, {key: value for key, (value, _) in before.items()})
+            for value, content in before.values():
+                if content is not None:
+                    value[:] = content
         utils._compilation_metrics.clear()
         utils._compilation_metrics.extend(metrics)
         utils.graph_break_reasons[:] = reasons
