@@ -168,6 +168,11 @@ def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     def unrolled(x: torch.Tensor) -> torch.Tensor:
         return torch.stack([row.sum() for row in x])
 
+    def talking(x: torch.Tensor) -> torch.Tensor:
+        print("called")
+        return x.reshape(int(x.sum()), 2)
+
+    predict(Target(talking), rows(3, 4))
     forecast = predict(Target(unrolled), marked)
     assert all(call.error is not None and "dynamic" in call.error for call in forecast.calls)
     predict(Target(own), rows(*range(2, 8)), dynamic=False, limit=2)
