@@ -168,6 +168,10 @@ def dtypes(*kinds: torch.dtype) -> list[Call]:
     return [Call((torch.ones(3, 4, dtype=kind),)) for kind in kinds]
 
 
+def devices(*names: str) -> list[Call]:
+    return [Call((torch.ones(3, 4, device=name),)) for name in names]
+
+
 def gradients(*wanted: bool) -> list[Call]:
     return [Call((torch.ones(3, 4, requires_grad=each),)) for each in wanted]
 
@@ -192,6 +196,10 @@ def the_same_twice() -> list[Call]:
 
 def lists(*lengths: int) -> list[Call]:
     return [Call(([torch.ones(3)] * length,)) for length in lengths]
+
+
+def autocast() -> Any:
+    return torch.autocast("cpu", dtype=torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -252,6 +260,8 @@ SWEEPS = [
     Sweep("flags", flagged, lambda: [*valued(True, False, True), Call((torch.ones(3, 4), True), {"mode": "mean"})]),
     Sweep("global", with_global, lambda: global_values(2, 3, 4, 2)),
     Sweep("dtypes", pointwise, lambda: dtypes(torch.float32, torch.float64, torch.float16, torch.float32)),
+    Sweep("devices", pointwise, lambda: devices("cpu", "meta", "cpu", "meta")),
+    Sweep("autocast", BLOCK, lambda: [*rows(3), Call(rows(3)[0].args, around=autocast), *rows(3)]),
     Sweep("wish for a gradient", pointwise, lambda: gradients(False, True, False)),
     Sweep("grad mode", pointwise, lambda: modes(EAGER, NO_GRAD, EAGER, torch.inference_mode)),
     Sweep("strides", pointwise, transposed),
