@@ -19,6 +19,7 @@ _EXPECTED = re.compile(r"expected (?P<expected>\S.*?)\.?$")
 _TENSOR = re.compile(r"^tensor '(?P<name>[^']+)' ")
 _EQUALITY = re.compile(r"^(?P<name>.+?) (?P<operator>==|!=|is not|is|<=|>=|<|>) (?P<value>.+)$")
 _FLAG = re.compile(r"^(?P<name>\w+)=(?P<value>[01])$")
+_SIZE = re.compile(r"(?P<name>[^\W\d][\w.\[\]' ]*)\.size\(\)\[\d+\]")
 _STATE_CHANGED = re.compile(r"^GLOBAL_STATE changed: (?P<name>\w+)")
 _STATE = re.compile(r"___check_global_state\(\) against (?P<state>\{.*\})")
 _OF_TYPE = re.compile(r"^(?P<name>.+) is of type (?P<value>.+)$")
@@ -100,6 +101,9 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
     >>> failure = parse_failure("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5", {})
     >>> failure.against, failure.variable, failure.expected, failure.actual
     ('0/0', 'x', '4', '5')
+    >>> failure = parse_failure("0/1: 2 <= L['x'].size()[0] <= 10", {"x.size()[0]": "11"})
+    >>> failure.variable, failure.expected, failure.actual
+    ('x.size()[0]', '2 <= x.size()[0] <= 10', '11')
     """
     match = _AGAINST.match(text)
     against, rest = (match["against"], match["rest"]) if match else (None, text)
@@ -119,6 +123,9 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
         expected = one["expected"]
         flag = _FLAG.match(expected)
         actual = f"{flag['name']}={1 - int(flag['value'])}" if flag else None
+    elif (size := _SIZE.search(reason)) is not None:
+        # Such as `2 <= x.size()[0] <= 10`: what is expected is the condition itself.
+        variable, expected, actual = size[0], reason, actual_values.get(size[0])
     elif condition is not None:
         variable, expected = condition["name"], condition["value"]
         key = f"type({variable})" if _OF_TYPE.match(reason) else variable

@@ -8,7 +8,7 @@ import logging
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +72,27 @@ class Tap:
         self._listeners = [listener for listener in self._listeners if listener.journal is not journal]
         if not self._listeners:
             self._close()
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[None]:
+        """Journals that listen now hear nothing of what happens inside, and go on afterwards."""
+        with self._lock:
+            listeners, begun, resets = self._listeners, set(self._begun), self._resets
+            stacks, definitions = dict(self._stacks), list(self._definitions)
+            if listeners:
+                for collector in self._collectors:
+                    self.guard(collector, collector.flush)
+                self._listeners = []
+                self._close()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if listeners:
+                    self._open()
+                    self._listeners = listeners
+                    self._begun, self._resets = begun, resets
+                    self._stacks, self._definitions = stacks, definitions
 
     def emit(self, kind: str, data: Event, *, compilation: str | None = None, stacks: Iterable[int] = ()) -> None:
         """Write one event to every journal, preceded by the stacks it refers to."""

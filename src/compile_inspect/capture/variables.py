@@ -10,6 +10,8 @@ from typing import Any
 _REASON = re.compile(r"^(?:!?\d+/\d+(?:/\d+)?: )?(?P<condition>[^\n#]*)")
 _CHECK_TYPE = re.compile(r"___check_type_id\((?P<name>.*), \d+\)")
 _COMPARISON = re.compile(r"^(?P<name>.+?) (?:==|!=|is not|is|<=|>=|<|>) ")
+_SIZE = re.compile(r"(?P<name>[^\W\d][\w.\[\]']*)\.size\(\)\[(?P<dimension>\d+)\]")
+_TENSORS = (("torch", "Tensor"), ("torch.nn.parameter", "Parameter"))
 _PLAIN = (bool, int, float, complex, str, type(None))
 _LONGEST = 80
 
@@ -30,6 +32,7 @@ def actual_values(reasons: Iterable[str], local: Mapping[str, Any], global_: Map
         of_type = _CHECK_TYPE.search(condition)
         compared = _COMPARISON.match(condition)
         name = of_type["name"] if of_type else compared["name"] if compared else ""
+        values |= _sizes(condition, local, global_)
         found, value = look_up(name, local, global_)
         if not found:
             continue
@@ -37,6 +40,16 @@ def actual_values(reasons: Iterable[str], local: Mapping[str, Any], global_: Map
             values[f"type({name})"] = type(value).__name__
         elif type(value) in _PLAIN:
             values[name] = repr(value)[:_LONGEST]
+    return values
+
+
+def _sizes(condition: str, local: Mapping[str, Any], global_: Mapping[str, Any]) -> dict[str, str]:
+    """The sizes of tensors that a condition speaks of; a subclass may compute its own, and is not asked."""
+    values = {}
+    for match in _SIZE.finditer(condition):
+        found, tensor = look_up(match["name"], local, global_)
+        if found and (type(tensor).__module__, type(tensor).__name__) in _TENSORS and int(match["dimension"]) < tensor.dim():
+            values[match[0]] = str(tensor.shape[int(match["dimension"])])
     return values
 
 

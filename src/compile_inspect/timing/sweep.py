@@ -93,14 +93,14 @@ def points(task: Task, sweep: Sweep | None) -> Iterator[tuple[dict[str, int], Ta
     else:
         axes = axes_of(sweep)
         for sizes in product(*(axis.sizes for axis in axes)):
-            resized = task
+            point = task
             for axis, size in zip(axes, sizes, strict=True):
-                resized = _resized(resized, axis, size)
-            yield {axis.name: size for axis, size in zip(axes, sizes, strict=True)}, resized
+                point = resized(point, axis, size)
+            yield {axis.name: size for axis, size in zip(axes, sizes, strict=True)}, point
 
 
-def _resized(task: Task, axis: Axis, size: int) -> Task:
-    """The task with inputs of another size along one axis."""
+def resized(task: Task, axis: Axis, size: int) -> Task:
+    """The task with inputs of another size along one axis; a size of 0 is possible here."""
     if not axis.places:
         args, kwargs = _resize_all((task.args, dict(task.kwargs)), 0, size, f"the sweep over {axis.name!r}")
         return replace(task, args=args, kwargs=kwargs, further=())

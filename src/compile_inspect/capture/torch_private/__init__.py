@@ -214,9 +214,8 @@ def _replace_imported(name: str, old: Any, new: Any) -> None:
 
 def torch_writes_a_trace() -> bool:
     """Whether torch itself writes its structured events to a file."""
-    return bool(
-        os.environ.get("TORCH_TRACE") or os.environ.get("TORCH_DTRACE") or os.environ.get("TORCH_COMPILE_DEBUG", "0") == "1"
-    )
+    asked = os.environ.get("TORCH_TRACE") or os.environ.get("TORCH_DTRACE")
+    return bool(asked or os.environ.get("TORCH_COMPILE_DEBUG", "0") == "1")
 
 
 def add_trace_handler(handler: logging.Handler) -> None:

@@ -1,0 +1,284 @@
+"""Dynamo's memory of what it compiled: set aside for a while, asked about, and put back as it was.
+
+What Dynamo compiled lies on code objects. A function that was compiled before gets a copy of its code meanwhile, on
+which nothing lies; what Dynamo writes on code it had not seen before is wiped off afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import itertools
+import logging
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+# Names that Dynamo puts into a module's globals, made of the number of the compilation: ours must never be used again.
+_FIRST_FRAME, _FRAMES = 1_000_000, itertools.count(1)
+_MARKS = ("_dynamo_", "_has_dynamo_dim_marking")
+_IMPORTED = "__import_"
+
+
+@contextlib.contextmanager
+def isolated(*, limit: int | None = None) -> Iterator[None]:
+    """Compile as in a fresh process; afterwards compiled code, counters and configuration are what they were.
+
+    `limit` is the recompile limit meanwhile. Other threads wait if they want to compile.
+    """
+    from torch._dynamo import config, convert_frame
+
+    changes: dict[str, Any] = {} if limit is None else {"recompile_limit": limit}
+    if hasattr(config, "automatic_dynamic_local_pgo"):  # what earlier runs of the program learnt, read from disk
+        changes |= {"automatic_dynamic_local_pgo": False, "automatic_dynamic_remote_pgo": False}
+    with (
+        convert_frame.compile_lock,
+        config.patch(**changes),
+        _quiet(),
+        _own_trackers(),
+        _own_frame_numbers(),
+        _preserved_statistics(),
+        _without_new_imports(),
+    ):
+        yield
+
+
+@contextlib.contextmanager
+def _own_trackers() -> Iterator[None]:
+    """Dynamo knows of no code; functions it had seen have copies of theirs."""
+    from torch._C._dynamo.eval_frame import reset_code
+    from torch._dynamo import convert_frame
+
+    known = convert_frame.input_codes, convert_frame.output_codes
+    seen = [code for reference in known[0].seen if (code := reference()) is not None]
+    copied = list(_with_copied_code(seen))
+    convert_frame.input_codes, convert_frame.output_codes = convert_frame.Tracker(), convert_frame.Tracker()
+    try:
+        yield
+    finally:
+        ours = convert_frame.input_codes.seen
+        convert_frame.input_codes, convert_frame.output_codes = known
+        for function, code in copied:
+            function.__code__ = code
+        for reference in ours:
+            code = reference()
+            if code is not None and code not in known[0]:
+                reset_code(code)
+
+
+def _with_copied_code(seen: list[types.CodeType]) -> Iterator[tuple[types.FunctionType, types.CodeType]]:
+    """Give every function that has one of these codes, or makes functions that have, a copy; yields what it had."""
+    if not seen:
+        return
+    wanted, files = {id(code) for code in seen}, {code.co_filename for code in seen}
+    copies: dict[int, types.CodeType] = {}
+    for item in gc.get_objects():
+        if type(item) is types.FunctionType and item.__code__.co_filename in files and _holds(item.__code__, wanted):
+            before = item.__code__
+            item.__code__ = _copy(before, copies)
+            yield item, before
+
+
+def _holds(code: types.CodeType, wanted: set[int]) -> bool:
+    return id(code) in wanted or any(_holds(item, wanted) for item in code.co_consts if isinstance(item, types.CodeType))
+
+
+def _copy(code: types.CodeType, copies: dict[int, types.CodeType]) -> types.CodeType:
+    """A copy with copies of the functions inside; functions of one code go on sharing one."""
+    if id(code) not in copies:
+        inside = tuple(_copy(item, copies) if isinstance(item, types.CodeType) else item for item in code.co_consts)
+        copies[id(code)] = code.replace(co_consts=inside)
+    return copies[id(code)]
+
+
+@contextlib.contextmanager
+def _own_frame_numbers() -> Iterator[None]:
+    from torch._dynamo import convert_frame
+
+    before, counts = convert_frame.FRAME_COUNTER, dict(convert_frame.FRAME_COMPILE_COUNTER)
+    convert_frame.FRAME_COUNTER = _FIRST_FRAME * next(_FRAMES)
+    try:
+        yield
+    finally:
+        convert_frame.FRAME_COUNTER = before
+        _refill(convert_frame.FRAME_COMPILE_COUNTER, counts)
+
+
+@contextlib.contextmanager
+def _preserved_statistics() -> Iterator[None]:
+    """Counters, timers and what was learnt about sizes; the latter starts from nothing."""
+    from torch._dynamo import pgo, utils
+
+    counters = {name: dict(group) for name, group in utils.counters.items()}
+    tables: list[Any] = [utils.cumulative_time_spent_ns, utils.compilation_time_metrics, utils.guard_failures]
+    saved = [
+        {key: (value, list(value) if isinstance(value, list) else None) for key, value in table.items()} for table in tables
+    ]
+    metrics, reasons, frame = list(utils._compilation_metrics), list(utils.graph_break_reasons), utils.curr_frame
+    warned = set(utils.warn_once_cache)
+    learnt = {name: getattr(pgo, name) for name in ("_CODE_STATE", "_INIT_CODE_STATE")}
+    pgo.reset_code_state()
+    for group in utils.counters.values():
+        group.clear()
+    try:
+        yield
+    finally:
+        for name in list(utils.counters):
+            if name in counters:
+                _refill(utils.counters[name], counters[name])
+            else:
+                del utils.counters[name]
+        for table, before in zip(tables, saved, strict=True):
+            _refill(table, {key: value for key, (value, _) in before.items()})
+            for value, content in before.values():
+                if content is not None:
+                    value[:] = content
+        utils._compilation_metrics.clear()
+        utils._compilation_metrics.extend(metrics)
+        utils.graph_break_reasons[:] = reasons
+        utils.warn_once_cache.clear()
+        utils.warn_once_cache.update(warned)
+        utils.curr_frame = frame
+        for name, value in learnt.items():
+            setattr(pgo, name, value)
+
+
+def _refill(table: Any, content: dict[Any, Any]) -> None:
+    table.clear()
+    table.update(content)
+
+
+@contextlib.contextmanager
+def _without_new_imports() -> Iterator[None]:
+    """Dynamo adds modules to the globals of functions it compiles, under names of its own, and leaves them there."""
+    before = {name: _imported(module) for name, module in list(sys.modules.items())}
+    try:
+        yield
+    finally:
+        for name, module in list(sys.modules.items()):
+            for added in _imported(module) - before.get(name, set()):
+                del vars(module)[added]
+
+
+def _imported(module: Any) -> set[str]:
+    space = getattr(module, "__dict__", None) if isinstance(module, types.ModuleType) else None
+    return {name for name in list(space) if name.startswith(_IMPORTED) and name != "__import__"} if space else set()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """That a limit was hit, or a call failed, in a trial is no news for the user's terminal."""
+    loggers = [logging.getLogger(name) for name in ("torch", "torch._dynamo", "torch.fx")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def frame_counts() -> dict[int, int]:
+    """How often each frame was compiled so far, or tried to be, by its number."""
+    from torch._dynamo import convert_frame
+
+    return {number: count for number, count in convert_frame.FRAME_COMPILE_COUNTER.items() if isinstance(number, int)}
+
+
+class Enough(BaseException):
+    """Ends a call whose graph need not be run; no handler of the program's catches it."""
+
+
+class Counting:
+    """A backend that says which of its graphs are called, and lets another compile them, or nobody.
+
+    Graphs of compilations in `enough` are not run: the call ends where they would be.
+    """
+
+    def __init__(self, backend: str | Callable[..., Any] | None = None, **options: Any) -> None:
+        self._backend = backend
+        self._options = options
+        self.compiled: list[str] = []
+        self.used: list[str] = []
+        self.enough: set[str] = set()
+
+    def __call__(self, graph: Any, inputs: list[Any], **more: Any) -> Callable[..., Any]:
+        """What Dynamo calls with a graph it has traced."""
+        from torch._guards import CompileContext
+
+        identifier = str(CompileContext.current_compile_id())
+        self.compiled.append(identifier)
+        compiled = self._compile(graph, inputs)
+
+        def run(*args: Any) -> Any:
+            self.used.append(identifier)
+            if identifier in self.enough:
+                raise Enough
+            return compiled(*args)
+
+        return run
+
+    def _compile(self, graph: Any, inputs: list[Any]) -> Callable[..., Any]:
+        from torch._dynamo.backends.registry import lookup_backend
+
+        if self._backend is None:
+            forward: Callable[..., Any] = graph.forward
+            return forward
+        backend = lookup_backend(self._backend) if isinstance(self._backend, str) else self._backend
+        compiled: Callable[..., Any] = backend(graph, inputs, **self._options)
+        return compiled
+
+
+def is_whole(identifier: str) -> bool:
+    """Whether a compilation is all there is to a call: Dynamo has met no other function outside torch, and no graph break,
+    and what was compiled changes no Python object. Where this torch does not tell, it is not.
+    """
+    import torch
+    from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
+    from torch._dynamo import convert_frame, utils
+
+    tell = getattr(convert_frame, "get_compiled_code_side_effects", None)
+    if tell is None or any(utils.counters["graph_break"].values()):
+        return False
+    library = str(Path(torch.__file__).parent)
+    whole = False
+    for code in [code for reference in convert_frame.input_codes.seen if (code := reference()) is not None]:
+        versions = {str(entry.compile_id): entry.code for entry in _debug_get_cache_entry_list(code)}
+        if identifier in versions:
+            whole = tell(versions[identifier]) == ()
+        elif not code.co_filename.startswith(library):
+            return False
+    return whole
+
+
+def original(function: Any) -> Any:
+    """The function or module behind one that was compiled; others as they are."""
+    if type(function).__name__ == "OptimizedModule":
+        return function._orig_mod
+    return getattr(function, "_torchdynamo_orig_callable", function)
+
+
+def raised_by_compiler(error: BaseException) -> bool:
+    """Whether an exception is one of torch's compilers rather than of the program."""
+    return type(error).__module__.startswith(("torch._dynamo", "torch._inductor", "torch._functorch"))
+
+
+def copy_marks(source: Any, copy: Any) -> Any:
+    """Give a tensor the marks of another, such as that a dimension is dynamic; returns it."""
+    for name, value in vars(source).items():
+        if name.startswith(_MARKS):
+            setattr(copy, name, value.copy() if hasattr(value, "copy") else value)
+    return copy
+
+
+def mark(tensor: Any, dimension: int, *, firmly: bool) -> None:
+    """Tell Dynamo that a dimension of a tensor changes: firmly, so that it raises where that cannot be, or as a hint."""
+    import torch._dynamo
+
+    if firmly:
+        torch._dynamo.mark_dynamic(tensor, dimension)
+    else:
+        torch._dynamo.maybe_mark_dynamic(tensor, dimension)

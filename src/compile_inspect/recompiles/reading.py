@@ -1,0 +1,116 @@
+"""The record of a run, read into a forecast: compilations by the call that caused them, failed guards, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from compile_inspect.recompiles.calls import Call, describe
+from compile_inspect.recompiles.running import Run
+from compile_inspect.records import Compilation, GuardFailure, Outcome
+from compile_inspect.records.forecast import Forecast, ForecastCall, ForecastCompilation, ForecastLimit
+
+_MADE = (Outcome.COMPILED, Outcome.NOTHING_TO_COMPILE)
+
+
+class _Numbers:
+    """Torch's numbers of frames, counted from 0 in the order they were met."""
+
+    def __init__(self, run: Run) -> None:
+        frames = dict.fromkeys(_frame(identifier) for passage in run.passages for identifier in passage.begun)
+        self._numbers = {frame: str(number) for number, frame in enumerate(frames)}
+
+    def frame(self, identifier: str) -> str:
+        """The number of the frame that a compilation is of."""
+        return self._numbers.get(_frame(identifier), _frame(identifier))
+
+    def short(self, identifier: str) -> str:
+        """The id of a compilation with the frame counted anew."""
+        return f"{self.frame(identifier)}/{_base(identifier).rpartition('/')[2]}"
+
+
+def _base(identifier: str) -> str:
+    return identifier.partition("@")[0].lstrip("!")
+
+
+def _frame(identifier: str) -> str:
+    return _base(identifier).rpartition("/")[0]
+
+
+def read(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Forecast:
+    """What a run has shown."""
+    numbers = _Numbers(run)
+    known = {_base(item.id): item for item in run.inspection.compilations}
+    made = {name: item for name, item in known.items() if item.outcome in _MADE or name in run.graphs}
+    causes = {_base(item.compilation): item.failures for item in run.inspection.recompiles}
+    causes = {
+        identifier: tuple(_renumbered(failure, numbers) for failure in failures) for identifier, failures in causes.items()
+    }
+    call_of = {identifier: index for index, passage in enumerate(run.passages) for identifier in passage.begun}
+    limits = tuple(_limits(run, numbers, call_of, causes))
+    compilations = tuple(
+        ForecastCompilation(
+            id=numbers.short(identifier),
+            call=call_of[identifier],
+            function=item.function,
+            file=item.file,
+            line=item.line,
+            failures=causes.get(identifier, ()),
+            graph=identifier in run.graphs,
+            kept=item.outcome in _MADE,
+            symbols=item.dynamic_symbols,
+        )
+        for identifier, item in made.items()
+        if identifier in call_of
+    )
+    return Forecast(
+        calls=tuple(_calls(run, calls, numbers, made, limits)),
+        compilations=tuple(sorted(compilations, key=lambda item: item.call)),
+        limits=limits,
+        breaks=len(run.inspection.breaks),
+        dynamic=dynamic,
+        recompile_limit=run.limit,
+        seconds=run.seconds,
+        notes=run.inspection.notes,
+    )
+
+
+def _renumbered(failure: GuardFailure, numbers: _Numbers) -> GuardFailure:
+    return failure if failure.against is None else replace(failure, against=numbers.short(failure.against))
+
+
+def _limits(
+    run: Run, numbers: _Numbers, call_of: dict[str, int], causes: dict[str, tuple[GuardFailure, ...]]
+) -> Iterator[ForecastLimit]:
+    for hit in run.inspection.limits:
+        identifier = _base(hit.compilation or "")
+        if identifier not in call_of:
+            continue
+        failures = causes.get(identifier, ())
+        yield ForecastLimit(
+            call=call_of[identifier],
+            frame=numbers.frame(identifier),
+            function=hit.function,
+            file=hit.file,
+            line=hit.line,
+            limit=hit.limit,
+            value=hit.value,
+            failure=failures[0] if failures else None,
+        )
+
+
+def _calls(
+    run: Run, calls: Sequence[Call], numbers: _Numbers, made: dict[str, Compilation], limits: Sequence[ForecastLimit]
+) -> Iterator[ForecastCall]:
+    for index, (call, passage) in enumerate(zip(calls, run.passages, strict=True)):
+        used = {numbers.frame(identifier) for identifier in passage.used}
+        beyond = dict.fromkeys(limit.frame for limit in limits if limit.call <= index and limit.frame not in used)
+        yield ForecastCall(
+            index=index,
+            label=call.label,
+            inputs=tuple(describe(leaf) for leaf in call.leaves()),
+            compiled=tuple(numbers.short(item) for item in passage.begun if item in made),
+            used=tuple(numbers.short(item) for item in passage.used),
+            eager=tuple(beyond) if passage.error is None else (),
+            error=passage.error,
+        )

@@ -1,0 +1,121 @@
+"""A sequence of calls goes through Dynamo, set apart from the user's process, and is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from compile_inspect.agreement.observation import preserved_state, seeded
+from compile_inspect.capture import torch_private
+from compile_inspect.capture.recorder import Recording, tap
+from compile_inspect.capture.torch_private import guarding
+from compile_inspect.errors import TargetError
+from compile_inspect.recompiles.calls import Call, copied
+from compile_inspect.records import Inspection
+from compile_inspect.target import Target
+from compile_inspect.variants import Task
+from compile_inspect.variants.base import one_line
+
+SEED = 0
+
+
+@dataclass
+class Passage:
+    """What one call did: compilations it began, graphs it ran, and what it raised."""
+
+    begun: list[str] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """All calls, and the record of what was compiled."""
+
+    passages: list[Passage]
+    inspection: Inspection
+    graphs: frozenset[str]
+    """Compilations that gave the backend something to compile, also those that failed afterwards."""
+    seconds: float
+    limit: int
+
+
+def run(
+    target: Target,
+    calls: Sequence[Call],
+    backend: guarding.Counting,
+    *,
+    dynamic: bool | None = None,
+    limit: int | None = None,
+    sparing: bool = False,
+) -> Run:
+    """Make the calls in turn; everything the function holds, and all that Dynamo knew, is put back afterwards.
+
+    With `sparing`, a graph that is all there is to a call is run once, and after that only asked for.
+    """
+    import torch
+
+    if limit is not None and limit < 1:
+        raise TargetError(f"the recompile limit is {limit}: give a whole number from 1")
+    function = guarding.original(target.function)
+    task = Task.of(Target(function, calls[0].args, calls[0].kwargs, gradients=False))
+    start = time.perf_counter()
+    with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), _silence():
+        with torch_private.suppressed_compiler_output(), guarding.isolated(limit=limit), Recording() as recording:
+            compiled = torch.compile(function, backend=backend, dynamic=dynamic)
+            passages = [_pass(compiled, call, backend, sparing) for call in calls]
+            value = torch_private.recompile_limit("recompile_limit") or 0
+        inspection = recording.inspection
+    return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
+
+
+def _pass(compiled: Callable[..., Any], call: Call, backend: guarding.Counting, sparing: bool) -> Passage:
+    passage, before = Passage(), guarding.frame_counts()
+    backend.used.clear()
+    with call.situation():
+        args, kwargs = copied(call.inputs)
+        try:
+            compiled(*args, **kwargs)
+        except guarding.Enough:
+            pass
+        except Exception as error:
+            # What the program raises on such inputs it raises compiled or not; the next call may be a good one.
+            passage.error = one_line(error)
+    for frame, count in guarding.frame_counts().items():
+        passage.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
+    passage.used = list(dict.fromkeys(backend.used))
+    if sparing and passage.error is None and len(passage.used) == 1 and guarding.is_whole(passage.used[0]):
+        backend.enough.update(passage.used)
+    return passage
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """What the program prints in a trial is not what its user wants to read."""
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        yield
+
+
+@contextlib.contextmanager
+def _preserved_attributes(task: Task) -> Iterator[None]:
+    """Attributes that a module sets on itself while it runs are what they were afterwards.
+
+    Only what differs is written: torch may watch the dictionaries.
+    """
+    parts = [part for module in task.modules for part in module.modules()]
+    saved = [dict(vars(part)) for part in parts]
+    try:
+        yield
+    finally:
+        for part, before in zip(parts, saved, strict=True):
+            now = vars(part)
+            for name in set(now) - set(before):
+                del now[name]
+            for name, value in before.items():
+                if name not in now or now[name] is not value:
+                    now[name] = value

@@ -1,0 +1,198 @@
+"""A remedy is tried: it is applied to the calls, or to torch's settings, and the forecast is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compile_inspect.agreement.inputs import clone_tensor
+from compile_inspect.agreement.observation import input_names
+from compile_inspect.capture import torch_private
+from compile_inspect.capture.torch_private import guarding
+from compile_inspect.recompiles.calls import Call
+from compile_inspect.recompiles.predicting import predict
+from compile_inspect.records.forecast import Forecast, Remedy, RemedyKind, RemedyProof
+from compile_inspect.target import Target
+from compile_inspect.variants import Task
+
+_DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32"}
+MANY = 64
+"""The limit that is tried where one was hit."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """Calls whose tensors and values can be found by the names that guards give them."""
+
+    target: Target
+    calls: tuple[Call, ...]
+
+    def names(self, call: Call) -> list[str]:
+        """A name for each leaf of the inputs."""
+        return input_names(Task.of(Target(guarding.original(self.target.function), gradients=False)), call.inputs)
+
+    def find(self, name: str) -> list[Any]:
+        """What the calls give for a name, in order; calls that give nothing are left out."""
+        return [
+            leaf for call in self.calls for known, leaf in zip(self.names(call), call.leaves(), strict=True) if known == name
+        ]
+
+    def sizes(self, name: str, dimension: int) -> list[int]:
+        """The sizes that a tensor takes along a dimension."""
+        tensors = (item for item in self.find(name) if torch_private.is_tensor(item))
+        return [int(item.shape[dimension]) for item in tensors if dimension < item.dim()]
+
+    def together(self, name: str, dimension: int) -> tuple[tuple[str, int], ...]:
+        """All sizes that change as this one does, itself first: what is padded must be padded everywhere."""
+        wanted = self.sizes(name, dimension)
+        found = [(name, dimension)]
+        first = self.calls[0]
+        for other, leaf in zip(self.names(first), first.leaves(), strict=True):
+            if torch_private.is_tensor(leaf):
+                same = [(other, place) for place in range(leaf.dim()) if self.sizes(other, place) == wanted]
+                found += [place for place in same if place not in found]
+        return tuple(found)
+
+    def changed(self, changes: Mapping[str, Callable[[Any], Any]]) -> tuple[Call, ...]:
+        """The calls with what has these names changed."""
+        calls = []
+        for call in self.calls:
+            leaves, structure = torch_private.flatten((call.args, dict(call.kwargs)))
+            new = [
+                changes[name](leaf) if name in changes else leaf for name, leaf in zip(self.names(call), leaves, strict=True)
+            ]
+            args, kwargs = torch_private.unflatten(new, structure)
+            calls.append(replace(call, args=args, kwargs=kwargs))
+        return tuple(calls)
+
+
+def prove(remedy: Remedy, named: Named, before: Forecast, *, limit: int | None = None) -> Remedy:
+    """The remedy with what a trial of it has shown; as it is where none can be made."""
+    calls, dynamic = _applied(remedy, named), before.dynamic
+    if remedy.kind is RemedyKind.DYNAMIC:
+        calls, dynamic = named.calls, True
+    elif remedy.kind is RemedyKind.LIMIT:
+        calls, limit = named.calls, MANY
+    elif remedy.settings:
+        calls = named.calls
+    if calls is None:
+        return remedy
+    with torch_private.preserved_configuration() if remedy.settings else nullcontext():
+        for setting in remedy.settings if remedy.kind is not RemedyKind.LIMIT else ():
+            torch_private.run_setting(setting)
+        after = predict(named.target, calls, dynamic=dynamic, limit=limit)
+    if remedy.kind is RemedyKind.LIMIT:
+        remedy = _with_limit(remedy, after)
+    return replace(remedy, proven=_judged(before, after))
+
+
+def _judged(before: Forecast, after: Forecast) -> RemedyProof:
+    counts, eager = (before.count, after.count), (len(before.eager_calls), len(after.eager_calls))
+    for old, new in zip(before.calls, after.calls, strict=True):
+        if new.error is not None and old.error is None:
+            return RemedyProof(False, counts, eager, f"call {new.index} then raises {new.error}")
+        if old.used and not new.used:
+            return RemedyProof(False, counts, eager, f"call {new.index} then runs without any graph")
+    if after.breaks > before.breaks:
+        return RemedyProof(False, counts, eager, "there is then a graph break that was not there before")
+    holds = eager[1] < eager[0] or (eager[1] == eager[0] and counts[1] < counts[0])
+    words = (
+        f"{counts[1]} instead of {counts[0]} compilations" if counts[0] != counts[1] else f"{counts[0]} compilations as before"
+    )
+    if eager[0] != eager[1]:
+        words += f", {eager[1]} instead of {eager[0]} calls without a graph"
+    return RemedyProof(holds, counts, eager, words)
+
+
+def _with_limit(remedy: Remedy, after: Forecast) -> Remedy:
+    """The limit that is enough for all calls."""
+    versions: dict[str, int] = {}
+    for item in after.compilations:
+        frame = item.id.partition("/")[0]
+        versions[frame] = versions.get(frame, 0) + 1
+    setting = f"torch._dynamo.config.recompile_limit = {max(versions.values(), default=1)}"
+    return replace(remedy, code=setting, settings=(setting,))
+
+
+def _applied(remedy: Remedy, named: Named) -> tuple[Call, ...] | None:
+    """The calls as they are with the remedy; None where it is not about them, or they have no such variable."""
+    if not remedy.places or any(not named.find(name) for name, _ in remedy.places):
+        return None
+    if remedy.kind in (RemedyKind.MARK_DYNAMIC, RemedyKind.MAYBE_MARK_DYNAMIC):
+        change = _marking(remedy.kind is RemedyKind.MARK_DYNAMIC)
+    elif remedy.kind is RemedyKind.BUCKETS:
+        change = _padding(remedy)
+    elif remedy.kind is RemedyKind.TENSOR:
+        change = _tensor
+    elif remedy.kind is RemedyKind.CONVERT and remedy.code.endswith(".contiguous()"):
+        change = lambda tensor, _: clone_tensor(tensor).contiguous()  # noqa: E731
+    elif remedy.kind is RemedyKind.CONVERT and ".to(torch." in remedy.code:
+        change = _conversion(remedy.code)
+    else:
+        return None
+    changes: dict[str, Callable[[Any], Any]] = {}
+    for name, _ in remedy.places:
+        dimensions = [dimension for other, dimension in remedy.places if other == name]
+        changes[name] = lambda leaf, dimensions=dimensions: change(leaf, dimensions)  # type: ignore[misc]
+    return named.changed(changes)
+
+
+_Change = Callable[[Any, list[int | None]], Any]
+
+
+def _marking(firmly: bool) -> _Change:
+    def change(tensor: Any, dimensions: list[int | None]) -> Any:
+        if not torch_private.is_tensor(tensor):
+            return tensor
+        copy = guarding.copy_marks(tensor, clone_tensor(tensor).clone().detach().requires_grad_(tensor.requires_grad))
+        for dimension in dimensions:
+            if dimension is not None and dimension < tensor.dim():
+                guarding.mark(copy, dimension, firmly=firmly)
+        return copy
+
+    return change
+
+
+def _padding(remedy: Remedy) -> _Change:
+    def change(tensor: Any, dimensions: list[int | None]) -> Any:
+        import torch
+
+        for dimension in dimensions:
+            if remedy.buckets is None or dimension is None or not torch_private.is_tensor(tensor) or dimension >= tensor.dim():
+                continue
+            shape = list(tensor.shape)
+            shape[dimension] = remedy.buckets.bucket(shape[dimension]) - shape[dimension]
+            padded = torch.cat([tensor.detach(), tensor.detach().new_zeros(shape)], dim=dimension)
+            tensor = guarding.copy_marks(tensor, padded.requires_grad_(tensor.requires_grad))
+        return tensor
+
+    return change
+
+
+def _tensor(value: Any, dimensions: list[int | None]) -> Any:
+    import torch
+
+    return torch.tensor(value) if isinstance(value, (int, float)) else value
+
+
+def _conversion(code: str) -> _Change:
+    def change(tensor: Any, dimensions: list[int | None]) -> Any:
+        import torch
+
+        if not torch_private.is_tensor(tensor):
+            return tensor
+        converted = tensor.detach().to(getattr(torch, code.rpartition("torch.")[2].rstrip(")")))
+        return guarding.copy_marks(tensor, converted.clone().requires_grad_(tensor.requires_grad))
+
+    return change
+
+
+def dtype_name(word: str | None) -> str | None:
+    """The dtype that a guard calls `Float`; None where it is not one to convert to.
+
+    >>> dtype_name("Float")
+    'float32'
+    """
+    return _DTYPES.get(word or "")

@@ -1,0 +1,275 @@
+"""Remedies: what is proposed for each cause, and what trials of them show."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import pytest
+import torch
+
+import compile_inspect
+from compile_inspect.recompiles import Call, attribute, predict, treat, treat_capture
+from compile_inspect.recompiles.buckets import least_waste, multiples, powers_of_two, proposals
+from compile_inspect.recompiles.causes import CauseKind, cause_of, decisive
+from compile_inspect.recompiles.proposing import remedies_for, why
+from compile_inspect.records import GuardFailure, Inspection, LimitHit, Recompile
+from compile_inspect.records.forecast import Buckets, Remedy, RemedyKind, RemedyProof, Treatment
+from compile_inspect.target import Target
+
+
+def failure(variable: str, reason: str, expected: str | None = None, actual: str | None = None) -> GuardFailure:
+    return GuardFailure("0/0", variable, reason, expected, actual)
+
+
+SIZE = failure("x", "tensor 'x' size mismatch at index 1. expected 4, actual 5", "4", "5")
+CAUSES = [
+    (SIZE, CauseKind.SIZE, "x", 1),
+    (failure("x", "tensor 'x' stride mismatch at index 0. expected 4, actual 1", "4", "1"), CauseKind.STRIDE, "x", 0),
+    (failure("x", "tensor 'x' rank mismatch. expected 2, actual 1", "2", "1"), CauseKind.RANK, "x", None),
+    (failure("x", "tensor 'x' dtype mismatch. expected Float, actual Half", "Float", "Half"), CauseKind.DTYPE, "x", None),
+    (failure("x", "tensor 'x' requires_grad mismatch. expected requires_grad=1"), CauseKind.GRADIENT, "x", None),
+    (failure("x.size()[0]", "2 <= x.size()[0] <= 10", "2 <= x.size()[0] <= 10", "11"), CauseKind.CONDITION, "x", 0),
+    (failure("xs[0].size()[2]", "(xs[0].size()[2] % 8) == 0", None, "11"), CauseKind.CONDITION, "xs[0]", 2),
+    (failure("k", "k == 2", "2", "3"), CauseKind.NUMBER, "k", None),
+    (failure("k", "k == 0.5", "0.5", None), CauseKind.NUMBER, "k", None),
+    (failure("k", "k == True", "True", "False"), CauseKind.VALUE, "k", None),
+    (failure("k", "k == 'sum'", "'sum'", "'mean'"), CauseKind.VALUE, "k", None),
+    (failure("k", "k is None", "None", None), CauseKind.VALUE, "k", None),
+    (failure("self.k", "self.k == 2", "2", "3"), CauseKind.ATTRIBUTE, "self.k", None),
+    (failure("global K", "global K == 2", "2", "3"), CauseKind.GLOBAL, "global K", None),
+    (failure("len(xs)", "len(xs) == 1", "1"), CauseKind.LENGTH, "xs", None),
+    (failure("k", "k is of type int", "int", "float"), CauseKind.TYPE, "k", None),
+    (failure("f", "f is the same object (function)"), CauseKind.OBJECT, "f", None),
+    (failure("grad_mode", "GLOBAL_STATE changed: grad_mode", "True", "False"), CauseKind.STATE, "grad_mode", None),
+    (failure("", 'Duplicate tensors found: ["x", "y"]'), CauseKind.SHARED, "", None),
+    (failure("", "something torch will say one day"), CauseKind.OTHER, "", None),
+]
+
+
+@pytest.mark.parametrize(("failed", "kind", "variable", "dimension"), CAUSES, ids=lambda item: getattr(item, "reason", ""))
+def test_causes_are_told_apart_and_explained(
+    failed: GuardFailure, kind: CauseKind, variable: str, dimension: int | None
+) -> None:
+    cause = cause_of(failed)
+    assert (cause.kind, cause.variable, cause.dimension) == (kind, variable, dimension)
+    assert why(cause).endswith(".") and "None" not in why(cause).replace("(None before", "")
+    remedies = remedies_for(cause, sizes=[4, 5, 6, 7, 12])
+    assert remedies or kind is CauseKind.OTHER
+    for remedy in remedies:
+        assert remedy.title and remedy.proven is None
+        ast.parse(remedy.code.replace("…", "..."))
+
+
+def test_two_sizes_that_were_equal_by_chance() -> None:
+    cause = cause_of(failure("y.size()[0]", "y.size()[0] == x.size()[1]", None, "3"))
+    assert cause.others == (("x", 1),)
+    first = remedies_for(cause)[0]
+    assert first.kind is RemedyKind.MARK_DYNAMIC and first.places == (("y", 0), ("x", 1))
+    assert first.code == "torch._dynamo.mark_dynamic(y, 0)\ntorch._dynamo.mark_dynamic(x, 1)"
+
+
+def test_of_several_failed_guards_the_new_one_counts() -> None:
+    number, flag = failure("k", "k == 3", "3", "2"), failure("flag", "flag == True", "True", "False")
+    assert decisive([number, flag], [cause_of(number)]) == cause_of(flag)
+    assert decisive([number, flag], []) == cause_of(number)
+    assert decisive([number], [cause_of(number)]) == cause_of(number)
+    assert decisive([], []) is None
+
+
+def test_powers_of_two() -> None:
+    assert powers_of_two([0, 1, 2, 3, 8, 9]).sizes == (2, 4, 8, 16)
+    assert powers_of_two([4, 8]).waste == 0
+
+
+def test_least_padding_is_the_least() -> None:
+    sizes = [3, 5, 5, 9, 10, 31, 32, 33, 64]
+    for count in (1, 2, 3, 4, 9):
+        found = least_waste(sizes, count)
+        assert len(found.sizes) <= count and found.sizes[-1] == 64
+        assert found.waste == min(_waste(chosen, sizes) for chosen in _choices(sorted(set(sizes)), count))
+    assert least_waste(sizes, 9).waste == 0
+    assert least_waste(list(range(1, 3000)), 4).sizes[-1] == 2999
+
+
+def _choices(sizes: list[int], count: int) -> list[tuple[int, ...]]:
+    from itertools import combinations
+
+    return [(*chosen, sizes[-1]) for number in range(min(count, len(sizes))) for chosen in combinations(sizes[:-1], number)]
+
+
+def _waste(chosen: tuple[int, ...], sizes: list[int]) -> float:
+    padded = sum(next(item for item in chosen if item >= size) for size in sizes)
+    return round(100 * (padded - sum(sizes)) / padded, 2)
+
+
+def test_which_buckets_are_proposed() -> None:
+    assert proposals([4, 4]) == () and proposals([]) == () and proposals([4, 8]) == ()
+    found = proposals(list(range(1, 65)))
+    assert {item.rule for item in found} == {"powers of two", "least padding"}
+    assert found[0].waste <= found[1].waste
+    assert multiples([1, 0, 17], 16).sizes == (16, 32)
+    assert Buckets((8, 16), 0.0).bucket(17) == 17
+
+
+def pointwise(x: torch.Tensor) -> torch.Tensor:
+    return x.sin()
+
+
+def looped(x: torch.Tensor, times: int) -> torch.Tensor:
+    for _ in range(times):
+        x = x.sin()
+    return x
+
+
+def shared(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    return x * y
+
+
+def aligned(x: torch.Tensor) -> torch.Tensor:
+    return x.exp() if x.shape[0] % 8 == 0 else x.cos()
+
+
+def unrolled(x: torch.Tensor) -> torch.Tensor:
+    return torch.stack([row.sum() for row in x])
+
+
+class Stepping(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = 2
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.steps
+
+
+def rows(*sizes: int) -> list[Call]:
+    return [Call((torch.ones(size, 4),)) for size in sizes]
+
+
+def by_kind(treatment: Treatment, kind: RemedyKind) -> Remedy:
+    return next(remedy for remedy in treatment.remedies if remedy.kind is kind)
+
+
+def proof(treatment: Treatment, kind: RemedyKind) -> RemedyProof:
+    proven = by_kind(treatment, kind).proven
+    assert proven is not None
+    return proven
+
+
+def test_sizes_beyond_the_limit() -> None:
+    calls = rows(*range(2, 14))
+    (treatment,) = treat(Target(pointwise), calls, dynamic=False, limit=4)
+    assert treatment.function == "pointwise" and treatment.variable == "x" and treatment.calls == (1, 2, 3, 4)
+    marked = proof(treatment, RemedyKind.MARK_DYNAMIC)
+    assert marked.holds and marked.compilations == (4, 1) and marked.eager == (8, 0)
+    assert proof(treatment, RemedyKind.DYNAMIC).compilations == (4, 1)
+    padded = by_kind(treatment, RemedyKind.BUCKETS)
+    assert padded.buckets is not None and padded.proven is not None
+    assert padded.proven.holds and padded.proven.compilations[1] == len(padded.buckets.sizes)
+    assert f"{padded.buckets.waste:g} %" in padded.changes
+    allowed = by_kind(treatment, RemedyKind.LIMIT)
+    assert allowed.code == "torch._dynamo.config.recompile_limit = 12"
+    assert allowed.proven is not None and allowed.proven.holds and allowed.proven.compilations == (4, 12)
+    assert treatment.best is not None and treatment.best.kind is RemedyKind.MARK_DYNAMIC
+
+
+def test_the_code_of_buckets_does_what_was_proven() -> None:
+    calls = [Call((torch.ones(size, 4), torch.ones(size, 4))) for size in (2, 3, 4, 5, 9, 12)]
+    (treatment,) = treat(Target(shared), calls, dynamic=False, trials=False)
+    padded = by_kind(treatment, RemedyKind.BUCKETS)
+    assert padded.places == (("x", 0), ("y", 0)) and padded.buckets is not None
+    for call in calls:
+        names: dict[str, Any] = {"torch": torch, "x": call.args[0], "y": call.args[1]}
+        exec(padded.code, names)
+        assert names["x"].shape == names["y"].shape == (padded.buckets.bucket(len(call.args[0])), 4)
+
+
+def test_a_modulus_gives_multiples() -> None:
+    treatments = treat(Target(aligned), rows(8, 16, 24, 12, 9))
+    condition = next(item for item in treatments if "%" in item.why)
+    best = condition.best
+    assert best is not None and best.buckets is not None and best.buckets.rule == "multiples of 8"
+    assert best.proven is not None and best.proven.compilations[1] < best.proven.compilations[0]
+
+
+def test_marks_that_the_code_does_not_allow_are_not_proven() -> None:
+    (treatment,) = treat(Target(unrolled), rows(2, 3, 4))
+    marked = proof(treatment, RemedyKind.MARK_DYNAMIC)
+    assert not marked.holds and "raises" in marked.reason
+    assert not proof(treatment, RemedyKind.MAYBE_MARK_DYNAMIC).holds
+
+
+def test_a_tensor_in_place_of_a_number() -> None:
+    def scaled(x: torch.Tensor, factor: int) -> torch.Tensor:
+        return x * factor
+
+    (treatment,) = treat(Target(scaled), [Call((torch.ones(3), value)) for value in (2, 3, 4)])
+    assert proof(treatment, RemedyKind.TENSOR).holds
+
+
+def test_a_tensor_in_place_of_a_count_breaks_the_graph_and_is_no_remedy() -> None:
+    (treatment,) = treat(Target(looped), [Call((torch.ones(3), value)) for value in (2, 3, 4)])
+    assert not proof(treatment, RemedyKind.TENSOR).holds
+    assert treatment.best is None
+
+
+def test_a_setting_for_numbers_that_modules_hold_is_tried_and_put_back() -> None:
+    model = Stepping()
+    calls = [Call((torch.ones(3),), around=lambda value=value: attribute(model, "steps", value)) for value in (2, 3, 4, 5)]  # type: ignore[misc]
+    (treatment,) = treat(Target(model), calls)
+    setting = by_kind(treatment, RemedyKind.SETTING)
+    assert setting.proven is not None and setting.proven.holds and setting.proven.compilations == (4, 2)
+    assert torch._dynamo.config.allow_unspec_int_on_nn_module is False
+    buffer = by_kind(treatment, RemedyKind.TENSOR)
+    assert buffer.code == 'self.register_buffer("steps", torch.tensor(2), persistent=False)' and buffer.proven is None
+
+
+@pytest.mark.parametrize(
+    "tensors",
+    [
+        (torch.ones(3, 4), torch.ones(3, 4, dtype=torch.float64), torch.ones(3, 4, dtype=torch.float16)),
+        (torch.ones(3, 4), torch.ones(4, 3).t()),
+    ],
+)
+def test_inputs_of_one_form(tensors: tuple[torch.Tensor, ...]) -> None:
+    (treatment,) = treat(Target(pointwise), [Call((tensor,)) for tensor in tensors])
+    assert proof(treatment, RemedyKind.CONVERT).compilations == (len(tensors), 1)
+
+
+def test_what_follows_a_break_has_no_cause_of_its_own() -> None:
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        y = x * 2
+        torch._dynamo.graph_break()
+        return y.sin()
+
+    (treatment,) = treat(Target(broken), rows(3, 4), trials=False)
+    assert treatment.function == "broken" and treatment.variable == "x"
+
+
+def test_no_recompiles_no_treatments() -> None:
+    calls = rows(3, 3)
+    assert treat(Target(pointwise), calls, predict(Target(pointwise), calls)) == ()
+    assert treat_capture(Inspection()) == ()
+
+
+def test_a_capture_alone() -> None:
+    torch._dynamo.reset()
+    target = Target(pointwise, (torch.ones(2, 4),), further=tuple(call.inputs for call in rows(3, 5, 9, 12)))
+    inspection = compile_inspect.inspect(target, backend="eager", dynamic=False)
+    (treatment,) = treat_capture(inspection)
+    assert treatment.times == 4 and treatment.variable == "x" and treatment.calls == ()
+    marked = by_kind(treatment, RemedyKind.MARK_DYNAMIC)
+    assert marked.code == "torch._dynamo.mark_dynamic(x, 0)" and marked.proven is None
+    buckets = by_kind(treatment, RemedyKind.BUCKETS).buckets
+    assert buckets is not None and buckets.sizes[-1] == 12
+    assert treatment.best is marked
+
+
+def test_a_capture_with_a_limit_that_was_hit() -> None:
+    inspection = Inspection(
+        recompiles=(Recompile("0/1", "f", "f.py", 1, (SIZE,)),),
+        limits=(LimitHit("0/2", "f", "f.py", 1, "recompile_limit", 2),),
+    )
+    (treatment,) = treat_capture(inspection)
+    assert treatment.remedies[-1].kind is RemedyKind.LIMIT
