@@ -248,7 +248,7 @@ class _Left:
             touched = here.line in written.get(here.file, ()) or (here.file == file and here.line == mapped)
             if touched:
                 (same if item.kind == cause.kind and here.file == file else new).append(item)
-            elif _goes_on(cause) and (here.file, here.line) not in known:
+            elif here.file == file and _goes_on(cause) and (here.file, here.line) not in known:
                 # Tracing went on after the cause before, so this one was not there: it has only moved to another line.
                 new += [item] if strict or not _goes_on(item) else []
         return cls(same, new)
