@@ -75,6 +75,13 @@ def test_the_page_about_agreement(monkeypatch: pytest.MonkeyPatch) -> None:
         execute("docs/verify.md", block, names)
 
 
+def test_the_page_about_recompiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    for block in blocks("docs/recompiles.md"):
+        execute("docs/recompiles.md", block, names)
+
+
 def test_the_page_about_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (block,) = blocks("docs/breaks.md")

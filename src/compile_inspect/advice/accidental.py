@@ -10,6 +10,7 @@ from compile_inspect.records import Inspection, Location
 from compile_inspect.records.accidents import Accident, Holder, Suspicion
 
 _NUMBER = re.compile(r"== (?P<value>-?\d[\d_.e+-]*|True|False)$")
+_ON_VALUES = ("EQUALS_MATCH", "CONSTANT_MATCH", "ID_MATCH")
 _LOCAL = re.compile(r"^L\['(?P<name>\w+)'\]$")
 _ATTRIBUTE = re.compile(r"^L\['\w+'\](?:\.\w+|\._modules\['\w+'\])*\.(?P<name>\w+)$")
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\](?:\.\w+)*$")
@@ -21,7 +22,7 @@ def accidental(inspection: Inspection) -> tuple[Accident, ...]:
     found: dict[tuple[str, str], Accident] = {}
     for guard in inspection.guards:
         number = _NUMBER.search(guard.condition)
-        if guard.noise or number is None:
+        if guard.noise or number is None or guard.kind not in _ON_VALUES:
             continue
         for pattern, holder in ((_LOCAL, Holder.ARGUMENT), (_GLOBAL, Holder.GLOBAL), (_ATTRIBUTE, Holder.ATTRIBUTE)):
             match = pattern.match(guard.source)

@@ -15,6 +15,7 @@ import typer
 from compile_inspect import __version__
 from compile_inspect.commands.bench import bench
 from compile_inspect.commands.breaks import breaks, fix
+from compile_inspect.commands.guards import guards
 from compile_inspect.commands.inspect import inspect
 from compile_inspect.commands.run import run
 from compile_inspect.commands.show import show
@@ -37,6 +38,7 @@ app.command(
 app.command()(inspect)
 app.command()(breaks)
 app.command()(fix)
+app.command()(guards)
 app.command()(bench)
 app.command()(show)
 app.command()(tour)

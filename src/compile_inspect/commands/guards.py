@@ -1,0 +1,116 @@
+"""`compile-inspect guards`: what compiled code depends on, and what further inputs would make torch compile again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compile_inspect.errors import InspectError
+
+
+def guards(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute, file.py:attribute, or a capture file")],
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            "--inputs",
+            metavar="TARGET",
+            help="Where the inputs are: a tuple, a mapping, a tensor, or a function for one.",
+        ),
+    ] = None,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--what-if",
+            metavar="SIZES",
+            help="Foretell compilations: batch=1..64, seq=16..512:16, n=1,2,8, NAME=ARGUMENT:DIMENSION=SIZES; may be repeated.",
+        ),
+    ] = None,
+    check: Annotated[
+        str | None, typer.Option("--check", metavar="BACKEND", help="Also run these inputs for real, with this backend.")
+    ] = None,
+    dynamic: Annotated[
+        bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes. Default: torch decides.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option("--recompile-limit", min=1, help="Instead of torch's own.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show what is folded otherwise.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+) -> None:
+    """Show what compiled code depends on, and foretell recompiles.
+
+    Without --what-if: the guards of every frame with their lines, what checking them costs, and those on numbers that will
+    change. With it: how many graphs torch.compile makes for these inputs, which guard fails for which, and remedies that were
+    tried.
+    """
+    from compile_inspect.commands.show import make_console
+
+    console = make_console(no_color)
+    if Path(target).is_file() and ":" not in Path(target).name:
+        if inputs is not None or what_if or check:
+            raise InspectError(f"{target} is a capture: to run something for --inputs, --what-if or --check, name the target")
+        from compile_inspect.capture_file import load_together
+
+        for _, inspection in load_together([Path(target)]):
+            _depends(inspection, console, everything=everything, as_json=as_json)
+        return
+    from compile_inspect.target import find_target
+
+    found = find_target(target, inputs)
+    if not what_if:
+        if check is not None:
+            raise InspectError("--check needs inputs to run: add --what-if, for example --what-if batch=1..64")
+        from compile_inspect.capture.inspecting import inspect
+
+        _depends(inspect(found, backend="eager", dynamic=dynamic), console, everything=everything, as_json=as_json)
+        return
+    _foretell(found, what_if, dynamic, limit, check, console, as_json)
+
+
+def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) -> None:
+    from compile_inspect.advice.accidental import accidental
+    from compile_inspect.recompiles.remedies import treat_capture
+    from compile_inspect.reporters.options import ShowOptions
+    from compile_inspect.serialization import to_data
+
+    accidents, treatments = accidental(inspection), treat_capture(inspection)
+    if as_json:
+        data = {"guards": inspection.guards, "accidental": accidents, "recompiles": treatments}
+        console.out(json.dumps({name: [to_data(item) for item in items] for name, items in data.items()}), highlight=False)
+        return
+    from compile_inspect.reporters.text.accidents import render as render_accidents
+    from compile_inspect.reporters.text.forecast import render_treatments
+    from compile_inspect.reporters.text.guards import render
+
+    render(inspection, console, ShowOptions(all=everything))
+    render_accidents(accidents, console)
+    render_treatments(treatments, console)
+
+
+def _foretell(
+    target: Any, texts: list[str], dynamic: bool | None, limit: int | None, check: str | None, console: Any, as_json: bool
+) -> None:
+    from compile_inspect.recompiles import calls_of, compare, observe, predict, treat
+    from compile_inspect.serialization import to_data
+
+    calls = calls_of(target, texts)
+    forecast = predict(target, calls, dynamic=dynamic, limit=limit)
+    treatments = treat(target, calls, forecast, dynamic=dynamic, limit=limit)
+    comparison = None
+    if check is not None:
+        comparison = compare(forecast, observe(target, calls, backend=check, dynamic=dynamic, limit=limit))
+    if as_json:
+        data = {"forecast": to_data(forecast), "remedies": [to_data(item) for item in treatments]}
+        if comparison is not None:
+            data["agrees"], data["differences"] = comparison.agrees, list(comparison.differences)
+        console.out(json.dumps(data), highlight=False)
+        return
+    from compile_inspect.reporters.text.forecast import render, render_comparison, render_treatments
+
+    render(forecast, console)
+    if comparison is not None:
+        render_comparison(comparison, console)
+    render_treatments(treatments, console)

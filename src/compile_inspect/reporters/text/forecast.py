@@ -1,0 +1,103 @@
+"""How often torch.compile will compile for a sequence of calls, and what would make it compile less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records.forecast import Comparison, Forecast, ForecastCompilation, Remedy, Treatment
+from compile_inspect.reporters.text.causes import cause
+from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.locations import place
+from compile_inspect.reporters.text.messages import print_folded, print_heading, print_paragraph
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.reporters.text.tables import print_listing
+
+_MOST_REMEDIES = 3
+
+
+def render(forecast: Forecast, console: Console, *, limit: int | None = None) -> None:
+    """Print how many graphs are compiled, for which calls, and why."""
+    told = f"{count(len(forecast.calls), 'call')}: {count(forecast.count, 'graph')} compiled"
+    print_heading(console, told, f"found out in {seconds(forecast.seconds)}, without a compiler behind Dynamo")
+    shown = forecast.graphs if limit is None else forecast.graphs[:limit]
+    rows = [(_label(forecast, item), function_name(item.function), place(item.file, item.line), _why(item)) for item in shown]
+    print_listing(console, ("For", "Function", "Line", "Because"), rows, indent="  ", keep_ends=(0, 2), whole=True)
+    print_folded(console, len(forecast.graphs) - len(shown), "graph")
+    for item in forecast.limits:
+        label = _call(forecast, item.call)
+        value = "" if item.value is None else f" = {item.value}"
+        sentence = (
+            f"At {label} {function_name(item.function)} reaches {item.limit}{value}: from then on new sizes run in eager mode."
+        )
+        console.print(Text("  Warning: ", style="bold yellow").append(one_line(sentence), style="not bold"), soft_wrap=True)
+    for error in dict.fromkeys(call.error for call in forecast.calls if call.error):
+        first = next(call for call in forecast.calls if call.error == error)
+        print_paragraph(console, f"{_call(forecast, first.index)} raises {error}", indent="  ", style="yellow")
+    for note in forecast.notes:
+        print_paragraph(console, note, indent="  ", style="dim")
+    console.print()
+
+
+def render_comparison(comparison: Comparison, console: Console) -> None:
+    """Print whether what was foretold came."""
+    observed = comparison.observed
+    if comparison.agrees:
+        told = f"Run for real with {observed.backend}: {count(observed.count, 'graph')} compiled, as foretold"
+        print_paragraph(console, f"{told}, in {seconds(observed.seconds)}.", style="green")
+    for difference in comparison.differences:
+        print_paragraph(console, f"Otherwise than foretold: {difference}", style="bold yellow")
+    console.print()
+
+
+def render_treatments(treatments: Sequence[Treatment], console: Console) -> None:
+    """Print each cause of recompiles with what helps against it, the best first."""
+    for treatment in treatments:
+        struck = f"{count(treatment.times, 'time')}"
+        print_heading(
+            console, f"{one_line(treatment.variable) or 'something'} changes", struck, function_name(treatment.function)
+        )
+        print_paragraph(console, treatment.why, indent="  ")
+        best = treatment.best
+        others = [item for item in treatment.remedies if item is not best]
+        useful = [item for item in others if item.proven is None or item.proven.holds]
+        for remedy in ([best] if best is not None else []) + useful[: _MOST_REMEDIES - 1]:
+            _print_remedy(remedy, console)
+        if best is None:
+            print_paragraph(console, "No remedy that was tried leads to fewer compilations.", indent="  ", style="dim")
+        console.print()
+
+
+def _print_remedy(remedy: Remedy, console: Console) -> None:
+    console.print(Text("  Remedy  ", style="bold").append(one_line(remedy.title), style="not bold"), soft_wrap=True)
+    for line in remedy.code.split("\n"):
+        console.print(Text(f"    {line}", style="green"), soft_wrap=True)
+    if remedy.buckets is not None:
+        sizes = ", ".join(map(str, remedy.buckets.sizes))
+        told = f"Sizes {sizes}; {remedy.buckets.waste:.0f} % of what is computed then is padding."
+        print_paragraph(console, told, indent="    ", style="dim")
+    if remedy.changes:
+        print_paragraph(console, remedy.changes, indent="    ", style="dim")
+    proof = remedy.proven
+    if proof is not None:
+        before, after = proof.compilations
+        told = (
+            f"Tried: {count(after, 'graph')} instead of {before}." if proof.holds else f"Tried, without success: {proof.reason}"
+        )
+        print_paragraph(console, told, indent="    ", style="bold green" if proof.holds else "yellow")
+
+
+def _label(forecast: Forecast, item: ForecastCompilation) -> str:
+    return _call(forecast, item.call)
+
+
+def _call(forecast: Forecast, index: int) -> str:
+    call = forecast.calls[index] if index < len(forecast.calls) else None
+    return one_line(call.label) if call is not None and call.label else f"call {index + 1}"
+
+
+def _why(item: ForecastCompilation) -> str:
+    return cause(item.cause) if item.is_recompile else "it is the first"

@@ -1,0 +1,95 @@
+"""`compile-inspect guards` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conftest import environment
+
+PROGRAM = """\
+import torch
+
+SCALE = 3
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step = 0
+
+    def tick(self):
+        self.step += 1
+
+    def forward(self, x, n):
+        y = x * n * SCALE
+        return y.sum() if self.step < 10 else y.mean()
+
+
+model = Model()
+inputs = (torch.ones(4, 8), 2)
+"""
+TARGET = ("model.py:model", "--inputs", "model.py:inputs")
+
+
+def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "compile_inspect", *arguments],
+        env=environment(Path("cache")), capture_output=True, text=True, cwd=cwd, timeout=300,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "model.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def test_what_the_code_depends_on(home: Path) -> None:
+    done = command("guards", *TARGET, cwd=home)
+    assert done.returncode == 0, done.stderr
+    assert "3 guards on numbers that may change" in done.stdout
+    assert done.stdout.index("self.step == 0") < done.stdout.index("global SCALE == 3")  # the surest first
+    assert "The program changes the value: model.py:12 self.step += 1" in done.stdout
+    assert "to check them on a call" in done.stdout
+
+
+def test_what_if(home: Path) -> None:
+    done = command("guards", *TARGET, "--what-if", "batch=0,1,2,3,4,8", "--check", "eager", cwd=home)
+    assert done.returncode == 0, done.stderr
+    assert "6 calls: 3 graphs compiled" in done.stdout
+    assert "as foretold" in done.stdout
+    assert "Remedy" in done.stdout
+
+
+def test_the_limit_is_foretold(home: Path) -> None:
+    sizes = "batch=" + ",".join(str(size) for size in range(2, 14))
+    done = command("guards", *TARGET, "--what-if", sizes, "--static", "--recompile-limit", "4", cwd=home)
+    assert "4 graphs compiled" in done.stdout and "At batch=6 forward reaches recompile_limit = 4" in done.stdout, done.stdout
+
+
+def test_as_json_and_from_a_capture(home: Path) -> None:
+    found = json.loads(command("guards", *TARGET, "--what-if", "batch=2,3", "--json", "--check", "eager", cwd=home).stdout)
+    assert len(found["forecast"]["compilations"]) == 2 and found["agrees"] is True
+    (home / "script.py").write_text(
+        "import torch, model\nf = torch.compile(model.model, backend='eager')\nfor n in 2, 3, 4:\n    f(torch.ones(n, 8), 2)\n"
+    )
+    assert command("run", "-o", "c.inspection", "script.py", cwd=home).returncode == 0
+    (home / "model.py").unlink()
+    done = command("guards", "c.inspection", cwd=home)
+    assert done.returncode == 0 and "x changes" in done.stdout and "torch._dynamo.mark_dynamic(x, 0)" in done.stdout, (
+        done.stdout
+    )
+    refused = command("guards", "c.inspection", "--what-if", "batch=1..4", cwd=home)
+    assert refused.returncode == 2 and "name the target" in refused.stderr
+
+
+def test_mistakes_are_said(home: Path) -> None:
+    done = command("guards", *TARGET, "--what-if", "batch=one", cwd=home)
+    assert done.returncode == 2 and "Traceback" not in done.stderr and "batch=one" in done.stderr, done.stderr
+    alone = command("guards", *TARGET, "--check", "eager", cwd=home)
+    assert alone.returncode == 2 and "--what-if" in alone.stderr
