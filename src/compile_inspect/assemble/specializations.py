@@ -39,8 +39,8 @@ def assemble_specializations(events: Iterable[Event], stacks: StackTable) -> lis
 def _sources(text: str) -> list[str]:
     """The names of a size, which torch writes as a list.
 
-    >>> _sources('["L[\'x\'].size()[0]"]')
-    ["L['x'].size()[0]"]
+    >>> _sources("['n', 'm']"), _sources("L[x].size()")
+    (['n', 'm'], ['L[x].size()'])
     """
     try:
         parsed = ast.literal_eval(text)

@@ -13,7 +13,7 @@ _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
 _STANDARD_LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d(\.\d+)?[/\\]|[/\\]Lib[/\\](?!site-packages)")
 _TORCH = re.compile(r"[/\\](site-packages|dist-packages)[/\\](torch|functorch|triton)[/\\]|^<eval_with_key")
 # The recorder's own frames, which stand between a user's call of `inspect` and the compiled function.
-_RECORDER = re.compile(r"[/\\]compile_inspect[/\\](capture|fixes|recompiles|agreement|timing|tuning|variants)[/\\]")
+_RECORDER = re.compile(r"(?<!tests)[/\\]compile_inspect[/\\](capture|fixes|recompiles|agreement|timing|tuning|variants)[/\\]")
 _COMMAND = re.compile(r"[/\\]compile_inspect[/\\](commands[/\\](inspect|tour|__init__)|__main__)\.py$")
 
 
