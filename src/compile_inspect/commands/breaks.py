@@ -67,6 +67,9 @@ def fix(
     target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
     inputs: _Inputs = None,
     apply: Annotated[bool, typer.Option("--apply", help="Write the changes to the files, after showing them.")] = False,
+    unreached: Annotated[
+        bool, typer.Option("--unreached", help="Also fixes of lines that no input reaches, of which nothing is proven.")
+    ] = False,
     backend: _Backend = "inductor",
     seconds: _Seconds = 0.5,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
@@ -85,7 +88,7 @@ def fix(
         laboratory = _laboratory(target, inputs, backend, seconds)
         findings = treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
         say("trying all of them at once …")
-        treatment = together(laboratory, findings)
+        treatment = together(laboratory, findings, unreached=unreached)
     console = make_console(no_color)
     if not findings:
         console.print("No graph breaks: there is nothing to fix.")
@@ -99,8 +102,9 @@ def fix(
         console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
     for setting in treatment.proposal.settings:
         console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
-    for changes in dict.fromkeys(item.chosen.changes for item in treatment.findings if item.chosen and item.chosen.changes):
-        console.print(f"Note: {changes}", soft_wrap=True)
+    chosen = [item.chosen for item in treatment.findings if item.chosen is not None]
+    for sentence in dict.fromkeys(text for item in chosen for text in (item.changes, item.where) if text):
+        console.print(f"Note: {sentence}", markup=False, soft_wrap=True)
     standing = treatment.proof.standing.value
     console.print(f"{standing[:1].upper()}{standing[1:]}. {proof_details(treatment.proof)}", soft_wrap=True)
     if not treatment.proof.holds:
@@ -116,6 +120,16 @@ def fix(
             f"{len(treatment.left)} of {len(findings)} causes are left: compile-inspect breaks {target}", soft_wrap=True
         )
         sys.exit(1)
+
+
+def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) -> None:
+    """Say which proven fixes change lines that no input reaches."""
+    for finding in findings:
+        lines = dict(finding.trials)[finding.chosen].unreached if finding.chosen is not None else ()
+        if lines and not applied:
+            where = finding.cause.own_location or finding.cause.location
+            told = f"Left out: the fix for {where} changes line {lines[0]}, which no input reaches: nothing is proven of it."
+            console.print(f"{told} Give inputs that reach it, or add --unreached.", markup=False, soft_wrap=True)
 
 
 def _laboratory(target: str, inputs: str | None, backend: str, seconds: float) -> Laboratory:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,7 +21,9 @@ def write(texts: Mapping[str, str]) -> list[str]:
     """
     said = []
     for file, text in texts.items():
-        path = Path(file)
+        path = Path(file).resolve()  # what a link leads to is changed, not the link
+        if (path.exists() and not os.access(path, os.W_OK)) or (path.exists() and not path.stat().st_mode & 0o222):
+            raise InspectError(f"{path} is read-only: make it writable, or change a copy of it")
         try:
             if _clean_in_git(path):
                 undo = f"git checkout -- {path.name}"
@@ -27,14 +31,17 @@ def write(texts: Mapping[str, str]) -> list[str]:
                 backup = _free(path)
                 shutil.copy2(path, backup)
                 undo = f"mv {backup.name} {path.name}"
-            partial = path.with_name(path.name + ".partial")
-            with partial.open("w", encoding="utf-8", newline="") as opened:
-                opened.write(text)
-            shutil.copymode(path, partial)
-            partial.replace(path)
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="", dir=path.parent, delete=False) as partial:
+                partial.write(text)
+            try:
+                shutil.copymode(path, partial.name)
+                Path(partial.name).replace(path)
+            except OSError:
+                Path(partial.name).unlink(missing_ok=True)
+                raise
         except OSError as error:
             raise InspectError(f"{file} cannot be written: {error.strerror or error}") from error
-        said.append(f"Wrote {file}. To undo it, in {path.resolve().parent}: {undo}")
+        said.append(f"Wrote {path}. To undo it, in {path.parent}: {undo}")
     return said
 
 
@@ -51,7 +58,7 @@ def _clean_in_git(path: Path) -> bool:
     """Whether git has this very content of the file."""
     try:
         for arguments in (["ls-files", "--error-unmatch", path.name], ["diff", "--quiet", "HEAD", "--", path.name]):
-            done = subprocess.run(["git", *arguments], cwd=path.resolve().parent, capture_output=True, timeout=20)
+            done = subprocess.run(["git", *arguments], cwd=path.parent, capture_output=True, timeout=20)
             if done.returncode:
                 return False
     except (OSError, subprocess.SubprocessError):

@@ -123,6 +123,8 @@ class Contexts(Fixer):
         manager = _manager(place)
         if manager is None or any(isinstance(n, ast.Call) and last_name(n.func) not in _HARMLESS for n in ast.walk(manager)):
             return []
+        if not _only_keeps_to_itself(manager):
+            return []
         held = [
             (node, item)
             for node in ast.walk(source.tree)
@@ -229,3 +231,21 @@ def _filtering(place: Place) -> ast.With | None:
 def _is_filter(source: SourceFile, statement: ast.stmt) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(call, ast.Call) and full_name(source, call.func) in ("warnings.simplefilter", "warnings.filterwarnings")
+
+
+def _only_keeps_to_itself(manager: ast.AST) -> bool:
+    """Whether a manager writes to nothing but itself, and swallows no exception."""
+    for node in ast.walk(manager):
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            return False
+        if (
+            isinstance(node, (ast.Attribute, ast.Subscript))
+            and isinstance(node.ctx, ast.Store)
+            and dotted(node.value) != "self"
+        ):
+            return False
+        if isinstance(node, ast.FunctionDef) and node.name == "__exit__":
+            answers = [item.value for item in ast.walk(node) if isinstance(item, ast.Return) and item.value is not None]
+            if any(not (isinstance(answer, ast.Constant) and not answer.value) for answer in answers):
+                return False
+    return True

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib.machinery
 import linecache
-import random
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from compile_inspect.agreement.observation import seeded
 from compile_inspect.records.locations import is_library_file
 from compile_inspect.target import Target, find_target
 
@@ -23,8 +23,7 @@ def load_target(specification: str, inputs: str | None = None, texts: Mapping[st
 
     Random numbers begin at the same seed, so that weights that are drawn while loading are those of the original.
     """
-    with replaced_sources(texts or {}), own_modules():
-        _seed(seed)
+    with replaced_sources(texts or {}), own_modules(), seeded(seed):
         return find_target(specification, inputs)
 
 
@@ -79,13 +78,3 @@ def _is_the_users(module: ModuleType) -> bool:
     if not file or getattr(module, "__name__", "") == "__main__":
         return False
     return not is_library_file(file) and not str(Path(file).resolve()).startswith(_OWN)
-
-
-def _seed(seed: int) -> None:
-    import torch
-
-    torch.manual_seed(seed)
-    random.seed(seed)
-    numpy = sys.modules.get("numpy.random")
-    if numpy is not None:
-        numpy.seed(seed)

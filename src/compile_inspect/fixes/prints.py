@@ -11,6 +11,14 @@ from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Proposal, Replacement
 
 _METHOD = re.compile(r"^method: <.*?>\.(?P<name>\w+),")
+_LOOKING = frozenset(
+    {
+        "len", "str", "repr", "type", "float", "int", "bool", "list", "tuple", "dict", "round", "format", "join", "sum", "min",
+        "max", "abs", "sorted", "id", "item", "tolist", "size", "dim", "numel", "mean", "std", "var", "norm", "any", "all",
+        "detach", "cpu", "numpy", "clone", "isnan", "isfinite", "isinf", "shape", "keys", "values", "items", "get",
+        "argmax", "argmin", "view", "reshape", "flatten", "squeeze", "unsqueeze", "to", "stride", "zip", "range",
+    }
+)  # fmt: skip
 _LOGGER_METHODS = ("debug", "info", "warning", "error", "critical", "exception", "log")
 
 
@@ -38,7 +46,7 @@ class Prints(Fixer):
         found: list[Proposal] = []
         source = place.source
         statement, call = _telling(place) or (None, None)
-        if source is not None and isinstance(statement, ast.Expr) and call is statement.value:
+        if source is not None and isinstance(statement, ast.Expr) and call is statement.value and _only_looks(call):
             changes = _guarded(source, statement)
             if changes is not None:
                 found.append(
@@ -76,6 +84,18 @@ def _guarded(source: SourceFile, statement: ast.stmt) -> list[Replacement] | Non
     if source.shares_its_line(statement):
         return [source.replace(statement, f"torch.compiler.is_compiling() or {source.segment(statement)}")]
     return guarded(source, [statement])
+
+
+def _only_looks(call: ast.Call) -> bool:
+    """Whether what is told is only looked at: a call among the arguments may do something that has to be done."""
+    parts = [node for argument in (*call.args, *(item.value for item in call.keywords)) for node in ast.walk(argument)]
+    if any(isinstance(node, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for node in parts):
+        return False
+    return all(
+        last_name(node.func) in _LOOKING or dotted(node.func).startswith("torch.")
+        for node in parts
+        if isinstance(node, ast.Call)
+    )
 
 
 def _telling(place: Place) -> tuple[ast.stmt, ast.Call] | None:

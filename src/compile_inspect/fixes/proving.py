@@ -17,7 +17,7 @@ from compile_inspect.agreement.observation import observe
 from compile_inspect.agreement.reference import Point, Reference, make_reference
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.inspecting import inspect
-from compile_inspect.errors import InspectError
+from compile_inspect.errors import InspectError, TargetError
 from compile_inspect.fixes.loading import load_target
 from compile_inspect.fixes.reaching import lines_run, not_reached
 from compile_inspect.fixes.source import apply, read
@@ -45,9 +45,12 @@ class Laboratory:
     ) -> None:
         self._specification, self._inputs, self._backend = specification, inputs, backend
         self._samples, self._seconds = samples, seconds
-        with _silence():
-            target = load_target(specification, inputs)
-            gradients = _has_gradient(target) if target.gradients is None else target.gradients
+        try:
+            with _silence():
+                target = load_target(specification, inputs)
+                gradients = _has_gradient(target) if target.gradients is None else target.gradients
+        except SystemExit as error:
+            raise TargetError(f"calling {specification} ended the program: SystemExit({error.code})") from error
         self.target = replace(target, gradients=gradients)
         self.task = Task.of(self.target)
 
@@ -142,15 +145,16 @@ class Laboratory:
             wrong = self._disagreement(target)
             if wrong is not None:
                 return Proof(Standing.DISAGREES, wrong, *counts)
-            return Proof(Standing.PROVEN, self._words(proposal), *counts, seconds=self._timed(target, earlier))
+            missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
+            unreached = tuple(line for _, line in missed)
+            return Proof(Standing.PROVEN, self._words(unreached), *counts, self._timed(target, earlier), unreached)
 
-    def _words(self, proposal: Proposal) -> str:
-        gradients = "values and gradients agree" if self.task.gradients else "values agree"
+    def _words(self, unreached: tuple[int, ...]) -> str:
+        gradients = "values and gradients agree" if self.task.gradients else "values agree (there are no gradients)"
         count = len(self._reference.points)
         told = f"{gradients} with the original in eager mode at {count} input{'s' if count != 1 else ''}"
-        missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
-        if missed:
-            told += f"; but none of them reaches line {missed[0][1]}, of which nothing is proven: give inputs that do"
+        if unreached:
+            told += f"; but none of them reaches line {unreached[0]}, of which nothing is proven: give inputs that do"
         return told
 
     @cached_property

@@ -17,7 +17,10 @@ _TAKE_TENSORS = (
     "fmod", "remainder", "lerp", "add_", "sub_", "mul_", "div_", "clamp_", "masked_fill_", "fill_", "eq", "ne", "lt", "le",
     "gt", "ge", "index_select", "true_divide", "floor_divide",
 )  # fmt: skip
-_KEPT = "The number keeps the type of its tensor, so what is computed from it may be rounded otherwise"
+_KEPT = (
+    "The number keeps the type of its tensor: what is computed from it may be rounded otherwise, integers can overflow, and "
+    "what raises for a number of Python (a division by 0, the logarithm of 0) gives infinity or NaN"
+)
 
 
 class Scalars(Fixer):
@@ -42,17 +45,18 @@ class Scalars(Fixer):
         """Leave the number in its tensor; or let the graph hold the number."""
         found = []
         if place.source is not None and not isinstance(place.statement, (ast.If, ast.While, ast.Assert)):
+            # A number of Python has no gradient: without one is what the program did.
+            detached = _Tensors(place.source, ".detach()")
+            if detached.take(_conversions(place)):
+                where = "The number is only computed with, and is meant to be a constant to the gradient, as it was."
+                title = "Leave the number in its tensor, without a gradient"
+                found.append(self.rewrite(title, *detached.replacements(), changes=f"{_KEPT}.", where=where))
             attached = _Tensors(place.source)
             if attached.take(_conversions(place)):
                 changes = f"{_KEPT}; gradients flow through it, where the tensor has one."
                 where = "The number is only computed with, and was not meant to stop the gradient."
                 title = "Leave the number in its tensor"
                 found.append(self.rewrite(title, *attached.replacements(), changes=changes, where=where))
-            detached = _Tensors(place.source, ".detach()")
-            if detached.take(_conversions(place)):
-                where = "The number is only computed with, and is meant to be a constant to the gradient, as it was."
-                title = "Leave the number in its tensor, without a gradient"
-                found.append(self.rewrite(title, *detached.replacements(), changes=f"{_KEPT}.", where=where))
         found.append(
             self.setting(
                 "Let graphs hold numbers that are not known yet",

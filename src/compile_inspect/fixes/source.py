@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -217,7 +218,9 @@ def difference(file: str, before: str, after: str, *, context: int = 2) -> str:
     -b
     +c
     """
-    found = difflib.unified_diff(before.splitlines(True), after.splitlines(True), file, file, n=context)
+    # At newlines only: `splitlines` also splits at form feeds.
+    parts = [[line for line in re.split(r"(?<=\n)", text) if line] for text in (before, after)]
+    found = difflib.unified_diff(parts[0], parts[1], file, file, n=context)
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in found)
 
 

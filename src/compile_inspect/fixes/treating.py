@@ -43,13 +43,18 @@ class Treatment:
     """Those that are not: nothing was proven for them, or it overlaps with what is."""
 
 
-def together(laboratory: Laboratory, findings: Iterable[Finding]) -> Treatment | None:
-    """The chosen proposals of all findings in one, tried once more; None where nothing was proven."""
+def together(laboratory: Laboratory, findings: Iterable[Finding], *, unreached: bool = True) -> Treatment | None:
+    """The chosen proposals of all findings in one, tried once more; None where nothing was proven.
+
+    Without `unreached`, proposals that change lines which no input reaches are left out.
+    """
     taken: list[Finding] = []
     left: list[Finding] = []
     replacements: list[Replacement] = []
     for finding in findings:
         chosen = finding.chosen
+        if chosen is not None and not unreached and dict(finding.trials)[chosen].unreached:
+            chosen = None
         if chosen is None or any(_overlap(new, old) for new in chosen.replacements for old in replacements):
             left.append(finding)
             continue

@@ -57,7 +57,7 @@ class Proposal:
 class Standing(Enum):
     """How far a proposal was proven."""
 
-    PROVEN = "the break is gone, and values and gradients agree with eager"
+    PROVEN = "the break is gone, and the results agree with eager"
     UNCHANGED = "withdrawn: the break is still there"
     WORSE = "withdrawn: the break is gone, but others came"
     DISAGREES = "withdrawn: the results are not those of the original"
@@ -78,6 +78,8 @@ class Proof:
     """Graphs before and after."""
     seconds: tuple[float, float] | None = None
     """Median seconds of a call of the compiled function before and after, where they were measured."""
+    unreached: tuple[int, ...] = ()
+    """Lines that are written otherwise and that no input reaches: of them nothing is proven."""
 
     @property
     def holds(self) -> bool:

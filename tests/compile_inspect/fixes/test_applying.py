@@ -41,3 +41,24 @@ def test_git_undoes_what_it_knows(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(InspectError, match="cannot be written"):
         write({str(tmp_path / "missing" / "model.py"): ""})
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real.py").write_text("old = 1\n")
+    (tmp_path / "link.py").symlink_to("real.py")
+    (said,) = write({str(tmp_path / "link.py"): "new = 1\n"})
+    assert (tmp_path / "link.py").is_symlink() and (tmp_path / "real.py").read_text() == "new = 1\n"
+    assert said.endswith("mv real.py.before-fix real.py")
+
+
+def test_a_read_only_file_and_files_of_others_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("old = 1\n")
+    (tmp_path / "model.py.partial").write_text("my notes")
+    path.chmod(0o444)
+    with pytest.raises(InspectError, match="is read-only"):
+        write({str(path): "new = 1\n"})
+    path.chmod(0o644)
+    write({str(path): "new = 1\n"})
+    assert (tmp_path / "model.py.partial").read_text() == "my notes"
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["model.py", "model.py.before-fix", "model.py.partial"]

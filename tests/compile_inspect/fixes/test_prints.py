@@ -53,7 +53,9 @@ def test_only_the_lines_of_the_fix_change(name: str) -> None:
     assert fixed(text, line) == expected
 
 
-@pytest.mark.parametrize("statement", ["y = print(x)", "math.log(x)", "x.log()", "self.log(x)"])
+@pytest.mark.parametrize(
+    "statement", ["print(self.meter.update(x))", "print(n := 3)", "y = print(x)", "math.log(x)", "x.log()", "self.log(x)"]
+)
 def test_what_is_used_or_does_not_tell_anything_is_left(statement: str) -> None:
     cause = GraphBreak("Failed to trace builtin operator", None, Location("/home/me/model.py", 2), BreakEffect.SPLIT)
     advice = advise(cause, {"/home/me/model.py": f"def f(self, x):\n    {statement}\n    return x\n"})

@@ -124,3 +124,38 @@ def test_all_at_once(tmp_path: Path) -> None:
     assert treatment.proof.breaks == (2, 0) and treatment.proof.graphs == (3, 1)
     assert laboratory.whole() is not None and laboratory.whole(treatment.proposal) is None
     assert next(iter(laboratory.texts(treatment.proposal).values())).count("is_compiling") == 2
+
+
+def test_random_numbers_of_the_process_go_on() -> None:
+    import random
+
+    folder = Path(__file__).parents[2] / "gallery" / "programs"
+    torch.manual_seed(123)
+    random.seed(5)
+    expected = torch.rand(2), random.random()
+    torch.manual_seed(123)
+    random.seed(5)
+    Laboratory(f"{folder}/print_constant.py:target", f"{folder}/print_constant.py:inputs", backend="eager", seconds=0.0)
+    assert torch.equal(torch.rand(2), expected[0]) and random.random() == expected[1]
+
+
+def test_a_target_that_ends_the_program_is_said(tmp_path: Path) -> None:
+    from compile_inspect.errors import TargetError
+
+    path = tmp_path / "ending.py"
+    path.write_text("def target():\n    raise SystemExit(3)\n")
+    with pytest.raises(TargetError, match=r"ended the program: SystemExit\(3\)"):
+        Laboratory(f"{path}:target", backend="eager")
+
+
+def test_fixes_of_lines_that_no_input_reaches_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "onesided.py"
+    path.write_text(
+        "import torch\n\ndef target(x):\n    n = x.norm()\n    if n > 1e-6:\n        y = x / n\n    else:\n"
+        "        y = x * 0\n    return y.sum()\n\ninputs = (torch.ones(8, requires_grad=True),)\n"
+    )
+    laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=0, seconds=0.0)
+    findings = treated(laboratory)
+    assert dict(findings[0].trials)[findings[0].chosen].unreached == (8,)  # type: ignore[index]
+    assert together(laboratory, findings, unreached=False) is None
+    assert together(laboratory, findings) is not None
