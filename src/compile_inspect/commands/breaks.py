@@ -103,8 +103,9 @@ def fix(
     for setting in treatment.proposal.settings:
         console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
     chosen = [item.chosen for item in treatment.findings if item.chosen is not None]
-    for sentence in dict.fromkeys(text for item in chosen for text in (item.changes, item.where) if text):
-        console.print(f"Note: {sentence}", markup=False, soft_wrap=True)
+    for label, sentences in (("Note", [item.changes for item in chosen]), ("Assumed", [item.where for item in chosen])):
+        for sentence in dict.fromkeys(filter(None, sentences)):
+            console.print(f"{label}: {sentence}", markup=False, soft_wrap=True)
     standing = treatment.proof.standing.value
     console.print(f"{standing[:1].upper()}{standing[1:]}. {proof_details(treatment.proof)}", soft_wrap=True)
     if not treatment.proof.holds:

@@ -79,7 +79,7 @@ def _print_proposal(console: Console, proposal: Proposal, proof: Proof | None, d
     for line in clean(diff(proposal)).split("\n"):
         if line.strip() and not line.startswith(("---", "+++")):
             console.print(Text(f"    {line}", style=_COLOURS.get(line[:1], "")), soft_wrap=True)
-    for sentence in (proposal.changes, proposal.where):
+    for sentence in (proposal.changes, f"Assumed: {proposal.where}" if proposal.where else ""):
         if sentence:
             print_paragraph(console, sentence, indent="    ", style="dim")
     if proof is None:
