@@ -10,9 +10,7 @@ class Encoder(torch.nn.Module):
 
     def forward(self, hidden_states):
         hidden_states = self.layer(hidden_states)
-        if hidden_states.dtype == torch.float32 and (  # <- break
-            torch.isinf(hidden_states).any() or torch.isnan(hidden_states).any()
-        ):
+        if hidden_states.dtype == torch.float32 and (hidden_states.isinf().any() or hidden_states.isnan().any()):  # <- break
             clamp_value = torch.finfo(hidden_states.dtype).max - 1000
             hidden_states = torch.clamp(hidden_states, min=-clamp_value, max=clamp_value)
         return hidden_states.tanh()
