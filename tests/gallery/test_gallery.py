@@ -1,7 +1,8 @@
 """Programs that break the graph, each with one cause found in real code: what is said of it, and what was proven.
 
 A program defines `target`, `inputs` and `EXPECTED`: the kind of fix, the titles of proposals that must be proven, and those
-that must be withdrawn when they are tried; `since` names the torch from which on it breaks so. The lines of its graph breaks end with `# <- break`.
+that must be withdrawn when they are tried; `since` names the torch from which on it breaks so. The lines of its graph breaks
+end with `# <- break`.
 """
 
 from __future__ import annotations
