@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from compile_inspect.advice.cost import break_cost
 from compile_inspect.fixes import advise
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.records import Inspection
@@ -16,7 +17,11 @@ MOST_TRIALS = 4
 
 def advised(inspection: Inspection) -> tuple[Finding, ...]:
     """Advice for every cause of a capture, from what was recorded alone."""
-    return by_cost(tuple(Finding(cause, advise(cause, inspection.sources)) for cause in inspection.breaks))
+    return by_cost(
+        tuple(
+            Finding(cause, advise(cause, inspection.sources), cost=break_cost(inspection, cause)) for cause in inspection.breaks
+        )
+    )
 
 
 def treated(laboratory: Laboratory, *, on_trial: Callable[[str], object] = lambda _: None) -> tuple[Finding, ...]:
@@ -27,7 +32,7 @@ def treated(laboratory: Laboratory, *, on_trial: Callable[[str], object] = lambd
         for proposal in finding.advice.proposals[:MOST_TRIALS]:
             on_trial(proposal.title)
             trials.append((proposal, laboratory.prove(finding.cause, proposal)))
-        findings.append(Finding(finding.cause, finding.advice, tuple(trials)))
+        findings.append(replace(finding, trials=tuple(trials)))
     return by_cost(tuple(findings))
 
 

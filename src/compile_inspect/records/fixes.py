@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from compile_inspect.records.breaks import BreakEffect, GraphBreak
+from compile_inspect.records.cost import BreakCost
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ class Finding:
     cause: GraphBreak
     advice: Advice
     trials: tuple[tuple[Proposal, Proof], ...] = ()
+    cost: BreakCost = field(default_factory=BreakCost)
 
     @property
     def chosen(self) -> Proposal | None:
@@ -130,8 +132,12 @@ _SEVERITY = {BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.SPLIT: 2
 
 
 def by_cost(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Findings with the most expensive first: what stops the program, whole frames left to Python, then splits by number.
+    """Findings with the most expensive first: what stops the program, whole frames left to Python, then splits.
 
-    Among equals the one whose fix was measured to save most comes first.
+    Among these, where a fix was measured, the one that saves most comes first, then the one with most operations around it.
     """
-    return tuple(sorted(findings, key=lambda item: (_SEVERITY[item.cause.effect], -item.cause.hits, -(item.gain or 0.0))))
+
+    def rank(item: Finding) -> tuple[float, ...]:
+        return (_SEVERITY[item.cause.effect], -(item.gain or 0.0), -item.cost.operations, -item.cause.hits)
+
+    return tuple(sorted(findings, key=rank))

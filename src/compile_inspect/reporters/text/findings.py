@@ -39,7 +39,8 @@ def _print_finding(
     known = (cause.identifier,) if cause.identifier else ()
     print_heading(console, f"Graph break {number} of {total}: {one_line(cause.kind)}", *known)
     effect = cause.effect.value[:1].upper() + cause.effect.value[1:]
-    console.print(Text(f"  {effect} · {count(cause.hits, 'hit')}"), soft_wrap=True)
+    facts = [effect, count(cause.hits, "hit"), *([str(finding.cost)] if str(finding.cost) else [])]
+    console.print(Text("  " + " · ".join(facts)), soft_wrap=True)
     _print_place(console, sources, cause.own_location or cause.location)
     if cause.own_location is not None and cause.location is not None and cause.own_location != cause.location:
         _print_label(console, "In library line", where(cause.location))

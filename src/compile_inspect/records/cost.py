@@ -1,0 +1,34 @@
+"""What a graph break costs, as far as a capture tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BreakCost:
+    """Operations and kernels on both sides of a break: what one graph could hold, and one kernel perhaps fuse."""
+
+    before: int = 0
+    """Operations in graphs that end at it."""
+    after: int = 0
+    """Operations in graphs that begin behind it."""
+    kernels: int = 0
+    """Kernel launches of both sides, where kernels were recorded."""
+    frames: int = 0
+    """Frames that run without any graph because of it."""
+
+    @property
+    def operations(self) -> int:
+        """Operations that could be in one graph."""
+        return self.before + self.after
+
+    def __str__(self) -> str:
+        parts = []
+        if self.frames:
+            parts.append(f"{self.frames} frame{'s' if self.frames != 1 else ''} without a graph")
+        if self.operations:
+            parts.append(f"{self.before} operations before it and {self.after} after it in graphs of their own")
+        if self.kernels:
+            parts.append(f"{self.kernels} kernel launches that nothing fuses across it")
+        return ", ".join(parts)

@@ -1,0 +1,27 @@
+"""What graph breaks cost."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from compile_inspect.advice.cost import break_cost
+from compile_inspect.capture.inspecting import inspect
+from compile_inspect.fixes.treating import advised
+
+
+def broken(x: Tensor) -> Tensor:
+    y = x.sin() + 1
+    print("first")
+    z = y.cos() * y.exp()
+    z = z.tanh()
+    print("second")
+    return z.sum()
+
+
+def test_operations_on_both_sides() -> None:
+    inspection = inspect(broken, torch.ones(3), backend="eager")
+    costs = [break_cost(inspection, cause) for cause in inspection.breaks]
+    assert [(cost.before, cost.after) for cost in costs] == [(2, 4), (4, 1)]
+    assert str(costs[0]) == "2 operations before it and 4 after it in graphs of their own"
+    assert [finding.cost.operations for finding in advised(inspection)] == [6, 5]
