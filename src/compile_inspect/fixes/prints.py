@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from compile_inspect.fixes.base import Fixer, Place, dotted, last_name
 from compile_inspect.fixes.side_work import guarded
 from compile_inspect.fixes.source import SourceFile
+from compile_inspect.fixes.writing import module_name
 from compile_inspect.records.fixes import Proposal, Replacement
 
+_GUARD = "torch.compiler.is_compiling()"
 _METHOD = re.compile(r"^method: <.*?>\.(?P<name>\w+),")
 _LOOKING = frozenset(
     {
@@ -48,12 +51,16 @@ class Prints(Fixer):
         statement, call = _telling(place) or (None, None)
         if source is not None and isinstance(statement, ast.Expr) and call is statement.value and _only_looks(call):
             changes = _guarded(source, statement)
+            torch, imported = module_name(source, "torch")
             if changes is not None:
+                changes = [
+                    replace(item, new=item.new.replace(_GUARD, f"{torch}.{_GUARD.partition('.')[2]}")) for item in changes
+                ]
                 found.append(
                     self.rewrite(
                         "Tell it only where nothing is being compiled",
                         *changes,
-                        source.insert_import("import torch") if source.names("torch") is None else None,
+                        imported,
                         changes="Compiled code does not say it any more; eager code does.",
                     )
                 )
@@ -82,7 +89,7 @@ class Prints(Fixer):
 def _guarded(source: SourceFile, statement: ast.stmt) -> list[Replacement] | None:
     """The statement under a condition, as a block of its own or, where it shares its line, within an expression."""
     if source.shares_its_line(statement):
-        return [source.replace(statement, f"torch.compiler.is_compiling() or {source.segment(statement)}")]
+        return [source.replace(statement, f"{_GUARD} or {source.segment(statement)}")]
     return guarded(source, [statement])
 
 

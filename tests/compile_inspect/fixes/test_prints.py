@@ -38,6 +38,11 @@ CASES = {
         3,
         "import torch\ndef f(x):\n    if x.dim(): torch.compiler.is_compiling() or print(x)\n    return x\n",
     ),
+    "torch by another name": (
+        "import torch as th\ndef f(x):\n    print(x)\n    return x\n",
+        3,
+        "import torch as th\ndef f(x):\n    if not th.compiler.is_compiling():\n        print(x)\n    return x\n",
+    ),
     "without torch": (
         "from helpers import g\n\ndef f(x):\n    logger.info('%s', x)\n    return g(x)\n",
         4,
