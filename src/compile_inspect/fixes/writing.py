@@ -3,39 +3,14 @@
 from __future__ import annotations
 
 import ast
-import functools
 import io
 import tokenize
 
-from compile_inspect.fixes.base import dotted
+from compile_inspect.fixes.expressions import full_name as full_name
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.records.fixes import Replacement
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def full_name(source: SourceFile, node: ast.AST) -> str:
-    """A dotted name with what its first part was imported as written out; empty for anything but a dotted name.
-
-    >>> source = SourceFile("m.py", "import numpy as np\\nfrom time import time as now\\nnp.sin(now())\\n")
-    >>> [full_name(source, call.func) for call in source.calls_at(3)]
-    ['numpy.sin', 'time.time']
-    """
-    written = dotted(node)
-    first, dot, rest = written.partition(".")
-    return _imported(source).get(first, first) + dot + rest
-
-
-@functools.lru_cache(maxsize=8)
-def _imported(source: SourceFile) -> dict[str, str]:
-    """What each imported name of a file stands for."""
-    found: dict[str, str] = {}
-    for item in ast.walk(source.tree):
-        if isinstance(item, ast.Import):
-            found.update({alias.asname: alias.name for alias in item.names if alias.asname})
-        elif isinstance(item, ast.ImportFrom) and not item.level:
-            found.update({alias.asname or alias.name: f"{item.module}.{alias.name}" for alias in item.names})
-    return found
 
 
 def module_name(source: SourceFile, module: str) -> tuple[str, Replacement | None]:
