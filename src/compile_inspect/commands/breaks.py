@@ -15,7 +15,7 @@ from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
     from compile_inspect.fixes.proving import Laboratory
-    from compile_inspect.records.fixes import Finding, Proposal
+    from compile_inspect.records.fixes import Finding
 
 _Inputs = Annotated[
     str | None,
@@ -81,6 +81,7 @@ def fix(
     """
     from compile_inspect.commands.show import make_console
     from compile_inspect.fixes.applying import write
+    from compile_inspect.fixes.differences import differences
     from compile_inspect.fixes.treating import together, treated
     from compile_inspect.reporters.text.findings import proof_details
 
@@ -98,7 +99,7 @@ def fix(
             f"No fix was proven for any of {len(findings)} causes. To read about them: compile-inspect breaks {target}"
         )
         sys.exit(1)
-    for line in _diff(laboratory)(treatment.proposal).split("\n"):
+    for line in differences(laboratory.inspection.sources)(treatment.proposal).split("\n"):
         console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
     for setting in treatment.proposal.settings:
         console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
@@ -150,6 +151,7 @@ def _tell(
     verdict: str = "",
 ) -> None:
     from compile_inspect.commands.show import make_console
+    from compile_inspect.fixes.differences import differences
     from compile_inspect.reporters.text.findings import render
 
     console = make_console(no_color)
@@ -160,7 +162,7 @@ def _tell(
         return
     if not findings:
         console.print("No graph breaks: every frame was captured whole.")
-    render(findings, console, sources, _diff_of(sources), tried=tried, limit=limit)
+    render(findings, console, sources, differences(sources), tried=tried, limit=limit)
     if verdict:
         console.print(verdict, soft_wrap=True)
 
@@ -184,28 +186,6 @@ def _verdict(
     if left:
         return f"With {many} of {len(findings)} causes fixed, {left} remain to be removed by hand before fullgraph=True works."
     return f"With all fixes fullgraph=True still does not work: {prevented}"
-
-
-def _diff(laboratory: Laboratory) -> Callable[[Proposal], str]:
-    return _diff_of(laboratory.inspection.sources)
-
-
-def _diff_of(sources: Any) -> Callable[[Proposal], str]:
-    """A function that shows a proposal as a diff, from the files or from what was recorded of them."""
-    from compile_inspect.fixes.source import apply as applied
-    from compile_inspect.fixes.source import difference, read
-    from compile_inspect.reporters.text.locations import short_path
-
-    def diff(proposal: Proposal) -> str:
-        parts = []
-        for file in dict.fromkeys(item.file for item in proposal.replacements):
-            source = read(file, sources.get(file))
-            if source is not None:
-                after = applied(source.text, [item for item in proposal.replacements if item.file == file])
-                parts.append(difference(short_path(file), source.text, after))
-        return "".join(parts)
-
-    return diff
 
 
 @contextmanager

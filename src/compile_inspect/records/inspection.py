@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from compile_inspect.records.agreement import Agreement
 from compile_inspect.records.breaks import GraphBreak
 from compile_inspect.records.compilations import Bytecode, Compilation, Phase
+from compile_inspect.records.fixes import Finding
 from compile_inspect.records.graphs import Graph, Stage
 from compile_inspect.records.guards import Guard, LimitHit, Recompile, Specialization
 from compile_inspect.records.locations import Location, Stack
@@ -66,7 +68,8 @@ class Inspection:
     """All evidence about the compilations of one process.
 
     `complete` is False when the program was killed before the recording ended: what is here was written
-    until then. `missing` lists collectors that failed; `notes` are sentences for the reader.
+    until then. `missing` lists collectors that failed; `notes` are sentences for the reader. `timings`, `agreements` and
+    `findings` (causes of graph breaks with fixes that were tried) are added by later runs, where these are told to.
     """
 
     environment: Environment = field(default_factory=Environment)
@@ -87,6 +90,8 @@ class Inspection:
     cuda_graphs: tuple[CudaGraphEvent, ...] = ()
     bytecode: tuple[Bytecode, ...] = ()
     timings: tuple[Timing, ...] = ()
+    agreements: tuple[Agreement, ...] = ()
+    findings: tuple[Finding, ...] = ()
     stacks: tuple[Stack, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
 

@@ -1,0 +1,38 @@
+/** Numbers as people read them, the same way as the reports in the terminal. */
+
+export function seconds(value: number | null): string {
+  if (value === null || !Number.isFinite(value)) return "–";
+  if (value < 0) return `−${seconds(-value)}`;
+  if (value >= 60) {
+    const whole = Math.round(value);
+    return `${Math.floor(whole / 60).toLocaleString("en")} min ${whole % 60} s`;
+  }
+  if (value >= 10) return `${value.toFixed(1)} s`;
+  if (value >= 1) return `${value.toFixed(2)} s`;
+  if (value >= 1e-3) return `${(value * 1e3).toFixed(1)} ms`;
+  return value === 0 ? "0 s" : `${(value * 1e6).toFixed(1)} µs`;
+}
+
+export function bytes(value: number): string {
+  let rest = value;
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (Math.abs(rest) < 1024) return unit === "B" ? `${Math.round(rest)} B` : `${rest.toFixed(1)} ${unit}`;
+    rest /= 1024;
+  }
+  return `${rest.toFixed(1)} TiB`;
+}
+
+export function number(value: number): string {
+  return value.toLocaleString("en");
+}
+
+/** A number with its noun: `1 graph break`, `2 graph breaks`. */
+export function count(value: number, noun: string, plural?: string): string {
+  return `${number(value)} ${value === 1 ? noun : (plural ?? `${noun}s`)}`;
+}
+
+export function percent(part: number, whole: number): string {
+  if (!(whole > 0)) return "–";
+  const share = (100 * part) / whole;
+  return share > 0 && share < 1 ? "<1 %" : `${share.toFixed(0)} %`;
+}

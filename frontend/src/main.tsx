@@ -1,0 +1,32 @@
+/** Unpacks the data in the page and shows it. */
+import { render } from "preact";
+import { App } from "./app";
+import type { Page } from "./data";
+
+async function unpack(text: string): Promise<Page> {
+  const packed = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text()) as Page;
+}
+
+function fail(message: string): void {
+  const paragraph = document.createElement("p");
+  paragraph.textContent = message;
+  document.getElementById("page")?.replaceChildren(paragraph);
+}
+
+async function start(): Promise<void> {
+  const holder = document.getElementById("page");
+  const text = document.getElementById("data")?.textContent?.trim();
+  if (!holder || !text) return fail("This page holds no data: it was cut off. Make it again with compile-inspect report.");
+  if (typeof DecompressionStream === "undefined") return fail("This browser is too old for this page: any from 2023 on will do.");
+  try {
+    render(<App page={await unpack(text)} />, holder);
+    document.documentElement.dataset["ready"] = "yes";
+  } catch (error) {
+    fail(`This page cannot be shown (${String(error)}): it may be damaged. Make it again with compile-inspect report.`);
+    throw error;
+  }
+}
+
+void start();

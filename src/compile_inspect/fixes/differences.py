@@ -1,0 +1,39 @@
+"""Proposals as diffs, from the files as they are or from what was recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from compile_inspect.errors import InspectError
+from compile_inspect.fixes.source import apply, difference, read
+from compile_inspect.records.fixes import Proposal
+from compile_inspect.reporters.text.locations import short_path
+
+
+def differences(sources: Mapping[str, str]) -> Callable[[Proposal], str]:
+    """A function that shows a proposal as a unified diff; empty where it changes no line, or the file has changed since.
+
+    >>> from compile_inspect.records.fixes import Replacement
+    >>> change = Replacement("model.py", (1, 4), (1, 5), "1", "2")
+    >>> print(differences({"model.py": "x = 1\\n"})(Proposal("shapes", "Two", (change,))), end="")
+    --- model.py
+    +++ model.py
+    @@ -1 +1 @@
+    -x = 1
+    +x = 2
+    """
+
+    def diff(proposal: Proposal) -> str:
+        parts = []
+        for file in dict.fromkeys(item.file for item in proposal.replacements):
+            source = read(file, sources.get(file))
+            if source is None:
+                continue
+            try:
+                after = apply(source.text, [item for item in proposal.replacements if item.file == file])
+            except InspectError:
+                continue
+            parts.append(difference(short_path(file), source.text, after))
+        return "".join(parts)
+
+    return diff

@@ -1,0 +1,52 @@
+"""Captures as one HTML file: what was recorded, what follows from it, and what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from compile_inspect.records import Inspection
+from compile_inspect.records.fixes import Finding, by_cost
+
+if TYPE_CHECKING:
+    from compile_inspect.reporters.html import Shown
+
+
+def html(captures: Sequence[tuple[str, Inspection]], *, title: str = "", comparison: bool = False, whole: bool = False) -> str:
+    """The page of some captures, each with a name.
+
+    Several are processes of one program, or with `comparison` two versions to hold against each other. `whole` leaves
+    nothing out of captures that would make a page too large to be handy.
+
+    >>> page = html([("empty", Inspection())])
+    >>> page.startswith("<!doctype html>"), "Nothing was compiled" in page
+    (True, True)
+    """
+    from compile_inspect.reporters.html import Limits, render
+
+    if comparison and len(captures) != 2:
+        raise ValueError(f"a comparison is of two captures, not of {len(captures)}")
+    name = title or " and ".join(label for label, _ in captures[:2])
+    shown = [_shown(label, inspection) for label, inspection in captures]
+    return render(shown, title=f"{name} · compile-inspect", comparison=comparison, limits=Limits.none() if whole else None)
+
+
+def _shown(label: str, inspection: Inspection) -> Shown:
+    from compile_inspect.advice.accidental import accidental
+    from compile_inspect.fixes.differences import differences
+    from compile_inspect.reporters.html import Shown
+
+    return Shown(label, inspection, findings_of(inspection), accidental(inspection), differences(inspection.sources))
+
+
+def findings_of(inspection: Inspection) -> tuple[Finding, ...]:
+    """The causes of graph breaks: those with trials as they were recorded, advice alone for the others."""
+    from compile_inspect.fixes.treating import advised
+
+    tried = {_key(finding): finding for finding in inspection.findings}
+    return by_cost(tuple(tried.get(_key(finding), finding) for finding in advised(inspection)))
+
+
+def _key(finding: Finding) -> tuple[str, str, int]:
+    place = finding.cause.own_location or finding.cause.location
+    return finding.cause.kind, "" if place is None else place.file, 0 if place is None else place.line

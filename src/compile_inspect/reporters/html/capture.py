@@ -1,0 +1,144 @@
+"""One capture as the data of a page, thinned until it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compile_inspect.records import Graph, Inspection, Stage
+from compile_inspect.records.accidents import Accident
+from compile_inspect.records.fixes import Finding, Proposal
+from compile_inspect.reporters.html import findings as found
+from compile_inspect.reporters.html import measurements
+from compile_inspect.reporters.html.graphs import graphs_of, lowerings_of
+from compile_inspect.reporters.html.places import Places, stacks_of
+from compile_inspect.reporters.html.sources import sources_of
+from compile_inspect.reporters.html.verdict import verdict_of
+from compile_inspect.reporters.text.plain import clean, one_line
+from compile_inspect.reporters.text.quantities import count
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much of a capture goes into a page; None stands for all of it."""
+
+    nodes: int | None = 20_000
+    """Nodes of all graphs together: those of the first compilations are kept."""
+    code_lines: int | None = 60_000
+    """Lines of generated code, over all lowerings."""
+    phases: int = 5_000
+    guards: int = 5_000
+
+    @classmethod
+    def none(cls) -> Limits:
+        """Everything, however large."""
+        return cls(None, None, 10**9, 10**9)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A capture with what was found out about it: what a page is made of."""
+
+    label: str
+    inspection: Inspection
+    findings: Sequence[Finding] = ()
+    accidents: Sequence[Accident] = ()
+    diff: Callable[[Proposal], str] = field(default=lambda _: "")
+
+
+def capture_data(shown: Shown, limits: Limits) -> Data:
+    """The data of one capture."""
+    inspection = shown.inspection
+    places, left_out = Places(), []
+    graphs, gone = _kept_graphs(inspection, limits)
+    if gone:
+        left_out.append(f"{count(gone, 'graph')} of later compilations")
+    with_code = limits.code_lines is None or _code_lines(inspection) <= limits.code_lines
+    if not with_code:
+        left_out.append(f"the generated code ({_code_lines(inspection):,} lines)")
+    time, phases = measurements.time_of(inspection, most=limits.phases)
+    if phases:
+        left_out.append(f"{count(phases, 'short phase')} of compile time")
+    guards = found.guards_of(inspection, places)
+    if len(guards) > limits.guards:
+        left_out.append(f"{len(guards) - limits.guards:,} guards")
+    how = "`compile-inspect report --whole` leaves nothing out; `compile-inspect show` reads the capture in the terminal."
+    data: Data = {
+        "label": one_line(shown.label),
+        "verdict": verdict_of(inspection, shown.findings, shown.accidents),
+        "left_out": [*left_out, how] if left_out else [],
+        "complete": inspection.complete,
+        "notes": [clean(note) for note in inspection.notes],
+        "missing": [
+            {"collector": one_line(item.collector), "reason": clean(item.reason), "times": item.times}
+            for item in inspection.missing
+        ],
+        "environment": _environment(inspection),
+        "sources": sources_of(inspection, places),
+        "stacks": stacks_of(inspection, places),
+        "compilations": measurements.compilations_of(inspection, places),
+        "graphs": graphs_of(inspection, graphs),
+        "lowerings": lowerings_of(inspection, graphs, with_code=with_code),
+        "breaks": found.breaks_of(inspection, shown.findings, shown.diff, places),
+        "guards": guards[: limits.guards],
+        "accidents": found.accidents_of(shown.accidents, places),
+        "specializations": found.specializations_of(inspection, places),
+        "recompiles": found.recompiles_of(inspection, places),
+        "limits": found.limits_of(inspection, places),
+        "time": time,
+        "timings": measurements.timings_of(inspection.timings),
+        "agreements": measurements.agreements_of(inspection.agreements, places),
+        "caches": measurements.caches_of(inspection),
+        "cuda_graphs": measurements.cuda_graphs_of(inspection, places),
+    }
+    return {**data, "paths": places.paths()}
+
+
+def _kept_graphs(inspection: Inspection, limits: Limits) -> tuple[list[Graph], int]:
+    """Graphs as they were made, until there are enough nodes; the joint graph is left out where its parts are there."""
+    split = {graph.compilation for graph in inspection.graphs if graph.stage is Stage.FORWARD}
+    wanted = [graph for graph in inspection.graphs if graph.stage is not Stage.JOINT or graph.compilation not in split]
+    if limits.nodes is None:
+        return wanted, 0
+    kept: list[Graph] = []
+    nodes = 0
+    for graph in wanted:
+        nodes += len(graph.nodes)
+        # One graph is always shown, however large.
+        if nodes > limits.nodes and kept:
+            break
+        kept.append(graph)
+    return kept, len(wanted) - len(kept)
+
+
+def _code_lines(inspection: Inspection) -> int:
+    return sum(lowering.code.count("\n") for lowering in inspection.lowerings)
+
+
+def _environment(inspection: Inspection) -> list[Data]:
+    environment, process = inspection.environment, inspection.process
+    machine = {
+        "torch": environment.torch,
+        "Python": environment.python,
+        "Platform": environment.platform,
+        "CPU": environment.cpu,
+        "Devices": ", ".join(environment.devices),
+        "Threads": "" if environment.threads is None else str(environment.threads),
+        "Command": " ".join(process.command),
+        "Process": process.label,
+        "Recorded by": process.recorder and f"compile-inspect {process.recorder}",
+    }
+    groups = (
+        ("Machine", machine),
+        ("Packages", environment.packages),
+        ("Environment variables", environment.variables),
+        ("Configuration of torch that is not the default", environment.configuration),
+    )
+    return [
+        {"title": title, "rows": [[one_line(name), one_line(value)] for name, value in rows.items() if value not in ("", None)]}
+        for title, rows in groups
+        if rows
+    ]

@@ -1,0 +1,134 @@
+"""Graphs of every stage, and the kernels that Inductor made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compile_inspect.records import Graph, Inspection, Kernel, KernelKind, Lowering, Node
+from compile_inspect.reporters.html.highlighting import highlighted
+from compile_inspect.reporters.text.plain import one_line, shorten
+
+Data = dict[str, Any]
+
+_KINDS = {"placeholder": "input", "get_attr": "attribute", "output": "output"}
+_LONGEST_ARGUMENTS = 300
+
+
+def graphs_of(inspection: Inspection, graphs: Sequence[Graph]) -> list[Data]:
+    """The graphs to show, nodes by number."""
+    lowerings = {lowering.graph: lowering for lowering in inspection.lowerings if lowering.graph is not None}
+    return [_graph(graph, lowerings.get(graph.id), len(inspection.stacks)) for graph in graphs]
+
+
+def _graph(graph: Graph, lowering: Lowering | None, stacks: int) -> Data:
+    numbers = {node.name: number for number, node in enumerate(graph.nodes)}
+    kernels: dict[str, list[int]] = {}
+    for number, kernel in enumerate(lowering.kernels if lowering is not None else ()):
+        for name in kernel.nodes:
+            kernels.setdefault(name, []).append(number)
+    fates = {} if lowering is None else {item.name: item.fate.value for item in lowering.unplaced}
+    return {
+        "id": graph.id,
+        "compilation": graph.compilation,
+        "stage": graph.stage.name.lower(),
+        "title": graph.stage.value,
+        "direction": graph.direction.name.lower(),
+        "from_text": graph.from_text,
+        "nodes": [_node(node, numbers, kernels, fates, stacks) for node in graph.nodes],
+    }
+
+
+def _node(node: Node, numbers: dict[str, int], kernels: dict[str, list[int]], fates: dict[str, str], stacks: int) -> Data:
+    # A damaged capture may point at a stack that is not there.
+    stack = node.stack if node.stack is not None and 0 <= node.stack < stacks else None
+    return {
+        "name": one_line(node.name),
+        "kind": _KINDS.get(node.operation, "call"),
+        "target": one_line(node.target),
+        "inputs": [numbers[name] for name in dict.fromkeys(node.inputs) if name in numbers],
+        "arguments": shorten(node.arguments, _LONGEST_ARGUMENTS),
+        "type": one_line(", ".join(map(str, node.value))),
+        "stack": stack,
+        "module": one_line(node.module),
+        "kernels": kernels.get(node.name, []),
+        "fate": fates.get(node.name, ""),
+    }
+
+
+def lowerings_of(inspection: Inspection, graphs: Sequence[Graph], *, with_code: bool = True) -> list[Data]:
+    """Every lowering with its kernels; without the generated modules where these have to be left out."""
+    places = {graph.id: number for number, graph in enumerate(graphs)}
+    by_id = {graph.id: graph for graph in graphs}
+    return [
+        _lowering(item, places.get(item.graph or ""), by_id.get(item.graph or ""), len(inspection.stacks), with_code)
+        for item in inspection.lowerings
+    ]
+
+
+def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks: int, with_code: bool) -> Data:
+    numbers = {node.name: number for number, node in enumerate(nodes.nodes)} if nodes is not None else {}
+    launches: dict[str, int] = {}
+    for number, kernel in enumerate(lowering.kernels):
+        launches.setdefault(kernel.name, number)
+    language = _language(lowering.kernels)
+    return {
+        "id": lowering.id,
+        "compilation": lowering.compilation,
+        "direction": lowering.direction.name.lower(),
+        "graph": graph,
+        "language": language,
+        "code": _module(lowering, language) if with_code else [],
+        "code_path": one_line(lowering.code_path),
+        "kernels": [_kernel(kernel, numbers, stacks) for kernel in lowering.kernels],
+        "not_fused": [
+            {
+                "first": launches.get(item.first_kernel or ""),
+                "second": launches.get(item.second_kernel or ""),
+                "names": [one_line(item.first), one_line(item.second)],
+                "reason": one_line(item.reason),
+                "times": item.times,
+            }
+            for item in lowering.not_fused
+        ],
+        "memory": None
+        if lowering.memory is None
+        else {
+            "peak": lowering.memory.peak_bytes,
+            "steps": [[one_line(name), size] for name, size in lowering.memory.steps],
+        },
+        "from_cache": lowering.from_cache,
+    }
+
+
+def _language(kernels: Sequence[Kernel]) -> str:
+    kinds = {kernel.kind for kernel in kernels}
+    if KernelKind.TRITON in kinds or KernelKind.TEMPLATE in kinds:
+        return "triton"
+    return "cpp" if KernelKind.CPP in kinds else "python"
+
+
+def _module(lowering: Lowering, language: str) -> list[list[str | int]]:
+    """The generated module. C++ kernels are texts inside of Python, which a reader wants to see as C++."""
+    lines = highlighted(lowering.code) if lowering.code else []
+    if language != "cpp":
+        return lines
+    text = lowering.code.replace("\r\n", "\n").split("\n")
+    for kernel in lowering.kernels:
+        if kernel.kind is KernelKind.CPP and kernel.first_line and kernel.last_line and kernel.last_line <= len(text):
+            first, last = kernel.first_line, kernel.last_line
+            lines[first - 1 : last] = highlighted("\n".join(text[first - 1 : last]), "cpp")
+    return lines
+
+
+def _kernel(kernel: Kernel, numbers: dict[str, int], stacks: int) -> Data:
+    has_lines = kernel.first_line is not None and kernel.last_line is not None
+    return {
+        "name": one_line(kernel.name),
+        "kind": kernel.kind.name.lower(),
+        "title": kernel.kind.value,
+        "nodes": [numbers[name] for name in kernel.nodes if name in numbers],
+        "stacks": [index for index in kernel.stacks if 0 <= index < stacks],
+        "lines": [kernel.first_line, kernel.last_line] if has_lines else None,
+        "call": kernel.call_line,
+    }

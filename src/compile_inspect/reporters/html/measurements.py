@@ -1,0 +1,201 @@
+"""What was measured: compile time, samples of calls, agreement with eager, caches and CUDA graphs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from compile_inspect.records import CacheOutcome, CudaGraphOutcome, Inspection, Outcome
+from compile_inspect.records.agreement import Agreement, Verdict
+from compile_inspect.records.timing import Measurement, Timing
+from compile_inspect.reporters.html.places import Places
+from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.plain import clean, one_line
+
+Data = dict[str, Any]
+
+_OUTCOME_TONES = {Outcome.COMPILED: "good", Outcome.FAILED: "bad", Outcome.SKIPPED: "warn", Outcome.UNFINISHED: "warn"}
+_CACHE_TONES = {CacheOutcome.HIT: "good", CacheOutcome.BYPASS: "warn"}
+_GRAPH_TONES = {CudaGraphOutcome.USED: "good", CudaGraphOutcome.RECORDED: "good", CudaGraphOutcome.SKIPPED: "warn"}
+_VERDICT_TONES = {Verdict.AGREES: "good", Verdict.ASSUMES: "good", Verdict.DISAGREES: "bad", Verdict.RANDOM: "warn"}
+_MOST_SAMPLES = 400
+
+
+def number(value: float | None) -> float | None:
+    """A number that JSON can hold; None for what is none.
+
+    >>> number(0.123456789123), number(float("nan"))
+    (0.12345679, None)
+    """
+    return float(f"{value:.8g}") if value is not None and math.isfinite(value) else None
+
+
+def origin_of(inspection: Inspection) -> float:
+    """When the first thing began."""
+    starts = [phase.start for phase in inspection.phases] + [item.started for item in inspection.compilations if item.started]
+    return min((start for start in starts if math.isfinite(start)), default=0.0)
+
+
+def compilations_of(inspection: Inspection, places: Places) -> list[Data]:
+    """Every compilation, in the order of the capture."""
+    origin = origin_of(inspection)
+    return [
+        {
+            "id": item.id,
+            "name": function_name(item.function),
+            "place": places.place(item.file, item.line, item.function),
+            "outcome": item.outcome.value,
+            "tone": _OUTCOME_TONES.get(item.outcome, "plain"),
+            "backend": one_line(item.backend or ""),
+            "started": None if item.started is None else number(item.started - origin),
+            "seconds": number(item.seconds),
+            "backward_seconds": number(item.backward_seconds),
+            "calls": item.graph_calls,
+            "guards": item.guard_count,
+            "check_microseconds": number(item.guard_check_microseconds),
+            "symbols": [[one_line(name), one_line(value)] for name, value in item.dynamic_symbols.items()],
+            "recompile": item.is_recompile,
+            "resume": item.is_resume,
+            "attempts": item.attempts,
+            "restart_reasons": [one_line(reason) for reason in item.restart_reasons],
+            "failure": clean(item.failure or ""),
+        }
+        for item in inspection.compilations
+    ]
+
+
+def time_of(inspection: Inspection, *, most: int) -> tuple[Data, int]:
+    """Compile time as phases, the longest ones, and how many were left out."""
+    origin = origin_of(inspection)
+    phases = [item for item in inspection.phases if math.isfinite(item.start) and math.isfinite(item.seconds)]
+    kept = set(map(id, sorted(phases, key=lambda item: -item.seconds)[:most]))
+    threads = {thread: place for place, thread in enumerate(dict.fromkeys(item.thread for item in phases))}
+    shown = sorted(
+        (item for item in phases if id(item) in kept), key=lambda item: (threads[item.thread], item.start, item.depth)
+    )
+    data = {
+        "total": number(inspection.compile_seconds),
+        "phases": [
+            {
+                "name": one_line(item.name),
+                "compilation": item.compilation or "",
+                "start": number(item.start - origin),
+                "seconds": number(item.seconds),
+                "own": number(item.own_seconds),
+                "depth": item.depth,
+                "thread": threads[item.thread],
+            }
+            for item in shown
+        ],
+    }
+    return data, len(phases) - len(shown)
+
+
+def timings_of(timings: Sequence[Timing]) -> list[Data]:
+    """Every run of the clock."""
+    return [
+        {
+            "target": one_line(timing.target),
+            "device": one_line(timing.device),
+            "hardware": one_line(timing.hardware),
+            "torch": one_line(timing.torch),
+            "threads": timing.threads,
+            "gradients": timing.gradients,
+            "points": [
+                {
+                    "sizes": [[one_line(name), size] for name, size in point.sizes.items()],
+                    "inputs": [one_line(item) for item in point.inputs],
+                    "measurements": [_measurement(item) for item in point.measurements],
+                }
+                for point in timing.points
+            ],
+        }
+        for timing in timings
+    ]
+
+
+def _measurement(item: Measurement) -> Data:
+    summary, speed, pays = item.summary, item.speed, item.payback
+    # Every so manieth sample: a plot of thousands shows no more than one of hundreds.
+    step = max(1, math.ceil(len(item.samples) / _MOST_SAMPLES))
+    return {
+        "variant": one_line(item.variant),
+        "refused": one_line(item.refused),
+        "samples": [number(value) for value in item.samples[::step] if math.isfinite(value)],
+        "median": None if summary is None else number(summary.median),
+        "low": None if summary is None else number(summary.low),
+        "high": None if summary is None else number(summary.high),
+        "speed": None if speed is None else [number(speed.ratio), number(speed.low), number(speed.high)],
+        "build_seconds": None if item.build is None else number(item.build.seconds),
+        "payback": None
+        if pays is None
+        else {
+            "calls": pays.calls,
+            "low": pays.low,
+            "high": pays.high,
+            "unclear": pays.unclear,
+            "gain": number(pays.gain_seconds) or 0.0,
+        },
+        "peak_bytes": None if item.memory is None else item.memory.peak_bytes,
+        "doubts": [doubt.value for doubt in item.doubts],
+        "assumes": [one_line(text) for text in item.assumes],
+    }
+
+
+def agreements_of(agreements: Sequence[Agreement], places: Places) -> list[Data]:
+    """Every comparison with eager."""
+    return [
+        {
+            "name": one_line(agreement.function),
+            "gradients": agreement.gradients,
+            "points": [one_line(point) for point in agreement.points],
+            "notes": [clean(note) for note in agreement.notes],
+            "variants": [
+                {
+                    "name": one_line(item.name),
+                    "verdict": item.verdict.value,
+                    "tone": _VERDICT_TONES.get(item.verdict, "plain"),
+                    "reason": clean(item.reason),
+                    "differences": [clean(str(difference)) for difference in item.differences],
+                    "assumptions": [clean(text) for text in item.assumptions],
+                    "notes": [clean(text) for text in item.notes],
+                    "blame": "" if item.blame is None else clean(item.blame.message),
+                    "place": None if item.blame is None else places.of(item.blame.location),
+                }
+                for item in agreement.variants
+            ],
+        }
+        for agreement in agreements
+    ]
+
+
+def caches_of(inspection: Inspection) -> list[Data]:
+    """Every look-up in a cache."""
+    return [
+        {
+            "cache": one_line(item.cache),
+            "outcome": item.outcome.value,
+            "tone": _CACHE_TONES.get(item.outcome, "plain"),
+            "compilation": item.compilation or "",
+            "reason": one_line(item.reason),
+            "saved": number(item.seconds_saved),
+        }
+        for item in inspection.caches
+    ]
+
+
+def cuda_graphs_of(inspection: Inspection, places: Places) -> list[Data]:
+    """What became of CUDA graphs."""
+    return [
+        {
+            "outcome": item.outcome.value,
+            "tone": _GRAPH_TONES.get(item.outcome, "plain"),
+            "reason": one_line(item.reason),
+            "compilation": item.compilation or "",
+            "direction": item.direction.name.lower(),
+            "times": item.times,
+            "place": places.of(item.location),
+        }
+        for item in inspection.cuda_graphs
+    ]

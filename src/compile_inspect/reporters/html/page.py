@@ -1,0 +1,90 @@
+"""One HTML file: the page's own script and style, and the data of the captures, all of it inside.
+
+The page may run its own script, known by its hash, and nothing else: no address is loaded, no style or script of another
+origin or from the data, not even an image. Everything from the user's program is packed and written in letters and digits
+that no HTML parser can take for anything else; the script shows it as text nodes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from compile_inspect import __version__
+from compile_inspect.reporters.html.capture import Limits, Shown, capture_data
+
+_POLICY = (
+    "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'; connect-src 'none'"
+)
+_DOCUMENT = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<noscript><p>{verdict}</p><p>This page needs JavaScript to show the rest; compile-inspect show reads the capture in a \
+terminal.</p></noscript>
+<div id="page"></div>
+<script type="application/gzip" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def render(captures: Sequence[Shown], *, title: str, comparison: bool = False, limits: Limits | None = None) -> str:
+    """The page of some captures: processes of one program, or with `comparison` two to hold against each other."""
+    return document(page_data(captures, title=title, comparison=comparison, limits=limits or Limits()))
+
+
+def page_data(captures: Sequence[Shown], *, title: str, comparison: bool, limits: Limits) -> dict[str, Any]:
+    """What the page's script reads; frontend/src/data.ts describes it."""
+    return {
+        "version": 1,
+        "title": title,
+        "generator": f"compile-inspect {__version__}",
+        "comparison": comparison,
+        "captures": [capture_data(shown, limits) for shown in captures],
+    }
+
+
+def document(data: dict[str, Any]) -> str:
+    """The page for some data."""
+    script, style = asset("report.js"), asset("report.css")
+    verdict = " ".join(capture["verdict"]["sentence"] for capture in data["captures"])
+    return _DOCUMENT.format(
+        policy=escape(_POLICY.format(script=_hash(script), style=_hash(style))),
+        title=escape(data["title"]),
+        style=style,
+        verdict=escape(verdict),
+        data=_packed(data),
+        script=script,
+    )
+
+
+def asset(name: str) -> str:
+    """A built part of the page, as the package ships it."""
+    return (files("compile_inspect.reporters.html") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _packed(data: dict[str, Any]) -> str:
+    """Data as gzipped JSON in base64: a sixth of the size, and not one character that means something in HTML."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    # Without a time in the header, the same capture gives the same page.
+    return base64.b64encode(gzip.compress(text.encode("ascii"), compresslevel=9, mtime=0)).decode("ascii")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
