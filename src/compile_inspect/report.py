@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from compile_inspect import __version__
 from compile_inspect.records import Inspection
 from compile_inspect.records.fixes import Finding, by_cost
 
@@ -28,7 +29,9 @@ def html(captures: Sequence[tuple[str, Inspection]], *, title: str = "", compari
         raise ValueError(f"a comparison is of two captures, not of {len(captures)}")
     name = title or " and ".join(label for label, _ in captures[:2])
     shown = [_shown(label, inspection) for label, inspection in captures]
-    return render(shown, title=f"{name} · compile-inspect", comparison=comparison, limits=Limits.none() if whole else None)
+    generator = f"compile-inspect {__version__}"
+    limits = Limits.none() if whole else None
+    return render(shown, title=f"{name} · compile-inspect", generator=generator, comparison=comparison, limits=limits)
 
 
 def _shown(label: str, inspection: Inspection) -> Shown:

@@ -17,9 +17,11 @@ from compile_inspect.commands.bench import bench
 from compile_inspect.commands.breaks import breaks, fix
 from compile_inspect.commands.guards import guards
 from compile_inspect.commands.inspect import inspect
+from compile_inspect.commands.report import report
 from compile_inspect.commands.run import run
 from compile_inspect.commands.show import show
 from compile_inspect.commands.tour import tour
+from compile_inspect.commands.verify import verify
 from compile_inspect.errors import InspectError
 
 app = typer.Typer(
@@ -39,8 +41,10 @@ app.command()(inspect)
 app.command()(breaks)
 app.command()(fix)
 app.command()(guards)
+app.command()(verify)
 app.command()(bench)
 app.command()(show)
+app.command()(report)
 app.command()(tour)
 
 

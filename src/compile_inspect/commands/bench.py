@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compile_inspect.errors import CaptureError, TargetError
+from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.errors import TargetError
 
 if TYPE_CHECKING:
     from compile_inspect.records.timing import Timing
@@ -61,9 +62,7 @@ def bench(
     export_format: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="json, csv or md, where the file's suffix does not say.")
     ] = None,
-    capture: Annotated[
-        Path | None, typer.Option("--capture", metavar="FILE", help="Add the results to a capture, made if there is none.")
-    ] = None,
+    capture: CaptureOption = None,
     force: Annotated[bool, typer.Option("--force", help="Let --export overwrite a file.")] = False,
 ) -> None:
     """Time a target in every variant: how fast, how much faster than eager, what the build costs and when it pays back.
@@ -76,8 +75,8 @@ def bench(
     if export is not None:
         _check_export(export, export_format, force)
     if capture is not None:
-        _known_capture(capture)
-    names = None if variants is None else _names(variants)
+        known_capture(capture)
+    names = None if variants is None else names_of(variants)
     sizes = _sweep(sweep)
 
     from compile_inspect.target import find_target
@@ -98,7 +97,7 @@ def bench(
             origin=Origin(target, inputs),
         )
     if capture is not None:
-        _join(capture, timing)
+        join(capture, lambda known: replace(known, timings=(*known.timings, timing)))
     if export is not None:
         from compile_inspect.reporters.timings import export as export_timings
 
@@ -108,7 +107,8 @@ def bench(
         sys.exit(1)
 
 
-def _names(text: str) -> list[str]:
+def names_of(text: str) -> list[str]:
+    """The names of variants, as they are written with commas between them."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
         raise TargetError("--variants names none: write for example --variants eager,inductor,aot-inductor")
@@ -133,39 +133,6 @@ def _check_export(path: Path, named: str | None, force: bool) -> None:
 
     format_of(path, named)
     refuse_to_overwrite(path, force=force)
-
-
-def _known_capture(path: Path) -> Any:
-    """The capture that the results will join, None where there is none yet."""
-    from compile_inspect.capture_file import load, refuse_to_overwrite
-
-    if path.is_file():
-        known = load(path)
-        if not known.complete:
-            raise CaptureError(f"{path} is partial or still being recorded; name another capture")
-        return known
-    refuse_to_overwrite(path, force=False)
-    return None
-
-
-def _join(path: Path, timing: Timing) -> None:
-    """Add a timing to a capture as it is now: another program may have added to it meanwhile."""
-    import os
-    import time
-
-    from compile_inspect import __version__
-    from compile_inspect.capture.collectors.environment import describe_environment
-    from compile_inspect.capture_file import save
-    from compile_inspect.records import Environment, Inspection, Process
-    from compile_inspect.serialization import from_data
-
-    known = _known_capture(path)
-    if known is None:
-        known = Inspection(
-            environment=from_data(Environment, describe_environment()),
-            process=Process(pid=os.getpid(), command=tuple(sys.argv), ended=time.time(), recorder=__version__),
-        )
-    save(replace(known, timings=(*known.timings, timing)), path, force=True)
 
 
 def _print(timing: Timing, export: Path | None, capture: Path | None) -> None:

@@ -6,15 +6,18 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from compile_inspect.commands.joining import CaptureOption, join, known_capture
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
     from compile_inspect.fixes.proving import Laboratory
+    from compile_inspect.records import Inspection
     from compile_inspect.records.fixes import Finding
 
 _Inputs = Annotated[
@@ -35,6 +38,7 @@ def breaks(
     proof: Annotated[bool, typer.Option("--proof/--no-proof", help="Try each fix on a copy.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N causes.")] = None,
+    capture: CaptureOption = None,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
 ) -> None:
     """List what breaks the graph, most expensive first, each with a fix that was tried.
@@ -42,11 +46,18 @@ def breaks(
     Nothing on disk is changed: fixes are tried on a copy, values and gradients are compared with eager. From a capture file the
     same is said, but nothing can be tried.
     """
+    if capture is not None:
+        known_capture(capture)  # said before minutes are spent
+
     from compile_inspect.fixes.treating import advised, together, treated
 
     if Path(target).is_file() and ":" not in Path(target).name:
         if inputs is not None:
             raise InspectError(f"{target} is a capture, which holds what was recorded; leave out --inputs {inputs}")
+        if capture is not None:
+            raise InspectError(
+                f"{target} is a capture, and nothing can be tried on it: name the target to add trials to {capture}"
+            )
         from compile_inspect.capture_file import load_together
 
         loaded = [inspection for _, inspection in load_together([Path(target)])]
@@ -60,7 +71,16 @@ def breaks(
         )
         verdict = _verdict(laboratory, findings, together, say) if proof and not as_json else ""
     sources = laboratory.inspection.sources
+    if capture is not None:
+        join(capture, lambda known: with_findings(known, laboratory.inspection, findings))
     _tell(findings, sources, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
+
+
+def with_findings(known: Inspection, laboratory: Inspection, findings: Sequence[Finding]) -> Inspection:
+    """A capture with causes that were looked into; one that holds no compilation takes what the trials recorded."""
+    if not known.compilations:
+        known = replace(laboratory, timings=known.timings, agreements=known.agreements, notes=known.notes)
+    return replace(known, findings=tuple(findings))
 
 
 def fix(

@@ -135,3 +135,21 @@ class Inspection:
     def compile_seconds(self) -> float:
         """Time spent compiling, forward and backward."""
         return sum((item.seconds or 0.0) + (item.backward_seconds or 0.0) for item in self.compilations)
+
+    def to_html(self, *, title: str = "", whole: bool = False) -> str:
+        """This capture as one HTML file, as `compile-inspect report` writes it; `whole` leaves nothing out.
+
+        >>> Inspection().to_html(title="nothing yet")[:15]
+        '<!doctype html>'
+        """
+        # The only way from a record to what is made of it, for people at a prompt; nothing is imported before.
+        from compile_inspect.report import html
+
+        return html([(title or self.process.label, self)], title=title, whole=whole)
+
+    def _repr_html_(self) -> str:
+        """The report in a frame of its own, where a notebook can neither be changed by it nor change it."""
+        from html import escape
+
+        page = escape(self.to_html(), quote=True)
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="900" frameborder="0"></iframe>'

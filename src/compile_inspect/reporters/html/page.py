@@ -16,7 +16,6 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from compile_inspect import __version__
 from compile_inspect.reporters.html.capture import Limits, Shown, capture_data
 
 _POLICY = (
@@ -44,17 +43,20 @@ terminal.</p></noscript>
 """
 
 
-def render(captures: Sequence[Shown], *, title: str, comparison: bool = False, limits: Limits | None = None) -> str:
+def render(
+    captures: Sequence[Shown], *, title: str, generator: str = "", comparison: bool = False, limits: Limits | None = None
+) -> str:
     """The page of some captures: processes of one program, or with `comparison` two to hold against each other."""
-    return document(page_data(captures, title=title, comparison=comparison, limits=limits or Limits()))
+    data = page_data(captures, title=title, generator=generator, comparison=comparison, limits=limits or Limits())
+    return document(data)
 
 
-def page_data(captures: Sequence[Shown], *, title: str, comparison: bool, limits: Limits) -> dict[str, Any]:
+def page_data(captures: Sequence[Shown], *, title: str, generator: str, comparison: bool, limits: Limits) -> dict[str, Any]:
     """What the page's script reads; frontend/src/data.ts describes it."""
     return {
         "version": 1,
         "title": title,
-        "generator": f"compile-inspect {__version__}",
+        "generator": generator,
         "comparison": comparison,
         "captures": [capture_data(shown, limits) for shown in captures],
     }

@@ -1,0 +1,81 @@
+"""`compile-inspect verify`: every variant of one target against eager."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from compile_inspect.commands.bench import names_of
+from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.errors import TargetError
+
+
+def verify(
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
+    inputs: Annotated[
+        str | None,
+        typer.Option(
+            "--inputs",
+            metavar="TARGET",
+            help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.",
+        ),
+    ] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(
+            "--variants",
+            metavar="NAMES",
+            help="With commas between them, such as inductor,aot-inductor. Default: what is worth trying on the device.",
+        ),
+    ] = None,
+    gradients: Annotated[
+        bool | None,
+        typer.Option("--gradients/--no-gradients", help="Compare gradients too. Default: as the target says."),
+    ] = None,
+    samples: Annotated[int, typer.Option("--samples", help="Inputs to make, beside those of the target.")] = 3,
+    seed: Annotated[int, typer.Option("--seed", help="Of the inputs that are made, and of the target's own draws.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    capture: CaptureOption = None,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+) -> None:
+    """Compare every variant of a target with eager: values, gradients, and what is changed in place.
+
+    Exit status 1: a variant does not agree with eager.
+    """
+    # All that can be said before torch is imported and minutes are spent is said now.
+    if samples < 0:
+        raise TargetError(f"--samples is {samples}: give a number from 0")
+    if capture is not None:
+        known_capture(capture)
+    names = None if variants is None else names_of(variants)
+
+    from rich.console import Console
+
+    from compile_inspect.agreement.verifying import verify as verify_target
+    from compile_inspect.commands.show import make_console
+    from compile_inspect.target import find_target
+
+    progress = Console(stderr=True)
+    with progress.status(f"comparing {target} …") if progress.is_terminal else progress:
+        found = verify_target(find_target(target, inputs), variants=names, gradients=gradients, samples=samples, seed=seed)
+    if capture is not None:
+        join(capture, lambda known: replace(known, agreements=(*known.agreements, found)))
+    console = make_console(no_color)
+    if as_json:
+        import json
+
+        from compile_inspect.serialization import to_data
+
+        console.out(json.dumps(to_data(found)), highlight=False)
+    else:
+        from compile_inspect.reporters.text.agreement import render
+
+        render(found, console)
+        if capture is not None:
+            typer.echo(f"Next: compile-inspect report {shlex.quote(str(capture))}")
+    if not found.agrees:
+        sys.exit(1)

@@ -1,0 +1,50 @@
+"""Comparisons with eager: one line per variant, and what is behind it where one is wrong."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
+from compile_inspect.reporters.text.locations import where
+from compile_inspect.reporters.text.messages import print_heading, print_paragraph
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.quantities import count
+
+_STYLES = {
+    Verdict.AGREES: "green",
+    Verdict.ASSUMES: "green",
+    Verdict.RANDOM: "yellow",
+    Verdict.DISAGREES: "bold red",
+    Verdict.REFUSED: "dim",
+}
+_MOST_DIFFERENCES = 3
+
+
+def render(agreement: Agreement, console: Console) -> None:
+    """Print every variant of one comparison."""
+    what = "values and gradients" if agreement.gradients else "values"
+    print_heading(console, one_line(agreement.function), f"{what} at {count(len(agreement.points), 'input')}")
+    for item in agreement.variants:
+        _print_variant(item, console)
+    if not agreement.reference:
+        print_paragraph(console, "There is no float64 reference: variants were held against eager itself.", indent="  ")
+    for note in agreement.notes:
+        print_paragraph(console, note, indent="  ", bullet="- ")
+
+
+def _print_variant(item: VariantAgreement, console: Console) -> None:
+    console.print(
+        Text.assemble("  ", (one_line(item.name), "bold"), ": ", (one_line(item.reason), _STYLES[item.verdict])),
+        soft_wrap=True,
+    )
+    for difference in item.differences[:_MOST_DIFFERENCES]:
+        if str(difference) not in item.reason:
+            print_paragraph(console, str(difference), indent="    ")
+    for assumption in item.assumptions:
+        print_paragraph(console, f"as long as {assumption}", indent="    ")
+    if item.blame is not None:
+        place = f" ({where(item.blame.location)})" if item.blame.location is not None else ""
+        print_paragraph(console, f"blame: {item.blame.message}{place}", indent="    ")
+    for note in item.notes:
+        print_paragraph(console, f"note: {note}", indent="    ")
