@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -23,6 +20,7 @@ from compile_inspect.fixes.reaching import lines_run, not_reached
 from compile_inspect.fixes.source import apply, read
 from compile_inspect.records import BreakEffect, GraphBreak, Inspection, Stage
 from compile_inspect.records.fixes import Proof, Proposal, Standing
+from compile_inspect.silence import silence
 from compile_inspect.target import Target
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.base import one_line
@@ -46,7 +44,7 @@ class Laboratory:
         self._specification, self._inputs, self._backend = specification, inputs, backend
         self._samples, self._seconds = samples, seconds
         try:
-            with _silence():
+            with silence():
                 target = load_target(specification, inputs)
                 gradients = _has_gradient(target) if target.gradients is None else target.gradients
         except SystemExit as error:
@@ -71,7 +69,7 @@ class Laboratory:
         # A backward where there is one: that it is missing is for the comparison to say.
         target = replace(target, gradients=None if target.gradients else False)
         torch_private.forget_compiled_code()
-        with torch_private.suppressed_compiler_output(), _silence():
+        with torch_private.suppressed_compiler_output(), silence():
             return inspect(target, backend=self._backend)
 
     def _compiled(self, target: Target) -> Callable[..., Any]:
@@ -105,7 +103,7 @@ class Laboratory:
 
     def whole(self, proposal: Proposal | None = None) -> str | None:
         """Whether `fullgraph=True` works, with a proposal or as it is: None, or the first thing that prevents it."""
-        with torch_private.preserved_configuration(), _silence(), torch_private.suppressed_compiler_output():
+        with torch_private.preserved_configuration(), silence(), torch_private.suppressed_compiler_output():
             for setting in () if proposal is None else proposal.settings:
                 torch_private.run_setting(setting.code)
             try:
@@ -120,7 +118,7 @@ class Laboratory:
         before = self.inspection
         # Compiled code does not remember the settings it was made with: its time is taken before they are changed.
         earlier = self._alone(self._before) if proposal.settings else None
-        with torch_private.preserved_configuration(), _silence():
+        with torch_private.preserved_configuration(), silence():
             for setting in proposal.settings:
                 torch_private.run_setting(setting.code)
             try:
@@ -208,7 +206,7 @@ class Laboratory:
     def _alone(self, function: Callable[..., Any]) -> float | None:
         if self._seconds <= 0:
             return None
-        with _silence():
+        with silence():
             return median(self._samples_of({"it": function})["it"])
 
     def _samples_of(self, functions: Mapping[str, Callable[..., Any]]) -> dict[str, tuple[float, ...]]:
@@ -287,13 +285,6 @@ def _mapped(file: str, texts: Mapping[str, str], line: int) -> int | None:
         if block.a < line <= block.a + block.size:
             return line - block.a + block.b
     return None
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """What the program prints in a trial is not what its user wants to read."""
-    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-        yield
 
 
 def _has_gradient(target: Target) -> bool:

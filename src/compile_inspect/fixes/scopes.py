@@ -9,13 +9,8 @@ import tokenize
 from compile_inspect.fixes.base import Place, last_name
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.fixes.tensor_expressions import is_plainly_python
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-def function_of(source: SourceFile, node: ast.AST) -> Function | None:
-    """The innermost function that holds a node."""
-    return next((item for item in source.above(node) if isinstance(item, Function)), None)
+from compile_inspect.fixes.writing import Function as Function
+from compile_inspect.fixes.writing import function_of as function_of
 
 
 def names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> list[str]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from compile_inspect.agreement.observation import preserved_state, seeded
@@ -17,6 +15,7 @@ from compile_inspect.capture.torch_private import guarding
 from compile_inspect.errors import TargetError
 from compile_inspect.recompiles.calls import Call, copied
 from compile_inspect.records import Inspection
+from compile_inspect.silence import silence
 from compile_inspect.target import Target
 from compile_inspect.variants import Task
 from compile_inspect.variants.base import one_line
@@ -65,7 +64,7 @@ def run(
     function = guarding.original(target.function)
     task = Task.of(Target(function, calls[0].args, calls[0].kwargs, gradients=False))
     start = time.perf_counter()
-    with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), _silence():
+    with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
         with torch_private.suppressed_compiler_output(), guarding.isolated(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
             passages = [_pass(compiled, call, backend, sparing) for call in calls]
@@ -92,13 +91,6 @@ def _pass(compiled: Callable[..., Any], call: Call, backend: guarding.Counting, 
     if sparing and passage.error is None and len(passage.used) == 1 and guarding.is_whole(passage.used[0]):
         backend.enough.update(passage.used)
     return passage
-
-
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """What the program prints in a trial is not what its user wants to read."""
-    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
-        yield
 
 
 @contextlib.contextmanager
