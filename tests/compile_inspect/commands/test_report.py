@@ -1,0 +1,168 @@
+"""`compile-inspect report` and `compile-inspect verify` as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import compile_inspect
+from compile_inspect.capture_file import save
+from compile_inspect.records import Compilation, Inspection, Outcome, Process
+from conftest import ROOT, environment
+
+PROGRAM = """
+import torch
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+
+def double(x):
+    return (x * 2).sin()
+
+def branch(x):
+    if x.sum() > 0:
+        return x * 2
+    return x - 1
+
+inputs = (torch.ones(8, 4),)
+"""
+WITHOUT = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "numpy", "scipy", "daqp", "jinja2"):
+            raise ImportError(f"{name} is not here")
+
+sys.meta_path.insert(0, Blocked())
+from compile_inspect.commands import main
+main()
+"""
+
+
+def command(
+    *arguments: str, cwd: Path, program: tuple[str, ...] = ("-m", "compile_inspect")
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *program, *arguments],
+        env=environment(cwd / "cache"),
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report")
+    (path / "mine.py").write_text(PROGRAM)
+    compilation = Compilation("0/0", "forward", "model.py", 1, Outcome.COMPILED, seconds=1.0)
+    for name in ("one", "two"):
+        save(Inspection(compilations=(compilation,), process=Process(pid=7, session=name)), path / f"{name}.inspection")
+    return path
+
+
+def test_a_page_is_made_without_torch(folder: Path) -> None:
+    done = command("report", "one.inspection", "-o", "bare.html", cwd=folder, program=("-c", WITHOUT))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Wrote bare.html (")
+    assert "Captured whole: no graph break and no recompile." in (folder / "bare.html").read_text()
+
+
+def test_the_page_is_named_after_the_capture_and_never_overwrites(folder: Path) -> None:
+    first = command("report", "two.inspection", cwd=folder)
+    assert first.returncode == 0 and (folder / "two.html").is_file()
+    before = (folder / "two.html").read_bytes()
+    again = command("report", "two.inspection", cwd=folder)
+    assert again.returncode == 2
+    assert again.stderr == (
+        "compile-inspect: two.html exists already; choose another name with -o, or add --force to overwrite it\n"
+    )
+    assert command("report", "two.inspection", "--force", cwd=folder).returncode == 0
+    assert (folder / "two.html").read_bytes() == before
+
+
+def test_a_page_never_replaces_a_capture(folder: Path) -> None:
+    before = (folder / "one.inspection").read_bytes()
+    done = command("report", "one.inspection", "-o", "./one.inspection", "--force", cwd=folder)
+    assert done.returncode == 2 and "is one of the captures" in done.stderr
+    assert (folder / "one.inspection").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing.inspection",), "there is no file missing.inspection"),
+        (("mine.py",), "mine.py is not a capture of compile-inspect"),
+        (("one.inspection", "--compare"), "--compare takes two captures, the earlier one first, not 1"),
+        (("one.inspection", "-o", "nowhere/a.html"), "the directory nowhere does not exist; create it first"),
+        (("one.inspection", "-o", "."), "is a directory; name a file in it"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(folder: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = command("report", *arguments, cwd=folder)
+    assert done.returncode == 2 and message in done.stderr
+    assert len(done.stderr.strip().split("\n")) == 1
+
+
+def test_two_captures_are_compared(folder: Path) -> None:
+    done = command("report", "one.inspection", "two.inspection", "--compare", "-o", "both.html", "--title", "a & b", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    page = (folder / "both.html").read_text()
+    assert "<title>a &amp; b · compile-inspect</title>" in page
+
+
+def test_verify_tells_what_agrees_and_joins_a_capture(folder: Path) -> None:
+    done = command(
+        "verify", "mine.py:branch", "--inputs", "mine.py:inputs", "--variants", "aot_eager,torchscript/trace",
+        "--capture", "checked.inspection", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "aot_eager: it agrees with eager" in done.stdout
+    assert "torchscript/trace:" in done.stdout and "blame:" in done.stdout
+    assert "Next: compile-inspect report checked.inspection" in done.stdout
+    (agreement,) = compile_inspect.load(folder / "checked.inspection").agreements
+    assert [item.agrees for item in agreement.variants] == [True, False]
+    page = command("report", "checked.inspection", cwd=folder)
+    assert page.returncode == 0, page.stderr
+
+
+def test_verify_speaks_json(folder: Path) -> None:
+    done = command("verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "aot_eager", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [item["verdict"] for item in json.loads(done.stdout)["variants"]] == ["AGREES"]
+
+
+def test_verify_refuses_before_it_runs(folder: Path) -> None:
+    done = command("verify", "mine.py:double", "--samples", "-1", cwd=folder)
+    assert done.returncode == 2 and done.stderr == "compile-inspect: --samples is -1: give a number from 0\n"
+    (folder / "broken.inspection").write_text("nothing")
+    done = command("verify", "mine.py:double", "--capture", "broken.inspection", cwd=folder)
+    assert done.returncode == 2 and "broken.inspection is not a capture of compile-inspect" in done.stderr
+
+
+def test_tried_fixes_join_a_capture(folder: Path) -> None:
+    done = command(
+        "breaks", "mine.py:branch", "--inputs", "mine.py:inputs", "--backend", "eager", "--seconds", "0",
+        "--capture", "breaks.inspection", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    inspection = compile_inspect.load(folder / "breaks.inspection")
+    (finding,) = inspection.findings
+    assert finding.chosen is not None and finding.chosen.title == "Choose with torch.where"
+    assert inspection.breaks == (finding.cause,)
+    assert command("report", "breaks.inspection", cwd=folder).returncode == 0
+    again = command("breaks", "breaks.inspection", "--capture", "one.inspection", cwd=folder)
+    assert again.returncode == 2 and "nothing can be tried on it" in again.stderr
+
+
+def test_the_shipped_assets_are_there() -> None:
+    assets = ROOT / "src" / "compile_inspect" / "reporters" / "html" / "assets"
+    script = (assets / "report.js").read_text()
+    assert "</script" not in script.lower() and "<!--" not in script
+    assert len(script) > 10_000 and (assets / "report.css").stat().st_size > 1_000

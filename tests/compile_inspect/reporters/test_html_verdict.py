@@ -1,0 +1,81 @@
+"""What a reader is told first."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from html_pages import capture_of, full
+from samples import everything
+
+from compile_inspect.records import Inspection
+from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
+from compile_inspect.records.timing import Measurement, Payback, Speed, Summary, Timing, TimingPoint
+
+
+def facts(inspection: Inspection) -> dict[str, dict[str, Any]]:
+    return {item["key"]: item for item in capture_of(inspection)["verdict"]["facts"]}
+
+
+def measured(variant: str, ratio: float, spread: float = 0.05, payback: Payback | None = None) -> Measurement:
+    summary = Summary(50, 1e-3 / ratio, 0.9e-3 / ratio, 1.1e-3 / ratio, 1e-3 / ratio, 0.0)
+    return Measurement(variant, summary=summary, speed=Speed(ratio, ratio - spread, ratio + spread), payback=payback)
+
+
+def timed(*measurements: Measurement) -> Inspection:
+    timing = Timing("f", points=(TimingPoint(measurements=(measured("eager", 1.0), *measurements)),))
+    return dataclasses.replace(Inspection(), timings=(timing,))
+
+
+def test_what_was_not_looked_at_is_said_with_the_command_that_looks() -> None:
+    found = facts(Inspection())
+    assert found["agreement"]["value"] == "not checked" and "compile-inspect verify" in found["agreement"]["detail"]
+    assert found["speed"]["value"] == "not measured" and "compile-inspect bench" in found["speed"]["detail"]
+    assert "payback" not in found
+
+
+def test_what_disagrees_is_the_verdict_and_the_first_thing_to_do() -> None:
+    verdict = capture_of(full())["verdict"]
+    assert verdict["tone"] == "bad" and verdict["sentence"].endswith("inductor does not agree with eager.")
+    assert verdict["todo"][0]["title"] == "Do not use inductor here"
+    assert verdict["todo"][0]["link"] == "#agreement"
+    assert {item["key"]: item for item in verdict["facts"]}["agreement"]["value"] == "1 of 1 differ"
+
+
+def test_three_things_at_most_are_worth_doing_and_each_leads_somewhere() -> None:
+    todo = capture_of(full())["verdict"]["todo"]
+    assert len(todo) == 3
+    assert all(item["link"].startswith("#") and item["why"] for item in todo)
+
+
+def test_agreement_counts_what_could_run() -> None:
+    agreement = Agreement(
+        "f",
+        True,
+        ("the example", "drawn"),
+        (VariantAgreement("a", Verdict.AGREES, ""), VariantAgreement("b", Verdict.REFUSED, "")),
+    )
+    found = facts(dataclasses.replace(everything(), agreements=(agreement,)))["agreement"]
+    assert (found["value"], found["detail"], found["tone"]) == ("1 of 1 agree", "values and gradients, 2 inputs", "good")
+
+
+def test_speed_is_that_of_torch_compile_and_names_what_is_faster() -> None:
+    found = facts(timed(measured("inductor", 2.0, payback=Payback(500, 450, 550)), measured("aot-inductor", 4.0)))
+    assert found["speed"]["value"] == "2.00×"
+    assert found["speed"]["detail"] == "inductor, 1.95 to 2.05; aot-inductor 4.00×"
+    assert found["payback"]["value"] == "500 calls"
+    todo = capture_of(timed(measured("inductor", 2.0), measured("aot-inductor", 4.0)))["verdict"]["todo"]
+    assert todo[0]["title"].startswith("Use a faster variant")
+
+
+def test_no_faster_variant_is_named_where_the_intervals_overlap() -> None:
+    todo = capture_of(timed(measured("inductor", 2.0, 0.3), measured("aot-inductor", 2.1, 0.3)))["verdict"]["todo"]
+    assert todo == []
+
+
+def test_where_compiling_is_slower_eager_is_recommended() -> None:
+    inspection = timed(measured("inductor", 0.5, payback=Payback(None, None, None)))
+    verdict = capture_of(inspection)["verdict"]
+    assert {item["key"]: item["tone"] for item in verdict["facts"]}["speed"] == "bad"
+    assert {item["key"]: item["value"] for item in verdict["facts"]}["payback"] == "never"
+    assert verdict["todo"][0]["title"] == "Leave this function in eager mode"
