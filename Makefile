@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-slow check bench bench-solver clean
+.PHONY: help tour test test-slow check check-frontend frontend screenshots bench bench-solver clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -39,6 +39,19 @@ check: $(READY)  ## Lint and type-check.
 	$(BIN)/ruff check src tests benchmarks examples
 	$(BIN)/ruff format --check src tests benchmarks examples
 	$(BIN)/mypy
+
+frontend: frontend/node_modules/.ready  ## Build the page of reports into the package (needs Node).
+	cd frontend && npm run --silent build
+
+check-frontend: frontend/node_modules/.ready  ## Type-check and test the front end, and see that what is shipped is its build.
+	cd frontend && npm run --silent check && npm test --silent && node build.mjs --check
+
+frontend/node_modules/.ready: frontend/package.json frontend/package-lock.json
+	cd frontend && npm ci --silent --ignore-scripts
+	@touch $@
+
+screenshots: $(READY)  ## Take the pictures of the report in README and docs anew (needs Chromium).
+	$(BIN)/python docs/take_screenshots.py
 
 bench: $(READY)  ## Measure what recording costs (about 20 minutes).
 	$(BIN)/python benchmarks/recorder_overhead.py

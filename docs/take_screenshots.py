@@ -1,0 +1,110 @@
+"""Take the pictures of the report that README and docs show, from a real capture of a real model.
+
+    make screenshots        # needs Chromium
+
+A transformer block with a graph break is recorded, compared with eager, timed and its break looked into; the report of that
+is opened in a browser, and pictures are taken of what a reader sees. Takes about two minutes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+IMAGES = HERE / "images"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+MODEL = '''"""A block of a transformer, with a print that somebody left in."""
+
+import torch
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, width=64, heads=4):
+        super().__init__()
+        self.attention_norm = nn.LayerNorm(width)
+        self.queries = nn.Linear(width, 3 * width)
+        self.heads = heads
+        self.norm = nn.LayerNorm(width)
+        self.up = nn.Linear(width, 4 * width)
+        self.down = nn.Linear(4 * width, width)
+
+    def attend(self, x):
+        batch, length, width = x.shape
+        parts = self.queries(self.attention_norm(x)).view(batch, length, 3, self.heads, -1)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)
+        weights = torch.softmax(query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5, dim=-1)
+        return (weights @ value).transpose(1, 2).reshape(batch, length, width)
+
+    def forward(self, x):
+        x = x + self.attend(x)
+        print("attended", x.shape)
+        hidden = torch.nn.functional.gelu(self.up(self.norm(x)))
+        return x + self.down(hidden) * torch.sigmoid(x)
+
+
+torch.manual_seed(0)
+model = Block()
+inputs = (torch.randn(4, 16, 64, requires_grad=True),)
+'''
+
+
+def main() -> None:
+    """Record, report, and take pictures."""
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        raise SystemExit(f"no browser was found: install one of {', '.join(BROWSERS)}")
+    with tempfile.TemporaryDirectory() as folder:
+        page = make_page(Path(folder))
+        take(page, browser)
+
+
+def make_page(folder: Path) -> Path:
+    """The report of the model."""
+    (folder / "block.py").write_text(MODEL)
+    target = ("block.py:model", "--inputs", "block.py:inputs")
+    for command in (
+        ("inspect", *target, "-o", "block.inspection", "--fresh"),
+        ("verify", *target, "--variants", "inductor,aot_eager", "--capture", "block.inspection"),
+        ("bench", *target, "--variants", "eager,inductor", "--sweep", "batch=1,4,16,64", "--capture", "block.inspection"),
+        ("breaks", *target, "--capture", "block.inspection"),
+        ("report", "block.inspection", "--title", "A transformer block"),
+    ):
+        print("compile-inspect", *command, flush=True)
+        subprocess.run([sys.executable, "-m", "compile_inspect", *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return folder / "block.html"
+
+
+def take(page: Path, browser: str) -> None:
+    """Pictures of the verdict, of the explorer with a chosen line, and of the drawn graph."""
+    from playwright.sync_api import sync_playwright
+
+    IMAGES.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        for theme in ("light", "dark"):
+            view = chromium.new_page(
+                viewport={"width": 1280, "height": 900},
+                device_scale_factor=1,
+                color_scheme="dark" if theme == "dark" else "light",
+            )
+            view.goto(page.as_uri())
+            view.wait_for_selector("html[data-ready]")
+            if theme == "light":
+                view.screenshot(path=IMAGES / "report-verdict.png")
+                view.locator("#breaks").screenshot(path=IMAGES / "report-breaks.png")
+                view.locator("#speed").screenshot(path=IMAGES / "report-speed.png")
+            view.locator("#explorer").scroll_into_view_if_needed()
+            line = MODEL.split("\n").index("        hidden = torch.nn.functional.gelu(self.up(self.norm(x)))") + 1
+            view.locator(f"[data-pane=source] [data-line$=':{line}']").click()
+            name = "report-explorer.png" if theme == "light" else "report-explorer-dark.png"
+            view.locator("#explorer").screenshot(path=IMAGES / name)
+        chromium.close()
+
+
+if __name__ == "__main__":
+    main()
