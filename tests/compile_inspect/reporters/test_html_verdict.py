@@ -79,3 +79,15 @@ def test_where_compiling_is_slower_eager_is_recommended() -> None:
     assert {item["key"]: item["tone"] for item in verdict["facts"]}["speed"] == "bad"
     assert {item["key"]: item["value"] for item in verdict["facts"]}["payback"] == "never"
     assert verdict["todo"][0]["title"] == "Leave this function in eager mode"
+
+
+def test_a_fix_of_lines_that_no_input_reaches_is_not_called_proven() -> None:
+    sample = dataclasses.replace(full(), agreements=(), compilations=(), limits=())
+    (finding,) = sample.findings
+    sample = dataclasses.replace(sample, breaks=(finding.cause,))
+    trials = tuple((item, dataclasses.replace(proof, unreached=(6,))) for item, proof in finding.trials)
+    unsure = dataclasses.replace(sample, findings=(dataclasses.replace(finding, trials=trials),))
+    (entry,) = [item for item in capture_of(unsure)["verdict"]["todo"] if item["title"].startswith("Leave it out")]
+    assert entry["standing"] == "suggested" and "No input reaches line 6" in entry["why"]
+    (entry,) = [item for item in capture_of(sample)["verdict"]["todo"] if item["title"].startswith("Leave it out")]
+    assert entry["standing"] == "proven" and "It saves 1.0 ms of a call." in entry["why"]

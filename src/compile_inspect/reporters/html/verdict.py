@@ -173,7 +173,11 @@ def _break_entries(findings: Sequence[Finding]) -> Iterator[Data]:
         chosen = finding.chosen
         if chosen is not None:
             gain = "" if not finding.gain or finding.gain <= 0 else f" It saves {seconds(finding.gain)} of a call."
-            yield _entry(f"{chosen.title} ({place})", f"{finding.advice.why}{gain}", f"#break-{number + 1}", "proven")
+            # Lines that no input reaches were not compared by any trial.
+            missed = dict(finding.trials)[chosen].unreached
+            told = f" No input reaches line {missed[0]}, of which nothing is proven." if missed else ""
+            standing = "suggested" if missed else "proven"
+            yield _entry(f"{chosen.title} ({place})", f"{finding.advice.why}{gain}{told}", f"#break-{number + 1}", standing)
         else:
             kind = shorten(finding.cause.kind, 60)
             yield _entry(f"Remove the graph break at {place}: {kind}", finding.advice.why, f"#break-{number + 1}", "suggested")

@@ -1,0 +1,160 @@
+"""How large a report is, how long it takes to write, and how quickly a browser shows it.
+
+Three captures: GPT-2 (12 layers, the default configuration of transformers, random weights, forward and backward), a graph of
+5,100 nodes in one function, and a small network. For each: the size of the page, the seconds to write it, and in headless
+Chromium, in a fresh context each time: until the first paint, until the page answers (data shown, an event handled), until what
+belongs to a line is lit, and the longest pause between two frames while a drawn graph is dragged and zoomed.
+
+    python benchmarks/report_page.py              # needs Chromium; a few minutes, most of it compiling GPT-2
+    python benchmarks/report_page.py --only large
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAMS = {
+    "gpt2": """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+torch.manual_seed(0)
+model = GPT2LMHeadModel(GPT2Config())
+tokens = torch.randint(0, 1000, (1, 32))
+torch.compile(model)(input_ids=tokens, labels=tokens).loss.backward()
+""",
+    "large": """
+import torch
+def large(x):
+    for _ in range(1700):
+        x = torch.sin(x) * 1.01 + 0.5
+    return x
+torch.compile(large, backend="aot_eager")(torch.randn(10))
+""",
+    "mlp": """
+import torch
+model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Linear(32, 4))
+torch.compile(model)(torch.randn(8, 16)).square().mean().backward()
+""",
+}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FRAMES = """
+() => new Promise(resolve => {
+  let last = performance.now(), longest = 0, until = last + 1500;
+  const step = () => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last);
+    last = now;
+    now < until ? requestAnimationFrame(step) : resolve(longest);
+  };
+  requestAnimationFrame(step);
+})
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=PROGRAMS, action="append")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--keep", type=Path, help="a folder for captures and pages; captures that are there are used")
+    options = parser.parse_args()
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        raise SystemExit(f"no browser: none of {', '.join(BROWSERS)} is there")
+    print("| Capture | Nodes | Page | Written in | First paint | Answers after | Line lit after | Longest pause, drawn graph |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        folder.mkdir(exist_ok=True)
+        for name in options.only or PROGRAMS:
+            print(row(name, folder, browser, options.rounds), flush=True)
+
+
+def row(name: str, folder: Path, browser: str, rounds: int) -> str:
+    import compile_inspect
+    from compile_inspect import report
+
+    capture = folder / f"{name}.inspection"
+    if not capture.exists():
+        script = folder / f"{name}.py"
+        script.write_text(PROGRAMS[name])
+        command = [sys.executable, "-m", "compile_inspect", "run", "-o", str(capture), "--fresh", str(script)]
+        subprocess.run(command, check=True, cwd=folder, capture_output=True)
+    inspection = compile_inspect.load(capture)
+    start = time.perf_counter()
+    page = report.html([(name, inspection)])
+    written = time.perf_counter() - start
+    path = folder / f"{name}.html"
+    path.write_text(page, encoding="utf-8")
+    nodes = max((len(graph.nodes) for graph in inspection.graphs), default=0)
+    seen = [visit(path, browser) for _ in range(rounds)]
+    cells = [
+        f"{statistics.median(values):.0f} ms ({min(values):.0f} to {max(values):.0f})" for values in zip(*seen, strict=True)
+    ]
+    return f"| {name} | {nodes:,} | {len(page) / 1e6:.2f} MB | {written:.1f} s | {' | '.join(cells)} |"
+
+
+def visit(path: Path, browser: str) -> tuple[float, float, float, float]:
+    """Milliseconds until the first paint, until the page answers, until a line is lit, and the longest pause."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"])
+        page = chromium.new_page(viewport={"width": 1280, "height": 900})
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready]", timeout=60_000)
+        # An event is handled only when the script that shows the page has come to rest.
+        answers = page.evaluate("() => new Promise(resolve => setTimeout(() => resolve(performance.now()), 0))")
+        paint = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? NaN")
+        lit = light(page)
+        pause = drag(page)
+        chromium.close()
+    return paint, answers, lit, pause
+
+
+def light(page: object) -> float:
+    """From a pointer on a linked line to the counterparts being lit, in the page's own clock."""
+    return page.evaluate(  # type: ignore[attr-defined]
+        """() => {
+          const lines = [...document.querySelectorAll("[data-pane=source] [data-line]")];
+          let most = 0;
+          for (const line of lines.slice(0, 400)) {
+            const start = performance.now();
+            line.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+            line.dispatchEvent(new MouseEvent("mouseover", { bubbles: true }));
+            document.querySelector(".lit")?.getBoundingClientRect();
+            most = Math.max(most, performance.now() - start);
+          }
+          return most;
+        }"""
+    )
+
+
+def drag(page: object) -> float:
+    """The longest pause between two frames while the drawn graph is moved and zoomed for a second and a half."""
+    pane = page.locator("[data-pane=graph]")  # type: ignore[attr-defined]
+    pane.scroll_into_view_if_needed()
+    page.locator("[data-view=drawn]").first.click()  # type: ignore[attr-defined]
+    page.wait_for_selector("[data-box]", timeout=60_000)  # type: ignore[attr-defined]
+    box = pane.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.evaluate(f"() => {{ window.__frames = ({FRAMES.strip()})(); }}")  # type: ignore[attr-defined]
+    mouse = page.mouse  # type: ignore[attr-defined]
+    mouse.move(x, y)
+    mouse.down()
+    for step in range(20):
+        mouse.move(x + 5 * step, y + 3 * step)
+    mouse.up()
+    for step in range(10):
+        mouse.wheel(0, -120 if step < 5 else 120)
+    return page.evaluate("() => window.__frames")  # type: ignore[attr-defined]
+
+
+if __name__ == "__main__":
+    main()
