@@ -8,6 +8,7 @@ caches filled, which is quick and at the same time shows that the recorder chang
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from filelock import FileLock
 
 import compile_inspect
 from compile_inspect.records import Inspection
@@ -64,14 +66,22 @@ def run_recorded(script: Path, *arguments: str, output: Path, cache: Path, **mor
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Recorded]:
-    """`recorded("gpt2")`: the capture of that program, made when it is first asked for."""
+    """`recorded("gpt2")`: the capture of that program, made when it is first asked for, by whichever process that is."""
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "recorded"
+    shared.mkdir(exist_ok=True)
     made: dict[str, Recorded] = {}
 
     def get(name: str) -> Recorded:
         if name not in made:
-            folder = tmp_path_factory.mktemp(name)
-            path, cache = folder / f"{name}.inspection", folder / "cache"
-            process = run_recorded(PROGRAMS / f"{name}.py", output=path, cache=cache)
+            folder = shared / name
+            path, cache, said = folder / f"{name}.inspection", folder / "cache", folder / "said.json"
+            with FileLock(f"{folder}.lock"):
+                if not said.exists():
+                    folder.mkdir(exist_ok=True)
+                    process = run_recorded(PROGRAMS / f"{name}.py", output=path, cache=cache)
+                    said.write_text(json.dumps([process.args, process.returncode, process.stdout, process.stderr]))
+            process = subprocess.CompletedProcess(*json.loads(said.read_text()))
             assert process.returncode == 0, process.stderr
             made[name] = Recorded(process, path, compile_inspect.load(path), cache)
         return made[name]
