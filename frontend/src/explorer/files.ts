@@ -22,15 +22,29 @@ export function sourceFiles(capture: Capture, links: Links): SourceFile[] {
     const known = capture.paths[path];
     return {
       path,
-      label: known?.short ?? `file ${path}`,
+      label: fileName(known?.short ?? `file ${path}`),
       title: known?.path ?? "",
       library: known?.library ?? false,
       recorded: recorded.has(path),
       linked: linked.get(path) ?? new Set<number>(),
     };
   });
+  distinguish(files);
   const rank = (file: SourceFile): number => (file.library ? 2 : 0) + (file.recorded ? 0 : 1);
   return files.sort((one, other) => rank(one) - rank(other) || other.linked.size - one.linked.size || one.path - other.path);
+}
+
+function fileName(path: string, parts = 1): string {
+  return path.split("/").slice(-parts).join("/");
+}
+
+/** Files of the same name are told apart by their folders. */
+function distinguish(files: { label: string; title: string }[]): void {
+  const byLabel = new Map<string, { label: string; title: string }[]>();
+  for (const file of files) byLabel.set(file.label, [...(byLabel.get(file.label) ?? []), file]);
+  for (const group of byLabel.values()) {
+    if (group.length > 1) for (const file of group) file.label = fileName(file.title, 2);
+  }
 }
 
 /** The first to show: the user's own where it has links, else a library's that has, else any. */

@@ -1,17 +1,18 @@
 /** The stages of a compilation as graphs, in text or drawn. */
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { count } from "../common/format";
 import { graphTabs } from "./compilations";
+import { useFolds, type ViewName } from "./folds";
+import { type DrawnHandle, GraphDrawn } from "./graph-drawn";
 import { GraphText } from "./graph-text";
-import { missingSentence, noGraphs } from "./missing";
+import { rove } from "./keyboard";
 import type { Lighting } from "./lighting";
+import { missingSentence, noGraphs } from "./missing";
 import { isChip, itemHandlers, Missing, PaneFrame, usePane } from "./pane";
 import { TabList } from "./tabs";
 import type { Thing } from "./things";
-import { allOpen, buildTree, closedAround, groupsAround, openForText } from "./tree";
-
-type ViewName = "text" | "drawn";
+import { allOpen, closedAround } from "./tree";
 
 export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
   const { links } = lighting;
@@ -20,18 +21,16 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
   const [index, setIndex] = useState<number | null>(tabs[0]?.index ?? null);
   const [view, setView] = useState<ViewName>("text");
   const graph = index === null ? undefined : capture.graphs[index];
-  const tree = useMemo(() => (graph ? buildTree(graph) : null), [graph]);
-  // What is open is kept per graph, so that going back and forth between stages loses nothing.
-  const [opened, setOpened] = useState<ReadonlyMap<number, ReadonlySet<number>>>(new Map());
-  const open = useMemo(
-    () => (index === null ? undefined : opened.get(index)) ?? (tree ? openForText(tree) : new Set<number>()),
-    [opened, index, tree],
-  );
+  const folds = useFolds(capture, view);
+  const tree = index === null ? null : folds.tree(index);
+  const open = index === null ? new Set<number>() : folds.open(index);
   const setOpen = (next: ReadonlySet<number>): void => {
-    if (index !== null) setOpened(new Map(opened).set(index, next));
+    if (index !== null) folds.setOpen(index, next);
   };
   const current = useRef(index);
   current.current = index;
+  const drawn = useRef<DrawnHandle | null>(null);
+  const wanted = useRef<Thing | null>(null);
   const pane = usePane(
     "graph",
     lighting,
@@ -39,6 +38,7 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
       current: () => current.current,
       holders: () => tabs.map((tab) => tab.index),
       standIn: (target) => {
+        if (view === "drawn") return drawn.current?.standIn(target) ?? null;
         const group = tree ? closedAround(tree, target.item, open) : null;
         return group ? (pane.root.current?.querySelector(`[data-group="${target.holder}:${group.id}"]`) ?? null) : null;
       },
@@ -47,29 +47,44 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
     [index, view, open],
   );
   const show = (target: Thing): void => {
-    const wanted = capture.graphs[target.holder];
-    if (!wanted || !links.graphs.includes(target.holder)) return;
+    if (!capture.graphs[target.holder] || !links.graphs.includes(target.holder)) return;
     setIndex(target.holder);
-    setOpened((known) => {
-      const wantedTree = target.holder === index && tree ? tree : buildTree(wanted);
-      const before = known.get(target.holder) ?? openForText(wantedTree);
-      const closed = groupsAround(wantedTree, target.item).filter((group) => !before.has(group.id));
-      if (closed.length === 0) return known;
-      return new Map(known).set(target.holder, new Set([...before, ...closed.map((group) => group.id)]));
-    });
+    folds.reveal(target.holder, target.item);
+    wanted.current = target;
     pane.ask(target);
   };
-  const toggle = (element: Element, wanted?: boolean): void => {
+  useLayoutEffect(() => {
+    // The drawing is laid out by now; what is outside of its view has no element that could be scrolled to.
+    if (view === "drawn" && wanted.current) drawn.current?.show(wanted.current);
+    wanted.current = null;
+  });
+  const changeView = (name: ViewName): void => {
+    setView(name);
+    const { pinned } = lighting;
+    if (pinned?.kind === "node" && pinned.holder === index) {
+      wanted.current = pinned;
+      pane.ask(pinned);
+    }
+  };
+  const toggle = (element: Element, wantOpen?: boolean): void => {
     const id = Number(element.getAttribute("data-group")?.split(":")[1]);
     const next = new Set(open);
-    if (wanted ?? !open.has(id)) next.add(id);
+    if (wantOpen ?? !open.has(id)) next.add(id);
     else next.delete(id);
+    focusAfter.current = element.getAttribute("data-group");
     setOpen(next);
   };
+  const focusAfter = useRef<string | null>(null);
+  useLayoutEffect(() => {
+    // Indexing the rows anew made the first one the stop of Tab: it stays where the reader is.
+    const row = focusAfter.current === null ? null : pane.root.current?.querySelector(`[data-group="${focusAfter.current}"]`);
+    focusAfter.current = null;
+    if (row && pane.scroller.current) rove(pane.scroller.current, row);
+  });
   const content = useMemo(
     () =>
       graph && tree && index !== null && view === "text" ? (
-        <GraphText links={links} index={index} graph={graph} root={tree.root} open={open} />
+        <GraphText key={index} links={links} index={index} graph={graph} root={tree.root} open={open} />
       ) : null,
     [graph, tree, open, view],
   );
@@ -108,7 +123,7 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
             </button>
             <span class="toggle" role="group" aria-label="View">
               {(["text", "drawn"] as const).map((name) => (
-                <button type="button" class="small" data-view={name} aria-pressed={view === name} onClick={() => setView(name)}>
+                <button type="button" class="small" data-view={name} aria-pressed={view === name} onClick={() => changeView(name)}>
                   {name === "text" ? "Text" : "Drawn"}
                 </button>
               ))}
@@ -118,30 +133,43 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
       }
     >
       {missingSentence(graph) === "" ? null : <p class="pane-note">{missingSentence(graph)}</p>}
-      <div
-        class="pane-scroll"
-        ref={(element) => void (pane.scroller.current = element)}
-        role="tree"
-        aria-label={`Nodes: ${graph.title}`}
-        {...itemHandlers(lighting, {
-          click: (event) => {
-            const kernel = isChip(event);
-            if (kernel) lighting.goTo(kernel);
-            const group = event.target instanceof Element ? event.target.closest("[data-group]") : null;
-            if (group) toggle(group);
-            return kernel !== null || group !== null;
-          },
-          key: (event) => {
-            const group = event.target instanceof Element && event.target.matches("[data-group]") ? event.target : null;
-            if (!group || !["Enter", " ", "ArrowLeft", "ArrowRight"].includes(event.key)) return false;
-            event.preventDefault();
-            toggle(group, event.key === "ArrowRight" ? true : event.key === "ArrowLeft" ? false : undefined);
-            return true;
-          },
-        })}
-      >
-        {content}
-      </div>
+      {view === "drawn" ? (
+        <GraphDrawn
+          key={index}
+          lighting={lighting}
+          index={index}
+          graph={graph}
+          tree={tree}
+          open={open}
+          setOpen={setOpen}
+          handle={drawn}
+        />
+      ) : (
+        <div
+          class="pane-scroll"
+          ref={(element) => void (pane.scroller.current = element)}
+          role="tree"
+          aria-label={`Nodes: ${graph.title}`}
+          {...itemHandlers(lighting, {
+            click: (event) => {
+              const kernel = isChip(event);
+              if (kernel) lighting.goTo(kernel);
+              const group = event.target instanceof Element ? event.target.closest("[data-group]") : null;
+              if (group) toggle(group);
+              return kernel !== null || group !== null;
+            },
+            key: (event) => {
+              const group = event.target instanceof Element && event.target.matches("[data-group]") ? event.target : null;
+              if (!group || !["Enter", " ", "ArrowLeft", "ArrowRight"].includes(event.key)) return false;
+              event.preventDefault();
+              toggle(group, event.key === "ArrowRight" ? true : event.key === "ArrowLeft" ? false : undefined);
+              return true;
+            },
+          })}
+        >
+          {content}
+        </div>
+      )}
     </PaneFrame>
   );
 }

@@ -76,7 +76,7 @@ function NodeRow(props: { links: Links; graph: Graph; index: number; node: numbe
         {called || node.kind === "output" ? " = " : null}
         {called || node.kind === "output" ? <span class="node-target">{node.target}</span> : null}
         {called ? `(${shown})` : shown === "" ? null : ` ${shown}`}
-        {!called && node.kind !== "output" && node.target !== node.name ? <span class="quiet"> {node.target}</span> : null}
+        {!called && node.kind !== "output" && node.target.toLowerCase() !== node.name.toLowerCase() ? <span class="quiet"> {node.target}</span> : null}
       </code>
     </div>
   );

@@ -118,7 +118,7 @@ function arrange(sizes: [width: number, height: number][], edges: Edges): Arrang
   const shape = `${sizes.join(";")}|${edges.join(";")}`;
   let arranged = arrangedByShape.get(shape);
   if (!arranged) {
-    arranged = tryDagre(sizes, edges) ?? stacked(sizes, edges);
+    arranged = (edges.length === 0 ? inRows(sizes) : tryDagre(sizes, edges)) ?? stacked(sizes, edges);
     arrangedByShape.set(shape, arranged);
   }
   return arranged;
@@ -160,6 +160,25 @@ function readDagre(dagre: Dagre, sizes: [number, number][], edges: Edges): Arran
   };
 }
 
+/** Children that have nothing to do with each other, such as inputs, fill rows of about a square. */
+function inRows(sizes: [number, number][]): Arranged {
+  const area = sizes.reduce((sum, [width, height]) => sum + (width + 18) * (height + 14), 0);
+  const wanted = Math.max(Math.sqrt(area * 1.6), ...sizes.map(([width]) => width));
+  const corners: Point[] = [];
+  let [x, y, row, most] = [0, 0, 0, 0];
+  for (const [width, height] of sizes) {
+    if (x > 0 && x + width > wanted) {
+      y += row + 14;
+      [x, row] = [0, 0];
+    }
+    corners.push({ x, y });
+    x += width + 18;
+    row = Math.max(row, height);
+    most = Math.max(most, x - 18);
+  }
+  return { width: most, height: y + row, corners, lines: [] };
+}
+
 /** One below the other: what is drawn where dagre gives up. */
 function stacked(sizes: [number, number][], edges: Edges): Arranged {
   const width = Math.max(0, ...sizes.map(([own]) => own));
@@ -174,4 +193,18 @@ function stacked(sizes: [number, number][], edges: Edges): Arranged {
     { x: width / 2, y: corners[to]?.y ?? 0 },
   ]);
   return { width, height: Math.max(0, y - 26), corners, lines };
+}
+
+/** A name that stays the same when the drawing is laid out anew. */
+export function boxId(box: Box): string {
+  return box.group ? `group ${box.group.id}` : `node ${box.node}`;
+}
+
+export function findBox(box: Box, id: string): Box | null {
+  if (boxId(box) === id) return box;
+  for (const child of box.children) {
+    const found = findBox(child, id);
+    if (found) return found;
+  }
+  return null;
 }

@@ -1,6 +1,6 @@
 /** The program as it was written, each line with the kernels that compute it. */
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CodeLine } from "../common/code";
 import { count } from "../common/format";
 import { Chips } from "./chips";
@@ -38,6 +38,10 @@ export function SourcePane({ lighting }: { lighting: Lighting }): JSX.Element {
     setPath(wanted.path);
     pane.ask(target);
   };
+  useLayoutEffect(() => {
+    // A file opens where the compilation has something in it, not at its imports.
+    if (file && file.linked.size > 0) pane.ask({ kind: "line", holder: file.path, item: Math.min(...file.linked) });
+  }, []);
   const rows = useMemo(() => (file ? sourceRows(capture, file) : []), [file]);
   const content = useMemo(() => (file ? <Lines lighting={lighting} file={file} rows={rows} /> : null), [file, rows]);
   const tabs = files
@@ -99,8 +103,11 @@ export function SourcePane({ lighting }: { lighting: Lighting }): JSX.Element {
 
 function Lines(props: { lighting: Lighting; file: SourceFile; rows: SourceRow[] }): JSX.Element {
   const { links } = props.lighting;
+  // As much room for chips as the line with most of them needs.
+  const most = Math.max(0, ...[...props.file.linked].map((line) => kernelsOfLine(links, props.file.path, line).length));
+  const gutter = 42 + Math.min(most, 4) * 10 + (most > 4 ? 8 + 7 * String(most - 4).length : 0);
   return (
-    <>
+    <div class="source-lines" role="presentation" style={{ "--gutter": `${gutter}px` }}>
       {props.rows.map((row) =>
         row.kind === "gap" ? (
           <div class="source-gap" role="presentation">
@@ -110,7 +117,7 @@ function Lines(props: { lighting: Lighting; file: SourceFile; rows: SourceRow[] 
           <SourceLine links={links} file={props.file} row={row} />
         ),
       )}
-    </>
+    </div>
   );
 }
 

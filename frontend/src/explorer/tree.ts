@@ -31,6 +31,8 @@ export interface Tree {
 }
 
 export const FOLDED_INPUTS = 20;
+/** In a drawing few are many: each is a box with lines to far away. */
+const DRAWN_INPUTS = 6;
 const MOST_CHILDREN = 60;
 const PART = 50;
 
@@ -177,7 +179,7 @@ export function openForDrawing(tree: Tree, most: number): Set<number> {
   while (level.length > 0) {
     const next: Child[] = [];
     for (const child of level) {
-      if (typeof child === "number" || isLongInputs(child) || boxes + child.children.length > most) continue;
+      if (typeof child === "number" || isLongInputs(child, DRAWN_INPUTS) || boxes + child.children.length > most) continue;
       open.add(child.id);
       boxes += child.children.length;
       next.push(...child.children);
@@ -187,9 +189,9 @@ export function openForDrawing(tree: Tree, most: number): Set<number> {
   return open;
 }
 
-function isLongInputs(group: Group): boolean {
+function isLongInputs(group: Group, most = FOLDED_INPUTS): boolean {
   for (let current: Group | null = group; current !== null; current = current.parent) {
-    if (current.kind === "inputs") return current.size > FOLDED_INPUTS;
+    if (current.kind === "inputs") return current.size > most;
   }
   return false;
 }
