@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CodeLine } from "../common/code";
-import { count } from "../common/format";
+import { count, number } from "../common/format";
 import type { Line } from "../data";
 import { chipTitle } from "./chips";
 import { hueOf, hueStyle, isBackward } from "./colours";
@@ -10,6 +10,7 @@ import { stageLabel } from "./compilations";
 import { apartFrom, pairText } from "./fusion";
 import type { Lighting } from "./lighting";
 import { counterparts, type Reference } from "./links";
+import { unindented } from "./code-lines";
 import { moduleText } from "./modules";
 import { StackList } from "./stack-list";
 import { type Thing, thing } from "./things";
@@ -22,7 +23,7 @@ export function Detail({ lighting }: { lighting: Lighting }): JSX.Element {
       {pinned === null ? (
         <p class="quiet">
           Point at a line, a node or a kernel to see what belongs to it; click it, or press Enter, to keep that and read the
-          details here. <kbd>/</kbd> searches, <kbd>Esc</kbd> lets go.
+          details here. Colours are kernels: filled marks run forward, hollow ones backward. <kbd>/</kbd> searches, <kbd>Esc</kbd> lets go.
         </p>
       ) : (
         <>
@@ -97,7 +98,7 @@ function LineDetail({ lighting, target }: { lighting: Lighting; target: Thing })
           {nodes.length > 0
             ? `${count(nodes.length, "node")} in ${count(graphs.size, "graph")} of this compilation came from it`
             : "none of this compilation came from it"}
-          {passing.length > 0 ? `; ${count(passing.length, "more")} were called through it`.replace("mores", "more") : ""}
+          {passing.length > 0 ? `; ${number(passing.length)} more were called through it` : ""}
         </Fact>
         {kernels.length > 0 ? (
           <Fact name="Kernels">
@@ -124,7 +125,7 @@ function LineText({ line }: { line: Line | undefined }): JSX.Element | null {
   if (!line) return null;
   return (
     <pre class="detail-code">
-      <CodeLine line={line} />
+      <CodeLine line={unindented(line)} />
     </pre>
   );
 }

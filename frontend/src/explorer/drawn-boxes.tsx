@@ -21,7 +21,7 @@ export function DrawnBoxes(props: { links: Links; index: number; graph: Graph; s
   return (
     <>
       {open.map((box) => (
-        <OpenGroup key={boxId(box)} box={box} legible={legible} />
+        <OpenGroup key={boxId(box)} box={box} legible={legible} dense={seen.dense.has(box)} scale={props.scale} />
       ))}
       {seen.lines.map(({ line, parent }) => (
         <path
@@ -51,21 +51,29 @@ function cut(text: string, width: number, character = CHARACTER): string {
   return text.length > most ? `${text.slice(0, Math.max(1, most - 1))}…` : text;
 }
 
-function OpenGroup({ box, legible }: { box: Box; legible: boolean }): JSX.Element {
+function OpenGroup(props: { box: Box; legible: boolean; dense: boolean; scale: number }): JSX.Element {
+  const { box, legible, dense, scale } = props;
   const label = box.group?.label ?? "";
+  // Far away a group that is all there is to see carries its name in letters as large as they are near by.
+  const named = dense && box.width * scale > label.length * CHARACTER + 6 && box.height * scale > 14;
   return (
     <g
-      class={`open-group depth-${box.depth % 2}`}
+      class={`open-group depth-${box.depth % 2}${dense ? " dense" : ""}`}
       data-box={boxId(box)}
       transform={`translate(${box.x} ${box.y})`}
       role="button"
       data-item=""
-      tabIndex={-1}
+      tabindex={-1}
       aria-expanded="true"
       aria-label={`${label}, ${count(box.group?.size ?? 0, "node")}`}
     >
       <rect width={box.width} height={box.height} rx="8" />
-      {legible ? (
+      {named ? (
+        <text class="far-name" transform={`translate(${box.width / 2} ${box.height / 2}) scale(${1 / scale})`}>
+          {label}
+        </text>
+      ) : null}
+      {legible && !dense ? (
         <>
           <text class="box-name" x="10" y="16">
             {cut(label, box.width - 40)}
@@ -92,7 +100,7 @@ function ClosedGroup(props: { links: Links; index: number; box: Box; group: Grou
       transform={`translate(${box.x} ${box.y})`}
       role="button"
       data-item=""
-      tabIndex={-1}
+      tabindex={-1}
       aria-expanded="false"
       aria-label={`${group.label}, ${count(group.size, "node")}, collapsed`}
     >
@@ -157,7 +165,7 @@ function NodeBox(props: { links: Links; index: number; graph: Graph; box: Box; l
       transform={`translate(${box.x} ${box.y})`}
       role="button"
       data-item=""
-      tabIndex={-1}
+      tabindex={-1}
       aria-label={`${node.name}${node.type === "" ? "" : `, ${node.type}`}, ${note}`}
       style={first ? hueStyle(hueOf(links, first)) : undefined}
     >

@@ -25,7 +25,6 @@ export function Explorer({ capture }: { capture: Capture }): JSX.Element {
   const links = useMemo(() => buildLinks(capture, compilation), [capture, compilation]);
   const lighting = useMemo(() => new Lighting(links), [links]);
   const waiting = useRef<Thing | null>(null);
-  const root = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const listen = (reveal: Reveal): void => {
       const wanted = compilationOf(capture, links, reveal);
@@ -55,11 +54,17 @@ export function Explorer({ capture }: { capture: Capture }): JSX.Element {
     ),
     [lighting],
   );
-  const release = (event: KeyboardEvent): void => {
-    if (event.key === "Escape" && !(event.target instanceof HTMLInputElement)) lighting.pin(null);
-  };
+  useEffect(() => {
+    // Wherever the focus went meanwhile; fields have a use for the key of their own.
+    const release = (event: KeyboardEvent): void => {
+      const busy = event.target instanceof Element && event.target.closest("input, select, textarea");
+      if (event.key === "Escape" && !busy && lighting.pinned) lighting.pin(null);
+    };
+    document.addEventListener("keydown", release);
+    return () => document.removeEventListener("keydown", release);
+  }, [lighting]);
   return (
-    <div class="explorer" ref={root} onKeyDown={release}>
+    <div class="explorer">
       <div class="explorer-bar">
         {found.length > 0 ? (
           <label class="compilation">

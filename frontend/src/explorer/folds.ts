@@ -6,7 +6,7 @@ import { buildTree, groupsAround, openForDrawing, openForText, type Tree } from 
 export type ViewName = "text" | "drawn";
 
 /** As many boxes as can be taken in at first sight. */
-const MOST_BOXES = 150;
+const MOST_BOXES = 100;
 
 export interface Folds {
   tree(index: number): Tree | null;

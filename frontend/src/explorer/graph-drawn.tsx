@@ -14,7 +14,7 @@ import { type Box, boxId, findBox, layoutTree } from "./layout";
 import type { Lighting } from "./lighting";
 import { type Thing, thingAt } from "./things";
 import { closedAround, type Tree } from "./tree";
-import { bringIntoView, contains, fit, readingOrder, type Rectangle, seenIn, shown, type View, zoomAt } from "./viewport";
+import { bringIntoView, contains, fit, readingOrder, type Rectangle, seenIn, shown, start, type View, zoomAt } from "./viewport";
 
 /** Below this scale nothing can be read. */
 const READABLE = 0.55;
@@ -23,7 +23,8 @@ const COMFORTABLE = 0.8;
 const MARGIN = 0.6;
 
 export interface DrawnHandle {
-  show(target: Thing): void;
+  /** Says whether it could: what is folded away has no box yet. */
+  show(target: Thing): boolean;
   standIn(target: Thing): Element | null;
 }
 
@@ -62,9 +63,9 @@ export function GraphDrawn(props: {
       return { area: shown(next, width, height, MARGIN), scale: next.scale };
     });
   };
-  const fitAll = (least = 0): void => {
+  const fitAll = (): void => {
     const { width, height } = size();
-    apply(fit(root, width, height, least));
+    apply(fit(root, width, height));
   };
   const zoom = (factor: number): void => {
     const { width, height } = size();
@@ -75,6 +76,7 @@ export function GraphDrawn(props: {
   };
 
   useLayoutEffect(() => {
+    const { width, height } = size();
     const before = stay.current;
     stay.current = null;
     const box = before ? findBox(root, before.id) : null;
@@ -83,13 +85,12 @@ export function GraphDrawn(props: {
       const { scale } = view.current;
       apply({ scale, x: before.x - box.x * scale, y: before.y - box.y * scale });
     } else {
-      fitAll(COMFORTABLE);
+      apply(start(root, width, height, COMFORTABLE));
     }
-    const { width, height } = size();
     if (view.current) setArea({ area: shown(view.current, width, height, MARGIN), scale: view.current.scale });
   }, [root]);
 
-  const seen = useMemo(() => (area ? seenIn(root, area.area, area.scale) : { boxes: [], lines: [] }), [root, area]);
+  const seen = useMemo(() => (area ? seenIn(root, area.area, area.scale) : { boxes: [], lines: [], dense: new Set<Box>() }), [root, area]);
   useLayoutEffect(() => {
     lighting.refresh("graph");
     const focused = document.activeElement;
@@ -119,6 +120,7 @@ export function GraphDrawn(props: {
     show: (target) => {
       const box = findBox(root, `node ${target.item}`);
       if (box) showBox(box);
+      return box !== null;
     },
     standIn: (target) => {
       const group = closedAround(tree, target.item, open);
@@ -177,7 +179,7 @@ export function GraphDrawn(props: {
         class="drawing"
         role="group"
         aria-label={`Drawing of ${graph.title}: arrow keys pan, plus and minus zoom, 0 fits`}
-        tabIndex={0}
+        tabindex={0}
         onKeyDown={press}
         onPointerOver={(event) => lighting.point(thingAt(event.target))}
         onPointerLeave={() => lighting.point(null)}
@@ -198,7 +200,7 @@ export function GraphDrawn(props: {
         }}
       >
         <defs>
-          <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+          <marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerUnits="userSpaceOnUse" markerWidth="8" markerHeight="8" orient="auto-start-reverse">
             <path class="arrow" d="M0 0.5L8 4L0 7.5Z" />
           </marker>
         </defs>

@@ -55,16 +55,11 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
   };
   useLayoutEffect(() => {
     // The drawing is laid out by now; what is outside of its view has no element that could be scrolled to.
-    if (view === "drawn" && wanted.current) drawn.current?.show(wanted.current);
-    wanted.current = null;
+    if (view !== "drawn" || !wanted.current || drawn.current?.show(wanted.current)) wanted.current = null;
   });
   const changeView = (name: ViewName): void => {
     setView(name);
-    const { pinned } = lighting;
-    if (pinned?.kind === "node" && pinned.holder === index) {
-      wanted.current = pinned;
-      pane.ask(pinned);
-    }
+    pane.follow();
   };
   const toggle = (element: Element, wantOpen?: boolean): void => {
     const id = Number(element.getAttribute("data-group")?.split(":")[1]);
@@ -111,10 +106,12 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
               holder: tab.index,
             }))}
             selected={`graph:${index}`}
-            choose={(key) => setIndex(Number(key.slice("graph:".length)))}
+            choose={(key) => {
+              setIndex(Number(key.slice("graph:".length)));
+              pane.follow();
+            }}
           />
           <div class="pane-tools">
-            <span class="quiet">{count(graph.nodes.length, "node")}</span>
             <button type="button" class="small" onClick={() => setOpen(allOpen(tree))}>
               Expand all
             </button>

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { CodeLine } from "../common/code";
 import { count } from "../common/format";
 import type { Kernel, Line, Lowering } from "../data";
+import { unindented } from "./code-lines";
 import { hueStyle } from "./colours";
 import { kernelCode } from "./search";
 import { place } from "./things";
@@ -21,7 +22,7 @@ export function KernelCard(props: {
   const { kernel, lowering } = props;
   const [open, setOpen] = useState<boolean | null>(null);
   const shown = open ?? props.open;
-  const code = kernelCode(lowering, kernel);
+  const code = kernel.lines ? kernelCode(lowering, kernel) : kernelCode(lowering, kernel).map(unindented);
   const first = kernel.lines?.[0] ?? kernel.call ?? 1;
   const backward = lowering.direction === "backward" ? " backward" : "";
   return (

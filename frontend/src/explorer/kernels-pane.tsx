@@ -73,6 +73,7 @@ export function KernelsPane({ lighting, compilation }: { lighting: Lighting; com
             choose={(key) => {
               setWhole(key === "module");
               if (key !== "module") setIndex(Number(key.slice("lowering:".length)));
+              pane.follow();
             }}
           />
           <div class="pane-tools">
@@ -83,7 +84,11 @@ export function KernelsPane({ lighting, compilation }: { lighting: Lighting; com
             {whole ? (
               <span class="toggle" role="group" aria-label="Which module">
                 {tabs.map((tab) => (
-                  <button type="button" class="small" aria-pressed={tab.index === index} onClick={() => setIndex(tab.index)}>
+                  <button type="button" class="small" aria-pressed={tab.index === index} onClick={() => {
+                      setIndex(tab.index);
+                      pane.follow();
+                    }}
+                  >
                     {tab.label}
                   </button>
                 ))}

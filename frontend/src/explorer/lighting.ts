@@ -4,6 +4,7 @@
  * Panes hold thousands of elements and the pointer crosses dozens a second, so nothing is rendered anew for it: classes are
  * set on the elements directly, found through an index that each pane's content is scanned into when it changes.
  */
+import type { GraphNode } from "../data";
 import { type Counterpart, counterparts, type Links } from "./links";
 import { keyOf, PANE_OF, type PaneName, parseMarks, same, type Thing } from "./things";
 
@@ -111,13 +112,28 @@ export class Lighting {
     for (const pane of PANES) {
       const hooks = this.panes.get(pane);
       if (!hooks || pane === PANE_OF[target.kind]) continue;
-      const best = firstToShow(
-        found.filter((part) => PANE_OF[part.kind] === pane),
-        hooks.current(),
-        hooks.holders(),
-      );
+      const best = firstToShow(this.preferred(found, pane), hooks.current(), hooks.holders());
       if (best) hooks.show(best);
     }
+  }
+
+  /** What of the pinned thing to show in a pane that was turned to another tab. */
+  firstIn(pane: PaneName): Thing | null {
+    const current = this.panes.get(pane)?.current() ?? null;
+    if (!this.pinned || current === null) return null;
+    if (PANE_OF[this.pinned.kind] === pane && this.pinned.holder === current) return this.pinned;
+    return firstToShow(this.preferred(counterparts(this.links, this.pinned), pane), current, [current]);
+  }
+
+  /** Inputs carry the stacks of their first use; where something is computed from one line, that is what is meant. */
+  private preferred(found: Counterpart[], pane: PaneName): Counterpart[] {
+    const parts = found.filter((part) => PANE_OF[part.kind] === pane);
+    const { graphs } = this.links.capture;
+    const nodeOf = (part: Thing): GraphNode | undefined => graphs[part.holder]?.nodes[part.item];
+    const called = parts.filter((part) => part.kind !== "node" || nodeOf(part)?.kind === "call");
+    // What several kernels compute anew, such as positions, says less about one of them than what only it computes.
+    const single = called.filter((part) => part.kind !== "node" || (nodeOf(part)?.kernels.length ?? 0) < 2);
+    return single.length > 0 ? single : called.length > 0 ? called : parts;
   }
 
   private index(pane: PaneName): Map<string, Element[]> {

@@ -8,6 +8,8 @@ import { type PaneName, type Thing, thingAt } from "./things";
 export interface PaneState {
   /** What is to be scrolled to as soon as it is rendered. */
   ask: (target: Thing) => void;
+  /** After another tab was chosen: shows there what belongs to the pinned thing. */
+  follow: () => void;
   root: { current: HTMLElement | null };
   scroller: { current: HTMLElement | null };
 }
@@ -26,6 +28,7 @@ export function usePane(
   const root = useRef<HTMLElement>(null);
   const scroller = useRef<HTMLElement>(null);
   const wanted = useRef<Thing | null>(null);
+  const following = useRef(false);
   const latest = useRef(hooks);
   latest.current = hooks;
   const [, render] = useState(0);
@@ -44,6 +47,12 @@ export function usePane(
     lighting.refresh(name);
   }, content);
   useLayoutEffect(() => {
+    if (!following.current) return;
+    following.current = false;
+    const target = lighting.firstIn(name);
+    if (target) latest.current.show(target);
+  });
+  useLayoutEffect(() => {
     const target = wanted.current;
     if (!target || !scroller.current) return;
     const element = lighting.find(target)[0];
@@ -55,7 +64,11 @@ export function usePane(
     wanted.current = target;
     render((number) => number + 1);
   };
-  return { ask, root, scroller };
+  const follow = (): void => {
+    following.current = true;
+    render((number) => number + 1);
+  };
+  return { ask, follow, root, scroller };
 }
 
 /** Handlers for the part of a pane that scrolls. */

@@ -64,7 +64,10 @@ export function SourcePane({ lighting }: { lighting: Lighting }): JSX.Element {
             label="Files"
             tabs={tabs}
             selected={`file:${path}`}
-            choose={(key) => setPath(Number(key.slice("file:".length)))}
+            choose={(key) => {
+              setPath(Number(key.slice("file:".length)));
+              pane.follow();
+            }}
           />
           {hidden > 0 ? (
             <button type="button" class="small" aria-pressed={library} onClick={() => setLibrary(!library)}>
@@ -85,8 +88,7 @@ export function SourcePane({ lighting }: { lighting: Lighting }): JSX.Element {
       <div
         class="pane-scroll code-scroll"
         ref={(element) => void (pane.scroller.current = element)}
-        role="listbox"
-        aria-label={file ? `Lines of ${file.label}` : "Lines"}
+        {...(file ? { role: "listbox", "aria-label": `Lines of ${file.label}` } : {})}
         {...itemHandlers(lighting, {
           click: (event) => {
             const kernel = isChip(event);

@@ -94,15 +94,19 @@ function compress(group: Group): void {
 function splitLarge(group: Group): void {
   for (const child of group.children) if (typeof child === "object") splitLarge(child);
   if (group.children.length <= MOST_CHILDREN) return;
-  while (group.children.length > MOST_CHILDREN) {
+  // The inputs stay beside the parts: they belong to all of them.
+  const inputs = group.children.filter((child) => typeof child === "object" && child.kind === "inputs");
+  let rest = group.children.filter((child) => !inputs.includes(child));
+  while (rest.length > MOST_CHILDREN) {
     const parts: Group[] = [];
-    for (let start = 0; start < group.children.length; start += PART) {
+    for (let start = 0; start < rest.length; start += PART) {
       const part = blank("", "", "part");
-      part.children = group.children.slice(start, start + PART);
+      part.children = rest.slice(start, start + PART);
       parts.push(part);
     }
-    group.children = parts;
+    rest = parts;
   }
+  group.children = [...inputs, ...rest];
   nameParts(group, 1);
 }
 
@@ -110,6 +114,7 @@ function splitLarge(group: Group): void {
 function nameParts(group: Group, from: number): number {
   let next = from;
   for (const child of group.children) {
+    if (typeof child === "object" && child.kind === "inputs") continue;
     if (typeof child !== "object" || child.kind !== "part") {
       next += typeof child === "number" ? 1 : sizeOf(child);
       continue;
@@ -171,18 +176,25 @@ export function openForText(tree: Tree): Set<number> {
   return new Set(tree.groups.filter((group) => !isLongInputs(group)).map((group) => group.id));
 }
 
-/** Opens level by level while no more than `most` boxes come of it. */
+/**
+ * Opens level by level while no more than `most` boxes come of it.
+ *
+ * Siblings are opened together or not at all: twelve layers of which one is open look like one layer.
+ */
 export function openForDrawing(tree: Tree, most: number): Set<number> {
   const open = new Set([tree.root.id]);
   let boxes = tree.root.children.length;
-  let level = tree.root.children;
+  let level = [tree.root];
   while (level.length > 0) {
-    const next: Child[] = [];
-    for (const child of level) {
-      if (typeof child === "number" || isLongInputs(child, DRAWN_INPUTS) || boxes + child.children.length > most) continue;
-      open.add(child.id);
-      boxes += child.children.length;
-      next.push(...child.children);
+    const next: Group[] = [];
+    for (const parent of level) {
+      const groups = parent.children.filter((child): child is Group => typeof child === "object");
+      const siblings = groups.filter((group) => !isLongInputs(group, DRAWN_INPUTS));
+      const more = siblings.reduce((sum, group) => sum + group.children.length, 0);
+      if (boxes + more > most) continue;
+      boxes += more;
+      for (const group of siblings) open.add(group.id);
+      next.push(...siblings);
     }
     level = next;
   }

@@ -44,6 +44,17 @@ export function fit(box: Rectangle, width: number, height: number, least = 0): V
   };
 }
 
+/** How a drawing is first seen: whole where that can be read, else from its first box on. */
+export function start(root: Box, width: number, height: number, comfortable: number): View {
+  const whole = fit(root, width, height);
+  if (whole.scale >= comfortable * 0.6) return whole;
+  const first = readingOrder(root).find((box) => !box.open && box.group?.kind !== "inputs");
+  if (!first) return whole;
+  const middle = (first.x + first.width / 2) * comfortable;
+  const top = first.y * comfortable;
+  return { scale: comfortable, x: width / 2 - middle, y: top < height * 0.6 ? 12 : height / 4 - top };
+}
+
 /** Moves as little as needed for a box to be in view, and zooms in where it could not be read. */
 export function bringIntoView(view: View, box: Rectangle, width: number, height: number, least: number): View {
   const scale = Math.max(view.scale, least);
@@ -107,15 +118,21 @@ function lineOverlaps(line: Line, area: Rectangle): boolean {
 export interface Seen {
   boxes: Box[];
   lines: { line: Line; parent: Box }[];
+  /** Open groups whose children are too small to be drawn. */
+  dense: Set<Box>;
 }
 
 /** Boxes in the area from the outside in, without those that would be too small to see. */
 export function seenIn(root: Box, area: Rectangle, scale: number): Seen {
-  const seen: Seen = { boxes: [], lines: [] };
+  const seen: Seen = { boxes: [], lines: [], dense: new Set() };
   const visit = (box: Box): void => {
     if (!overlaps(box, area)) return;
     if (box !== root) seen.boxes.push(box);
-    if (!box.open || smallestHeight(box) * scale < LOWEST_BOX) return;
+    if (!box.open) return;
+    if (smallestHeight(box) * scale < LOWEST_BOX) {
+      seen.dense.add(box);
+      return;
+    }
     for (const line of box.edges) if (lineOverlaps(line, area)) seen.lines.push({ line, parent: box });
     for (const child of box.children) visit(child);
   };
