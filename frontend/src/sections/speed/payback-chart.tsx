@@ -1,0 +1,136 @@
+/** What eager and each variant have cost in all after so many calls: where a line goes below eager's, its build has paid back. */
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { count, seconds } from "../../common/format";
+import type { TimingPoint } from "../../data";
+import { BottomAxis, ChartBox, LeftAxis } from "../chart/frame";
+import { countLabel, secondsLabel } from "../chart/labels";
+import { logScale } from "../chart/scales";
+import { shapePath, type Styles, styleOf } from "../chart/series";
+import { type Cost, callsUpTo, costOf, crossing, horizon, paybackText, totalAfter } from "./payback";
+import { apart, eagerOf } from "./points";
+
+const HEIGHT = 340;
+
+export function PaybackChart({ point, styles }: { point: TimingPoint; styles: Styles }): JSX.Element | null {
+  const measured = eagerOf(point);
+  const eager = measured ? costOf(measured, measured) : null;
+  const others = point.measurements
+    .filter((item) => item !== measured)
+    .map((item) => costOf(item, measured))
+    .filter((cost): cost is Cost => cost !== null);
+  if (!eager || others.length === 0) return null;
+  return (
+    <figure>
+      <figcaption>
+        <h4>When the build has paid back</h4>
+        <p class="note">Seconds in all, the build included, after so many calls. Both axes are logarithmic.</p>
+      </figcaption>
+      <ChartBox most={1100}>{(width) => <Curves width={width} eager={eager} others={others} styles={styles} />}</ChartBox>
+      <ul class="crossings">
+        {point.measurements
+          .filter((item) => item !== measured && item.median !== null)
+          .map((item) => (
+            <li>
+              <strong>{item.variant}</strong> {crossingText(item.payback)}
+            </li>
+          ))}
+      </ul>
+    </figure>
+  );
+}
+
+/** `pays back after 5,000 calls (4,800–5,300)`. */
+function crossingText(payback: TimingPoint["measurements"][number]["payback"]): string {
+  if (!payback) return "has no payback that could be told from the samples";
+  if (payback.calls === null) return `never pays back${payback.low === null ? ": a call is no faster than eager" : `, at best after ${count(payback.low, "call")}`}`;
+  if (payback.unclear) return `pays back at a number of calls that the samples leave open: ${paybackText(payback).replace(/^unclear /, "")}`;
+  return `pays back after ${paybackText(payback).replace(" (", " calls (")}`;
+}
+
+function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Styles }): JSX.Element {
+  const { width, eager, others } = props;
+  const [at, setAt] = useState<number | null>(null);
+  const most = horizon(eager, others);
+  const calls = callsUpTo(most);
+  const costs = [eager, ...others];
+  const [left, right, top, bottom] = [62, width - Math.min(170, width * 0.3), 30, HEIGHT - 46];
+  const x = logScale([1, most], [left, right]);
+  const lowest = Math.min(...costs.map((cost) => totalAfter(cost, 1)));
+  const highest = Math.max(...costs.map((cost) => totalAfter(cost, most)));
+  const y = logScale([lowest / 1.4, highest * 1.4], [bottom, top]);
+  const ends = costs.map((cost) => y(totalAfter(cost, most)));
+  const labels = apart(ends, 15, top, bottom);
+  const crossings = others
+    .map((cost) => ({ cost, calls: crossing(eager, cost) }))
+    .filter((item): item is { cost: Cost; calls: number } => item.calls !== null && item.calls >= 1 && item.calls <= most);
+  const heights = apart(crossings.map(() => top - 4), 14, top - 4, bottom);
+  const pointed = at ?? most;
+  const move = (event: MouseEvent & { currentTarget: SVGSVGElement }): void => {
+    const box = event.currentTarget.getBoundingClientRect();
+    const share = (((event.clientX - box.left) / box.width) * width - left) / (right - left);
+    setAt(share >= 0 && share <= 1 ? Math.round(most ** share) : null);
+  };
+  const step = (factor: number): void => setAt(Math.max(1, Math.min(most, Math.round((at ?? Math.sqrt(most)) * factor))));
+  const keys: Record<string, number> = { ArrowRight: 1.25, ArrowLeft: 0.8, PageUp: 10, PageDown: 0.1 };
+  const told = `After ${count(pointed, "call")}: ${costs.map((cost) => `${cost.variant} ${seconds(totalAfter(cost, pointed))}`).join(", ")}`;
+  return (
+    <>
+      <svg
+        class="plot"
+        viewBox={`0 0 ${width} ${HEIGHT}`}
+        width={width}
+        height={HEIGHT}
+        role="slider"
+        tabIndex={0}
+        aria-label="Seconds in all over calls. Arrow keys choose the number of calls."
+        aria-valuemin={1}
+        aria-valuemax={most}
+        aria-valuenow={pointed}
+        aria-valuetext={told}
+        onMouseMove={move}
+        onMouseLeave={() => setAt(null)}
+        onKeyDown={(event) => {
+          const factor = keys[event.key];
+          if (factor !== undefined) {
+            event.preventDefault();
+            step(factor);
+          }
+        }}
+      >
+        <LeftAxis scale={y} left={left} right={right} wished={5} label={secondsLabel} />
+        <BottomAxis scale={x} top={bottom} bottom={bottom} wished={Math.max(3, Math.floor((right - left) / 80))} label={countLabel} title="calls" />
+        {crossings.map((item, index) => (
+          <g class={`crossing series-${styleOf(props.styles, item.cost.variant).colour}`}>
+            <line x1={x(item.calls)} x2={x(item.calls)} y1={(heights[index] ?? top) + 3} y2={bottom} />
+            <circle cx={x(item.calls)} cy={y(totalAfter(eager, item.calls))} r="6" />
+            <text x={x(item.calls)} y={heights[index]} text-anchor={x(item.calls) > right - 60 ? "end" : x(item.calls) < left + 60 ? "start" : "middle"}>
+              {item.cost.variant}: {count(Math.ceil(item.calls), "call")}
+            </text>
+          </g>
+        ))}
+        {costs.map((cost, index) => {
+          const style = styleOf(props.styles, cost.variant);
+          const never = index > 0 && crossing(eager, cost) === null;
+          return (
+            <g class={`series-${style.colour}`} data-curve={cost.variant}>
+              <path
+                class="series-line"
+                stroke-dasharray={style.dash}
+                d={`M${calls.map((value) => `${x(value).toFixed(1)} ${y(totalAfter(cost, value)).toFixed(1)}`).join("L")}`}
+              />
+              <path class="series-mark" d={shapePath(style.shape, x(most), ends[index] ?? 0, 4.5)} />
+              <line class="leader" x1={right + 5} x2={right + 13} y1={ends[index]} y2={labels[index]} />
+              <text class="series-label" x={right + 16} y={(labels[index] ?? 0) + 4}>
+                {cost.variant}
+                {never ? " (never)" : ""}
+              </text>
+            </g>
+          );
+        })}
+        {at !== null ? <line class="pointed" x1={x(at)} x2={x(at)} y1={top} y2={bottom} /> : null}
+      </svg>
+      <p class="chart-line">{told}</p>
+    </>
+  );
+}
