@@ -46,12 +46,14 @@ function OneAgreement({ capture, agreement }: { capture: Capture; agreement: Agr
 }
 
 function VariantView({ capture, variant }: { capture: Capture; variant: Agreement["variants"][number] }): JSX.Element {
+  // Where all is well, the reason says the verdict once more and at how many inputs.
+  const repeated = variant.reason.startsWith(variant.verdict);
   return (
     <li class={`card tone-${variant.tone}`} data-variant={variant.name} data-agreement={variant.tone}>
       <h4>
-        <code>{variant.name}</code> <ToneText tone={variant.tone}>{variant.verdict}</ToneText>
+        <code>{variant.name}</code> <ToneText tone={variant.tone}>{repeated ? variant.reason : variant.verdict}</ToneText>
       </h4>
-      {variant.reason && variant.reason !== variant.verdict ? <p>{variant.reason}</p> : null}
+      {variant.reason && !repeated ? <p>{variant.reason}</p> : null}
       {variant.differences.length > 0 ? (
         <Folded open={variant.tone === "bad"} printed summary={count(variant.differences.length, "difference")}>
           {() => <Texts texts={variant.differences} />}

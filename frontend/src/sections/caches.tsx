@@ -48,7 +48,7 @@ function Lookups({ capture }: { capture: Capture }): JSX.Element {
         {shown.map((item) => (
           <tr data-cache={item.outcome}>
             <th scope="row">{item.cache}</th>
-            <td>
+            <td class="short">
               <ToneText tone={item.tone}>{item.outcome}</ToneText>
             </td>
             <td>

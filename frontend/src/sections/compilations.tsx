@@ -57,29 +57,27 @@ function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.El
           <PlaceLink capture={capture} place={item.place} />
           {kinds ? ` · ${kinds}` : ""}
         </div>
+        {item.restart_reasons.map((reason) => (
+          <div class="aside">Begun again: {reason}</div>
+        ))}
         {item.failure ? (
           <Folded printed summary={<span class="bad">Why it failed</span>}>
             {() => <pre class="said">{item.failure}</pre>}
           </Folded>
         ) : null}
       </td>
-      <td>
+      <td class="short">
         <ToneText tone={item.tone}>{item.outcome}</ToneText>
       </td>
       <td class="figures">{seconds(item.seconds)}</td>
       <td class="figures">{seconds(item.backward_seconds)}</td>
       <td class="figures">{number(item.calls)}</td>
       <td class="figures">{number(item.guards)}</td>
-      <td class="figures">
-        {number(Math.max(0, item.attempts - 1))}
-        {item.restart_reasons.map((reason) => (
-          <div class="aside restart">{reason}</div>
-        ))}
-      </td>
+      <td class="figures">{number(Math.max(0, item.attempts - 1))}</td>
       <td>{item.backend}</td>
       <td>
         {item.symbols.map(([name, value]) => (
-          <div>
+          <div class="short">
             <code>
               {name} = {value}
             </code>

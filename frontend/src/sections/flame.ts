@@ -121,6 +121,12 @@ function laneTop(flame: Flame, bar: Bar, step: number): number | null {
   return flame.bars.find((other) => next && other.row === next.row)?.phase ?? null;
 }
 
+/** Threads that work beside the compilation: nothing in them belongs to one, so their time is no share of compiling. */
+export function workersOf(phases: Phase[]): Set<number> {
+  const busy = new Set(phases.filter((phase) => phase.compilation).map((phase) => phase.thread));
+  return new Set(phases.map((phase) => phase.thread).filter((thread) => thread !== phases[0]?.thread && !busy.has(thread)));
+}
+
 export const FAMILIES = ["Dynamo", "AOTAutograd", "Inductor", "compilers", "other"] as const;
 export type Family = (typeof FAMILIES)[number];
 
@@ -143,13 +149,18 @@ export interface NamedPhase {
   own: number;
   seconds: number;
   longest: number;
+  /** Whether all of it happened in threads beside the compilation. */
+  beside: boolean;
 }
 
 /** Phases of one name together, by what they took themselves. */
 export function byName(phases: Phase[]): NamedPhase[] {
   const found = new Map<string, NamedPhase>();
+  const workers = workersOf(phases);
   phases.forEach((phase, index) => {
-    const entry = found.get(phase.name) ?? { name: phase.name, family: familyOf(phase.name), times: 0, own: 0, seconds: 0, longest: index };
+    const { name } = phase;
+    const entry = found.get(name) ?? { name, family: familyOf(name), times: 0, own: 0, seconds: 0, longest: index, beside: true };
+    entry.beside &&= workers.has(phase.thread);
     entry.times += 1;
     entry.own += phase.own;
     entry.seconds += phase.seconds;

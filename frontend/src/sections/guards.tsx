@@ -75,7 +75,7 @@ function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; ope
           <code>{entry.compilation || "no compilation"}</code> {compilation?.name ?? ""}{" "}
           <span class="aside">
             {count(entry.own.length, "variable")}
-            {entry.noise.length > 0 ? `, ${number(entry.noise.length)} folded` : ""}
+            {entry.noise.length > 0 ? `, and ${number(entry.noise.length)} that nobody needs to act on` : ""}
             {checkText(compilation)}
           </span>
         </>

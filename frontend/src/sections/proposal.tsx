@@ -16,7 +16,7 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
   return (
     <section class={`proposal ${proposal.standing}`} data-proposal={proposal.standing}>
       <h4>
-        {first ? "Do this: " : "Or: "}
+        {proposal.standing === "withdrawn" ? "" : !first ? "Or: " : proposal.standing === "proven" ? "Do this: " : "Try this: "}
         {proposal.title}
       </h4>
       {proposal.diff.length > 0 ? (
@@ -85,7 +85,7 @@ function BeforeAfter({ before, after }: { before: number; after: number }): JSX.
           <>
             <dt>{name}</dt>
             <dd>
-              <svg class={`bar ${name}`} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+              <svg class={`bar ${name === "before" ? "" : after > before ? "slower" : "faster"}`} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
                 <rect width={most > 0 ? (100 * value) / most : 0} height="10" />
               </svg>
               <span>{seconds(value)}</span>
@@ -103,5 +103,5 @@ export function ratioInWords(before: number, after: number): string {
   const ratio = before / after;
   const shown = ratio.toFixed(2);
   if (shown === "1.00") return "A call takes as long as before.";
-  return ratio > 1 ? `A call is ${shown}× as fast.` : `A call is slower: ${shown}× as fast.`;
+  return ratio > 1 ? `A call is ${shown}× as fast.` : `A call is slower: only ${shown}× as fast.`;
 }

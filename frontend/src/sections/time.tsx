@@ -48,7 +48,7 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
             </th>
             <td>{item.family}</td>
             <td class="figures">{seconds(item.own)}</td>
-            <td class="figures">{percent(item.own, time.total)}</td>
+            <td class="figures">{item.beside ? <span class="aside">in other threads</span> : percent(item.own, time.total)}</td>
             <td class="share" aria-hidden="true">
               <svg viewBox="0 0 100 8" preserveAspectRatio="none">
                 <rect class={`family-${item.family.toLowerCase()}`} width={(100 * item.own) / (named[0]?.own || 1)} height="8" />

@@ -67,12 +67,12 @@ export function linearTicks([low, high]: Range, wished: number): number[] {
   return ticks;
 }
 
-/** Powers of ten between two ends; with 2 and 5 times them where there are few, and fewer of them where there are many. */
+/** Powers of ten between two ends; with round multiples of them where there are few, and fewer of them where there are many. */
 export function logTicks([low, high]: Range, wished: number): number[] {
   if (!(low > 0) || !(high > low) || !Number.isFinite(high)) return low > 0 ? [low] : [];
   const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
   const powers = Math.log10(high / low);
-  const factors = powers * 3 <= wished ? [1, 2, 5] : [1];
+  const factors = powers * 6 <= wished ? [1, 1.5, 2, 3, 5, 7] : powers * 3 <= wished ? [1, 2, 5] : [1];
   const every = Math.max(1, Math.ceil(powers / Math.max(1, wished)));
   const ticks: number[] = [];
   for (let power = first; power <= last; power++) {

@@ -98,7 +98,7 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
           }
         }}
       >
-        <LeftAxis scale={y} left={left} right={right} wished={5} label={secondsLabel} />
+        <LeftAxis scale={y} left={left} right={right} wished={8} label={secondsLabel} />
         <BottomAxis scale={x} top={bottom} bottom={bottom} wished={Math.max(3, Math.floor((right - left) / 80))} label={countLabel} title="calls" />
         {crossings.map((item, index) => (
           <g class={`crossing series-${styleOf(props.styles, item.cost.variant).colour}`}>

@@ -60,7 +60,7 @@ function Rows({ width, ran, styles }: { width: number; ran: Measurement[]; style
         bottom={height}
         wished={Math.max(2, Math.floor((width - left) / 90))}
         label={(value) => secondsLabel(value, like ?? value)}
-        title="seconds of a call"
+        title="time of a call"
       />
       {ran.map((item, index) => (
         <OneRow item={item} style={styleOf(styles, item.variant)} scale={scale} top={index * row} left={left} narrow={narrow} />

@@ -62,6 +62,10 @@ export function SpeedTable(props: { point: TimingPoint; styles: Styles; caption:
   );
 }
 
+function inOrder(some: string[], all: string[]): string[] {
+  return all.filter((text) => some.includes(text));
+}
+
 function letter(index: number): string {
   return index < 26 ? String.fromCharCode(97 + index) : String(index + 1);
 }
@@ -109,7 +113,7 @@ function Row({ item, styles, doubts }: { item: Measurement; styles: Styles; doub
       <td class="figures">{item.payback ? <PaybackCell payback={item.payback} /> : "–"}</td>
       <td class="figures">{item.peak_bytes === null ? "–" : bytes(item.peak_bytes)}</td>
       <td>
-        {item.doubts.map((doubt) => (
+        {inOrder(item.doubts, doubts).map((doubt) => (
           <abbr class="letter" title={doubt}>
             {letter(doubts.indexOf(doubt))}
           </abbr>
