@@ -8,7 +8,7 @@ import { entriesOf } from "../src/sections/entries";
 import { accidentGroups, byCompilation, matches } from "../src/sections/guard-groups";
 import { fragment } from "../src/sections/parts/links";
 import { proofText, ratioInWords } from "../src/sections/proposal";
-import { callsUpTo, costOf, crossing, horizon, paybackText, totalAfter } from "../src/sections/speed/payback";
+import { callsBetween, costOf, crossing, paybackText, reach, totalAfter } from "../src/sections/speed/payback";
 import { sweptSize, sweptVariants } from "../src/sections/speed/points";
 import { frameOf, timelineOf } from "../src/sections/timeline";
 
@@ -128,7 +128,9 @@ test("a build pays back where the lines cross", () => {
   assert.equal(line.build, 0, "eager is there from the start");
   assert.ok(Math.abs(crossing(line, other)! - 5000) < 1e-6, "where the table says it does");
   assert.ok(Math.abs(totalAfter(line, 5000) - totalAfter(other, 5000)) < 1e-9);
-  assert.ok(horizon(line, [other]) >= 10_000);
+  const [least, most] = reach(line, [other]);
+  assert.ok(least < 500 && most > 30_000, `${least} to ${most}`);
+  assert.deepEqual(other.between, [4800, 5300]);
 });
 
 test("what is slower never pays back, what needs no build does at once", () => {
@@ -136,11 +138,12 @@ test("what is slower never pays back, what needs no build does at once", () => {
   assert.equal(crossing(eager, { variant: "a", build: 5, call: 1.5 }), null);
   assert.equal(crossing(eager, { variant: "b", build: 0, call: 0.5 }), 0);
   assert.equal(costOf(measurement("c", null), undefined), null);
-  assert.ok(Number.isFinite(horizon(eager, [{ variant: "a", build: 5, call: 1.5 }])));
+  assert.ok(reach(eager, [{ variant: "a", build: 5, call: 1.5 }]).every(Number.isFinite));
+  assert.deepEqual(reach(eager, []), [1, 1000]);
 });
 
-test("calls of a curve begin at one and end where the axis does", () => {
-  const calls = callsUpTo(1000, 3);
+test("calls of a curve begin and end where the axis does", () => {
+  const calls = callsBetween(1, 1000, 3);
   assert.deepEqual(calls.map(Math.round), [1, 10, 100, 1000]);
 });
 

@@ -60,7 +60,7 @@ function VariantView({ capture, variant }: { capture: Capture; variant: Agreemen
         </Folded>
       ) : null}
       {variant.assumptions.length > 0 ? (
-        <Folded printed summary={`Right as long as ${count(variant.assumptions.length, "assumption")} holds`}>
+        <Folded printed summary={`Right as long as ${count(variant.assumptions.length, "assumption holds", "assumptions hold")}`}>
           {() => <Texts texts={variant.assumptions} />}
         </Folded>
       ) : null}

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { number, seconds } from "../common/format";
 import { placeText } from "../common/place";
 import { Nothing, Section } from "../common/section";
-import type { Break, Capture, Page } from "../data";
+import type { Break, Capture, Page, Tone } from "../data";
 import {
   type ComparedFact,
   compareBreaks,
@@ -22,7 +22,7 @@ export function ComparisonSection({ page }: { page: Page }): JSX.Element | null 
   const [before, after] = page.captures;
   if (!page.comparison || !before || !after) return null;
   return (
-    <Section id="comparison" title="Comparison" note={`${before.label} against ${after.label}. An arrow says how it changed, the sign whether that is better.`}>
+    <Section id="comparison" title="Comparison" note={`From ${before.label} to ${after.label}: an arrow says how it changed, the sign whether that is better.`}>
       <Facts before={before} after={after} />
       <Breaks before={before} after={after} />
       <Functions before={before} after={after} />
@@ -132,7 +132,7 @@ function Functions({ before, after }: Both): JSX.Element | null {
               {item.after.versions === item.before.versions ? (
                 number(item.after.versions)
               ) : (
-                <ToneText tone={item.after.versions < item.before.versions ? "good" : "bad"}>
+                <ToneText tone={versionsTone(item.before.versions, item.after.versions)}>
                   {item.after.versions > item.before.versions ? "↑ " : "↓ "}
                   {number(item.after.versions)}
                 </ToneText>
@@ -146,6 +146,12 @@ function Functions({ before, after }: Both): JSX.Element | null {
       {more}
     </div>
   );
+}
+
+/** More versions of one function are worse; a function that was not compiled before is neither. */
+function versionsTone(before: number, after: number): Tone {
+  if (before === 0 || after === 0) return "plain";
+  return after < before ? "good" : "bad";
 }
 
 function Kernels({ before, after }: Both): JSX.Element | null {

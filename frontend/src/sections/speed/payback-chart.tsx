@@ -1,13 +1,13 @@
 /** What eager and each variant have cost in all after so many calls: where a line goes below eager's, its build has paid back. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { count, seconds } from "../../common/format";
+import { count, number, seconds } from "../../common/format";
 import type { TimingPoint } from "../../data";
 import { BottomAxis, ChartBox, LeftAxis } from "../chart/frame";
 import { countLabel, secondsLabel } from "../chart/labels";
 import { logScale } from "../chart/scales";
 import { shapePath, type Styles, styleOf } from "../chart/series";
-import { type Cost, callsUpTo, costOf, crossing, horizon, paybackText, totalAfter } from "./payback";
+import { type Cost, callsBetween, costOf, crossing, reach, paybackText, totalAfter } from "./payback";
 import { apart, eagerOf } from "./points";
 
 const HEIGHT = 340;
@@ -24,7 +24,7 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
     <figure>
       <figcaption>
         <h4>When the build has paid back</h4>
-        <p class="note">Seconds in all, the build included, after so many calls. Both axes are logarithmic.</p>
+        <p class="note">Seconds in all, the build included, after so many calls. Both axes are logarithmic; a bar at the foot of a crossing is its 95 % interval.</p>
       </figcaption>
       <ChartBox most={1100}>{(width) => <Curves width={width} eager={eager} others={others} styles={styles} />}</ChartBox>
       <ul class="crossings">
@@ -44,34 +44,34 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
 function crossingText(payback: TimingPoint["measurements"][number]["payback"]): string {
   if (!payback) return "has no payback that could be told from the samples";
   if (payback.calls === null) return `never pays back${payback.low === null ? ": a call is no faster than eager" : `, at best after ${count(payback.low, "call")}`}`;
-  if (payback.unclear) return `pays back at a number of calls that the samples leave open: ${paybackText(payback).replace(/^unclear /, "")}`;
+  if (payback.unclear) return `pays back, but the samples leave open when: ${count(payback.low ?? 0, "call")} at best, ${payback.high === null ? "never" : number(payback.high)} at worst`;
   return `pays back after ${paybackText(payback).replace(" (", " calls (")}`;
 }
 
 function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Styles }): JSX.Element {
   const { width, eager, others } = props;
   const [at, setAt] = useState<number | null>(null);
-  const most = horizon(eager, others);
-  const calls = callsUpTo(most);
+  const [least, most] = reach(eager, others);
+  const calls = callsBetween(least, most);
   const costs = [eager, ...others];
   const [left, right, top, bottom] = [62, width - Math.min(170, width * 0.3), 30, HEIGHT - 46];
-  const x = logScale([1, most], [left, right]);
-  const lowest = Math.min(...costs.map((cost) => totalAfter(cost, 1)));
+  const x = logScale([least, most], [left, right]);
+  const lowest = Math.min(...costs.map((cost) => totalAfter(cost, least)));
   const highest = Math.max(...costs.map((cost) => totalAfter(cost, most)));
   const y = logScale([lowest / 1.4, highest * 1.4], [bottom, top]);
   const ends = costs.map((cost) => y(totalAfter(cost, most)));
   const labels = apart(ends, 15, top, bottom);
   const crossings = others
     .map((cost) => ({ cost, calls: crossing(eager, cost) }))
-    .filter((item): item is { cost: Cost; calls: number } => item.calls !== null && item.calls >= 1 && item.calls <= most);
+    .filter((item): item is { cost: Cost; calls: number } => item.calls !== null && item.calls >= least && item.calls <= most);
   const heights = apart(crossings.map(() => top - 4), 14, top - 4, bottom);
   const pointed = at ?? most;
   const move = (event: MouseEvent & { currentTarget: SVGSVGElement }): void => {
     const box = event.currentTarget.getBoundingClientRect();
     const share = (((event.clientX - box.left) / box.width) * width - left) / (right - left);
-    setAt(share >= 0 && share <= 1 ? Math.round(most ** share) : null);
+    setAt(share >= 0 && share <= 1 ? Math.round(least * (most / least) ** share) : null);
   };
-  const step = (factor: number): void => setAt(Math.max(1, Math.min(most, Math.round((at ?? Math.sqrt(most)) * factor))));
+  const step = (factor: number): void => setAt(Math.max(least, Math.min(most, Math.round((at ?? Math.sqrt(least * most)) * factor))));
   const keys: Record<string, number> = { ArrowRight: 1.25, ArrowLeft: 0.8, PageUp: 10, PageDown: 0.1 };
   const told = `After ${count(pointed, "call")}: ${costs.map((cost) => `${cost.variant} ${seconds(totalAfter(cost, pointed))}`).join(", ")}`;
   return (
@@ -84,7 +84,7 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
         role="slider"
         tabIndex={0}
         aria-label="Seconds in all over calls. Arrow keys choose the number of calls."
-        aria-valuemin={1}
+        aria-valuemin={least}
         aria-valuemax={most}
         aria-valuenow={pointed}
         aria-valuetext={told}
@@ -105,8 +105,17 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
             <line x1={x(item.calls)} x2={x(item.calls)} y1={(heights[index] ?? top) + 3} y2={bottom} />
             <circle cx={x(item.calls)} cy={y(totalAfter(eager, item.calls))} r="6" />
             <text x={x(item.calls)} y={heights[index]} text-anchor={x(item.calls) > right - 60 ? "end" : x(item.calls) < left + 60 ? "start" : "middle"}>
-              {item.cost.variant}: {count(Math.ceil(item.calls), "call")}
+              {item.cost.variant}: {item.cost.unclear ? "unclear" : count(Math.ceil(item.calls), "call")}
             </text>
+            {item.cost.between ? (
+              <line
+                class="between"
+                x1={x(Math.max(least, item.cost.between[0]))}
+                x2={x(Math.min(most, item.cost.between[1] ?? most))}
+                y1={bottom - 4 - index * 5}
+                y2={bottom - 4 - index * 5}
+              />
+            ) : null}
           </g>
         ))}
         {costs.map((cost, index) => {

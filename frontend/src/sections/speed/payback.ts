@@ -7,6 +7,10 @@ export interface Cost {
   build: number;
   /** Seconds of a call. */
   call: number;
+  /** Between which numbers of calls it pays back with 95 % certainty; null stands for never. */
+  between?: [low: number, high: number | null];
+  /** Whether that is too wide to name one number. */
+  unclear?: boolean;
 }
 
 /**
@@ -21,8 +25,12 @@ export function costOf(measurement: Measurement, eager: Measurement | undefined)
   if (eager === undefined || variant === eager.variant || eager.median === null) {
     return { variant, build: variant === eager?.variant ? 0 : (measurement.build_seconds ?? 0), call: measurement.median };
   }
-  const paired = measurement.payback ? eager.median - measurement.payback.gain : 0;
-  return { variant, build: measurement.build_seconds ?? 0, call: paired > 0 ? paired : measurement.median };
+  const { payback } = measurement;
+  const paired = payback ? eager.median - payback.gain : 0;
+  const cost: Cost = { variant, build: measurement.build_seconds ?? 0, call: paired > 0 ? paired : measurement.median };
+  if (payback && payback.low !== null) cost.between = [payback.low, payback.high];
+  if (payback?.unclear) cost.unclear = true;
+  return cost;
 }
 
 export function totalAfter(cost: Cost, calls: number): number {
@@ -37,20 +45,27 @@ export function crossing(eager: Cost, other: Cost): number | null {
   return gain > 0 ? ahead / gain : null;
 }
 
-/** How many calls a chart has to show: well past the last crossing, or to where a build has become small beside the calls. */
-export function horizon(eager: Cost, others: Cost[]): number {
-  let calls = 100;
-  for (const other of others) {
+/**
+ * From how many calls to how many a chart has to reach: from well before the first crossing to well past the last one.
+ *
+ * Where lines never cross, what matters is where a build has become small beside the calls.
+ */
+export function reach(eager: Cost, others: Cost[]): [least: number, most: number] {
+  const turns = others.map((other) => {
     const crosses = crossing(eager, other);
-    const small = other.build / Math.max(other.call, 1e-12);
-    calls = Math.max(calls, crosses !== null && crosses < 1e9 ? crosses * 8 : small * 4);
-  }
-  return 10 ** Math.ceil(Math.log10(Math.min(calls, 1e10)));
+    return crosses !== null && crosses < 1e10 ? crosses : other.build / Math.max(other.call, 1e-12);
+  });
+  const far = turns.filter((calls) => calls >= 1);
+  if (far.length === 0) return [1, 1000];
+  const least = 10 ** Math.max(0, Math.floor(Math.log10(Math.min(...far) / 20)));
+  const most = Math.max(...far) * 8;
+  const power = 10 ** Math.floor(Math.log10(most));
+  return [least, Math.max(100 * least, power * ([1, 2, 5].find((factor) => factor * power >= most) ?? 10))];
 }
 
 /** Calls to draw a line through: evenly on a logarithmic axis. */
-export function callsUpTo(most: number, steps = 80): number[] {
-  return Array.from({ length: steps + 1 }, (_, index) => most ** (index / steps));
+export function callsBetween(least: number, most: number, steps = 80): number[] {
+  return Array.from({ length: steps + 1 }, (_, index) => least * (most / least) ** (index / steps));
 }
 
 /** After how many calls it has paid back, in words: the same as in the terminal. */

@@ -1,9 +1,9 @@
 /** The median of every variant over the sizes that were swept. */
 import type { JSX } from "preact";
-import { seconds } from "../../common/format";
+import { number, seconds } from "../../common/format";
 import type { Timing } from "../../data";
 import { BottomAxis, ChartBox, LeftAxis } from "../chart/frame";
-import { countLabel, secondsLabel } from "../chart/labels";
+import { secondsLabel } from "../chart/labels";
 import { highest, linearScale, logScale, padded, wantsLog } from "../chart/scales";
 import { shapePath, type Styles, styleOf } from "../chart/series";
 import { apart, pointName, type Swept, sweptSize, sweptVariants } from "./points";
@@ -65,7 +65,7 @@ function Lines(props: {
         top={bottom}
         bottom={bottom}
         wished={6}
-        label={(value) => (size ? countLabel(value) : `point ${value + 1}`)}
+        label={(value) => (size ? number(value) : `point ${value + 1}`)}
         title={size?.name ?? ""}
       />
       <line class="chosen-line" x1={chosenAt} x2={chosenAt} y1={top} y2={bottom} />
