@@ -158,7 +158,7 @@ function Bars(props: BarsProps): JSX.Element {
               data-phase={phase.name}
               data-index={bar.phase}
               role="button"
-              tabIndex={bar.phase === stop ? 0 : -1}
+              tabindex={bar.phase === stop ? 0 : -1}
               aria-label={phaseText(phase, props.total)}
               transform={`translate(${bar.x.toFixed(2)} ${y})`}
               onClick={() => props.onZoom(bar.phase)}

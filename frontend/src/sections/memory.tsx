@@ -145,7 +145,7 @@ function StepChart(props: { width: number; memory: Memory; step: number; onStep:
         width={width}
         height={HEIGHT}
         role="slider"
-        tabIndex={0}
+        tabindex={0}
         aria-label={`Memory in use over ${values.length} steps, peak ${bytes(memory.peak)}. Arrow keys go from step to step.`}
         aria-valuemin={1}
         aria-valuemax={values.length}

@@ -36,7 +36,6 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
           { title: "Part of torch" },
           { title: "Own time", figures: true },
           { title: "Share", figures: true },
-          { title: "", figures: false },
           { title: "With parts", figures: true },
           { title: "Times", figures: true },
         ]}
@@ -48,9 +47,9 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
             </th>
             <td>{item.family}</td>
             <td class="figures">{seconds(item.own)}</td>
-            <td class="figures">{item.beside ? <span class="aside">in other threads</span> : percent(item.own, time.total)}</td>
-            <td class="share" aria-hidden="true">
-              <svg viewBox="0 0 100 8" preserveAspectRatio="none">
+            <td class="figures">
+              {item.beside ? <span class="aside">in other threads</span> : percent(item.own, time.total)}
+              <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
                 <rect class={`family-${item.family.toLowerCase()}`} width={(100 * item.own) / (named[0]?.own || 1)} height="8" />
               </svg>
             </td>

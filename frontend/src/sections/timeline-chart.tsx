@@ -3,14 +3,13 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { count, seconds } from "../common/format";
 import type { Capture } from "../data";
-import { BottomAxis, ChartBox } from "./chart/frame";
+import { BottomAxis, ChartBox, NARROW } from "./chart/frame";
 import { secondsLabel } from "./chart/labels";
 import { linearScale, type Scale } from "./chart/scales";
 import { shapePath, type Shape } from "./chart/series";
 import { KINDS, type Mark, type Timeline, type TimelineRow } from "./timeline";
 
 const ROW = 44;
-const NARROW = 620;
 const FIRST_ROWS = 25;
 const SHAPES: Record<Mark["kind"], Shape> = { first: "circle", recompile: "diamond", failed: "cross", other: "square" };
 
@@ -98,7 +97,7 @@ function Rows(props: {
           <g>
             <line class="row-line" x1="0" x2={width} y1={top + rowHeight - 0.5} y2={top + rowHeight - 0.5} />
             <text class="row-name" x={narrow ? left : 0} y={narrow ? top + 15 : middle - 3}>
-              {shortened(row.name, narrow ? Math.floor(width / 7.5) : 32)}
+              {shortened(row.name, narrow ? Math.floor((width - 90) / 8) : 32)}
             </text>
             <text class="row-aside" x={narrow ? width - 8 : 0} y={narrow ? top + 15 : middle + 13} text-anchor={narrow ? "end" : "start"}>
               {count(row.marks.length, "version")}
@@ -133,7 +132,7 @@ function MarkView(props: {
     <g
       class={`mark mark-${mark.kind} ${props.chosen ? "chosen" : ""}`}
       role="button"
-      tabIndex={0}
+      tabindex={0}
       aria-pressed={props.chosen}
       aria-label={`${id}: ${KINDS[mark.kind].title}, ${seconds(mark.compilation.seconds)}`}
       onClick={choose}

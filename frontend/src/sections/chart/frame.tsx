@@ -2,9 +2,11 @@
  * What charts have in common: a box that knows its width, axes, and a note that follows the pointer.
  *
  * A chart is drawn for the width it has, so that its text is as large as the text around it; on paper it is scaled to fit.
+ * Names of attributes in SVG tell upper from lower case: what can be focused has a `tabindex` there, not a `tabIndex`.
  */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { usePrinting } from "../parts/printing";
 import { type Scale, ticksOf } from "./scales";
 
 /** Until the box is measured, about what it will have: a second drawing is then seldom needed. */
@@ -12,6 +14,9 @@ function likelyWidth(): number {
   const page = document.documentElement.clientWidth || 1000;
   return Math.max(280, page - (page <= 700 ? 24 : 40));
 }
+
+/** On paper a chart is scaled to the width of a page: drawn about as wide as that, its text keeps its size. */
+const PAPER = 760;
 
 export function ChartBox(props: {
   class?: string;
@@ -31,12 +36,16 @@ export function ChartBox(props: {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
+  const printing = usePrinting();
   return (
     <div ref={box} class={`chart ${props.class ?? ""}`}>
-      {props.children(width)}
+      {props.children(printing ? Math.min(width, PAPER) : width)}
     </div>
   );
 }
+
+/** Below this many pixels there is no room beside a plot: names go above or into the legend alone. */
+export const NARROW = 620;
 
 interface AxisProps {
   scale: Scale;

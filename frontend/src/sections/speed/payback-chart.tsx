@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { count, number, seconds } from "../../common/format";
 import type { TimingPoint } from "../../data";
-import { BottomAxis, ChartBox, LeftAxis } from "../chart/frame";
+import { BottomAxis, ChartBox, LeftAxis, NARROW } from "../chart/frame";
 import { countLabel, secondsLabel } from "../chart/labels";
 import { logScale } from "../chart/scales";
 import { shapePath, type Styles, styleOf } from "../chart/series";
@@ -48,13 +48,26 @@ function crossingText(payback: TimingPoint["measurements"][number]["payback"]): 
   return `pays back after ${paybackText(payback).replace(" (", " calls (")}`;
 }
 
+/** Labels of crossings that lie close together stand above each other, the others all at the top. */
+function labelHeights(places: number[], lowest: number, room: number): number[] {
+  const order = places.map((_, index) => index).sort((first, second) => (places[first] ?? 0) - (places[second] ?? 0));
+  const heights = new Array<number>(places.length).fill(lowest);
+  order.forEach((index, position) => {
+    const before = order[position - 1];
+    if (before === undefined || (places[index] ?? 0) - (places[before] ?? 0) > room) return;
+    heights[index] = (heights[before] ?? lowest) + 14;
+  });
+  return heights;
+}
+
 function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Styles }): JSX.Element {
   const { width, eager, others } = props;
   const [at, setAt] = useState<number | null>(null);
+  const narrow = width < NARROW;
   const [least, most] = reach(eager, others);
   const calls = callsBetween(least, most);
   const costs = [eager, ...others];
-  const [left, right, top, bottom] = [62, width - Math.min(170, width * 0.3), 30, HEIGHT - 46];
+  const [left, right, top, bottom] = [62, narrow ? width - 12 : width - 190, narrow ? 44 : 30, HEIGHT - 46];
   const x = logScale([least, most], [left, right]);
   const lowest = Math.min(...costs.map((cost) => totalAfter(cost, least)));
   const highest = Math.max(...costs.map((cost) => totalAfter(cost, most)));
@@ -64,7 +77,7 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
   const crossings = others
     .map((cost) => ({ cost, calls: crossing(eager, cost) }))
     .filter((item): item is { cost: Cost; calls: number } => item.calls !== null && item.calls >= least && item.calls <= most);
-  const heights = apart(crossings.map(() => top - 4), 14, top - 4, bottom);
+  const heights = labelHeights(crossings.map((item) => x(item.calls)), top - 6, narrow ? 64 : 180);
   const pointed = at ?? most;
   const move = (event: MouseEvent & { currentTarget: SVGSVGElement }): void => {
     const box = event.currentTarget.getBoundingClientRect();
@@ -82,7 +95,7 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
         width={width}
         height={HEIGHT}
         role="slider"
-        tabIndex={0}
+        tabindex={0}
         aria-label="Seconds in all over calls. Arrow keys choose the number of calls."
         aria-valuemin={least}
         aria-valuemax={most}
@@ -105,7 +118,8 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
             <line x1={x(item.calls)} x2={x(item.calls)} y1={(heights[index] ?? top) + 3} y2={bottom} />
             <circle cx={x(item.calls)} cy={y(totalAfter(eager, item.calls))} r="6" />
             <text x={x(item.calls)} y={heights[index]} text-anchor={x(item.calls) > right - 60 ? "end" : x(item.calls) < left + 60 ? "start" : "middle"}>
-              {item.cost.variant}: {item.cost.unclear ? "unclear" : count(Math.ceil(item.calls), "call")}
+              {narrow ? "" : `${item.cost.variant}: `}
+              {item.cost.unclear ? "unclear" : narrow ? number(Math.ceil(item.calls)) : count(Math.ceil(item.calls), "call")}
             </text>
             {item.cost.between ? (
               <line
@@ -129,11 +143,15 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
                 d={`M${calls.map((value) => `${x(value).toFixed(1)} ${y(totalAfter(cost, value)).toFixed(1)}`).join("L")}`}
               />
               <path class="series-mark" d={shapePath(style.shape, x(most), ends[index] ?? 0, 4.5)} />
-              <line class="leader" x1={right + 5} x2={right + 13} y1={ends[index]} y2={labels[index]} />
-              <text class="series-label" x={right + 16} y={(labels[index] ?? 0) + 4}>
-                {cost.variant}
-                {never ? " (never)" : ""}
-              </text>
+              {narrow ? null : (
+                <>
+                  <line class="leader" x1={right + 5} x2={right + 13} y1={ends[index]} y2={labels[index]} />
+                  <text class="series-label" x={right + 16} y={(labels[index] ?? 0) + 4}>
+                    {cost.variant}
+                    {never ? " (never)" : ""}
+                  </text>
+                </>
+              )}
             </g>
           );
         })}

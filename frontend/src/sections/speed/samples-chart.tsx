@@ -3,14 +3,13 @@ import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { count, seconds } from "../../common/format";
 import type { Measurement, TimingPoint } from "../../data";
-import { BottomAxis, ChartBox } from "../chart/frame";
+import { BottomAxis, ChartBox, NARROW } from "../chart/frame";
 import { secondsLabel } from "../chart/labels";
 import { highest, linearScale, logScale, padded, type Scale, wantsLog } from "../chart/scales";
 import { shapePath, type Style, type Styles, styleOf } from "../chart/series";
 import { pile } from "./pile";
 
 const ROW = 62;
-const NARROW = 620;
 /** Where the slowest sample takes this many times as long as the fastest, a linear axis would show little but outliers. */
 const FAR = 3;
 

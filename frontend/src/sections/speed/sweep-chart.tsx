@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { number, seconds } from "../../common/format";
 import type { Timing } from "../../data";
-import { BottomAxis, ChartBox, LeftAxis } from "../chart/frame";
+import { BottomAxis, ChartBox, LeftAxis, NARROW } from "../chart/frame";
 import { secondsLabel } from "../chart/labels";
 import { highest, linearScale, logScale, padded, wantsLog } from "../chart/scales";
 import { shapePath, type Styles, styleOf } from "../chart/series";
@@ -36,7 +36,7 @@ function Lines(props: {
   const { timing, width, variants } = props;
   const size = sweptSize(timing.points);
   const places = timing.points.map((_, index) => size?.values[index] ?? index);
-  const [left, right, top, bottom] = [62, width - Math.min(170, width * 0.3), 24, HEIGHT - 44];
+  const [left, right, top, bottom] = [62, width < NARROW ? width - 12 : width - 175, 24, HEIGHT - 44];
   const logX = size !== null && wantsLog(places, 8);
   const heights = variants.flatMap((item) => item.points.flatMap((point) => [point.low, point.high]));
   const logY = wantsLog(heights, 6);
@@ -84,10 +84,14 @@ function Lines(props: {
             {item.points.map((point) => (
               <path class="series-mark outlined" d={shapePath(style.shape, x(point.x), y(point.median), 4.5)} />
             ))}
-            <line class="leader" x1={right + 2} x2={right + 12} y1={ends[index]} y2={labels[index]} />
-            <text class="series-label" x={right + 15} y={(labels[index] ?? 0) + 4}>
-              {item.variant}
-            </text>
+            {width < NARROW ? null : (
+              <>
+                <line class="leader" x1={right + 2} x2={right + 12} y1={ends[index]} y2={labels[index]} />
+                <text class="series-label" x={right + 15} y={(labels[index] ?? 0) + 4}>
+                  {item.variant}
+                </text>
+              </>
+            )}
           </g>
         );
       })}
@@ -98,7 +102,7 @@ function Lines(props: {
           <g
             class="sweep-point"
             role="button"
-            tabIndex={0}
+            tabindex={0}
             aria-pressed={index === props.chosen}
             aria-label={told}
             onClick={() => props.onChoose(index)}
