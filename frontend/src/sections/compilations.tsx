@@ -30,8 +30,6 @@ export function Compilations({ capture }: { capture: Capture }): JSX.Element {
             { title: "Calls", figures: true },
             { title: "Guards", figures: true },
             { title: "Restarts", figures: true },
-            { title: "Backend" },
-            { title: "Symbols" },
           ]}
         >
           {shown.map((item) => (
@@ -45,7 +43,7 @@ export function Compilations({ capture }: { capture: Capture }): JSX.Element {
 }
 
 function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.Element {
-  const kinds = [item.recompile ? "recompile" : "", item.resume ? "rest of a function" : ""].filter(Boolean).join(", ");
+  const about = [item.backend, item.recompile ? "recompile" : "", item.resume ? "rest of a function" : ""].filter(Boolean).join(", ");
   return (
     <tr data-compilation={item.id}>
       <th scope="row">
@@ -55,8 +53,13 @@ function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.El
         {item.name}
         <div class="aside">
           <PlaceLink capture={capture} place={item.place} />
-          {kinds ? ` · ${kinds}` : ""}
+          {about ? ` · ${about}` : ""}
         </div>
+        {item.symbols.length > 0 ? (
+          <div class="aside">
+            Symbols: <code>{item.symbols.map(([name, value]) => `${name} = ${value}`).join(", ")}</code>
+          </div>
+        ) : null}
         {item.restart_reasons.map((reason) => (
           <div class="aside">Begun again: {reason}</div>
         ))}
@@ -74,16 +77,6 @@ function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.El
       <td class="figures">{number(item.calls)}</td>
       <td class="figures">{number(item.guards)}</td>
       <td class="figures">{number(Math.max(0, item.attempts - 1))}</td>
-      <td>{item.backend}</td>
-      <td>
-        {item.symbols.map(([name, value]) => (
-          <div class="short">
-            <code>
-              {name} = {value}
-            </code>
-          </div>
-        ))}
-      </td>
     </tr>
   );
 }

@@ -28,11 +28,11 @@ export function MemorySection({ capture }: { capture: Capture }): JSX.Element {
     <Section
       id="memory"
       title="Memory"
-      {...(known.length > 0 ? { note: "Inductor’s own estimate of what is in use while each step runs, inputs that it must keep included." } : {})}
+      {...(known.length > 0 ? { note: "Inductor’s own estimate of what is in use while each step of a graph runs." } : {})}
     >
       {known.length === 0 ? (
         <Nothing>
-          No estimate was recorded: only the inductor backend makes one, and not for code from a cache.{" "}
+          No estimate was recorded: Inductor makes one, other backends do not.{" "}
           <code>compile-inspect bench TARGET --capture FILE</code> measures what a call needs.
         </Nothing>
       ) : null}

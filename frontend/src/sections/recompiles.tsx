@@ -113,7 +113,7 @@ function Failures({ capture, recompile }: { capture: Capture; recompile: Recompi
 
 /** The same as text, to read from top to bottom and to search in. */
 function RecompileList({ capture }: { capture: Capture }): JSX.Element {
-  const [shown, more] = usePaged(capture.recompiles, "recompiles", 100);
+  const [shown, more] = usePaged(capture.recompiles, "recompiles", 30);
   return (
     <>
       <h3>All recompiles</h3>

@@ -10,6 +10,9 @@ import { shapePath, type Shape } from "./chart/series";
 import { KINDS, type Mark, type Timeline, type TimelineRow } from "./timeline";
 
 const ROW = 44;
+/** Many rows are lower, and say less. */
+const LOW_ROW = 30;
+const MANY_ROWS = 10;
 const FIRST_ROWS = 25;
 const SHAPES: Record<Mark["kind"], Shape> = { first: "circle", recompile: "diamond", failed: "cross", other: "square" };
 
@@ -64,8 +67,10 @@ function Rows(props: {
   const { timeline, rows, width } = props;
   const narrow = width < NARROW;
   const left = narrow ? 8 : 250;
-  const scale = linearScale([0, timeline.end], [left, width - 14]);
-  const rowHeight = narrow ? ROW + 14 : ROW;
+  const end = Math.max(...rows.flatMap((row) => row.marks.map((mark) => mark.start + mark.length)), 1e-6);
+  const scale = linearScale([0, end], [left, width - 14]);
+  const low = !narrow && rows.length > MANY_ROWS;
+  const rowHeight = narrow ? ROW + 14 : low ? LOW_ROW : ROW;
   const height = rows.length * rowHeight;
   return (
     <svg
@@ -82,7 +87,7 @@ function Rows(props: {
           top={0}
           bottom={height}
           wished={Math.max(2, Math.floor((width - left) / 110))}
-          label={(value) => secondsLabel(value, timeline.end)}
+          label={(value) => secondsLabel(value, end)}
           title="since compiling began"
         />
       ) : (
@@ -92,18 +97,20 @@ function Rows(props: {
       )}
       {rows.map((row, index) => {
         const top = index * rowHeight;
-        const middle = top + (narrow ? 40 : ROW / 2);
+        const middle = top + (narrow ? 40 : rowHeight / 2);
         return (
           <g>
             <line class="row-line" x1="0" x2={width} y1={top + rowHeight - 0.5} y2={top + rowHeight - 0.5} />
-            <text class="row-name" x={narrow ? left : 0} y={narrow ? top + 15 : middle - 3}>
+            <text class="row-name" x={narrow ? left : 0} y={narrow ? top + 15 : low ? middle + 4 : middle - 3}>
               {shortened(row.name, narrow ? Math.floor((width - 90) / 8) : 32)}
             </text>
-            <text class="row-aside" x={narrow ? width - 8 : 0} y={narrow ? top + 15 : middle + 13} text-anchor={narrow ? "end" : "start"}>
-              {count(row.marks.length, "version")}
-            </text>
+            {low ? null : (
+              <text class="row-aside" x={narrow ? width - 8 : 0} y={narrow ? top + 15 : middle + 13} text-anchor={narrow ? "end" : "start"}>
+                {count(row.marks.length, "version")}
+              </text>
+            )}
             {row.marks.map((mark) => (
-              <MarkView mark={mark} scale={scale} middle={middle} chosen={props.chosen === mark.compilation.id} onChoose={props.onChoose} />
+              <MarkView mark={mark} scale={scale} middle={middle} low={low} chosen={props.chosen === mark.compilation.id} onChoose={props.onChoose} />
             ))}
           </g>
         );
@@ -120,6 +127,7 @@ function MarkView(props: {
   mark: Mark;
   scale: Scale;
   middle: number;
+  low: boolean;
   chosen: boolean;
   onChoose: (id: string) => void;
 }): JSX.Element {
@@ -139,10 +147,10 @@ function MarkView(props: {
       onKeyDown={(event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), choose())}
     >
       <title>{`${id}: ${KINDS[mark.kind].title}, ${seconds(mark.compilation.seconds)}`}</title>
-      <rect class="target" x={x - 9} y={middle - 15} width={wide + 18} height="30" />
+      <rect class="target" x={x - 9} y={middle - 14} width={wide + 18} height="28" />
       <rect class="mark-bar" x={x} y={middle - 5} width={wide} height="10" rx="2" />
       <path class="mark-sign" d={shapePath(SHAPES[mark.kind], x, middle, props.chosen ? 8 : 6)} />
-      {wide > 46 ? (
+      {wide > 46 && !props.low ? (
         <text x={x + 12} y={middle - 9}>
           {id}
         </text>

@@ -91,7 +91,7 @@ function Notices({ capture }: { capture: Capture }): JSX.Element | null {
     <div class="notices">
       {complete ? null : (
         <p class="notice" data-notice="incomplete">
-          <strong>Not complete.</strong> The program ended before the recording did: what is here is right, but more may have happened.
+          <strong>Not complete.</strong> The program was killed before the recording ended: what is here was written until then.
         </p>
       )}
       {missing.map((item) => (
