@@ -149,8 +149,8 @@ export interface NamedPhase {
   own: number;
   seconds: number;
   longest: number;
-  /** Whether all of it happened in threads beside the compilation. */
-  beside: boolean;
+  /** How much of its own time passed in threads beside the compilation. */
+  beside: number;
 }
 
 /** Phases of one name together, by what they took themselves. */
@@ -159,8 +159,8 @@ export function byName(phases: Phase[]): NamedPhase[] {
   const workers = workersOf(phases);
   phases.forEach((phase, index) => {
     const { name } = phase;
-    const entry = found.get(name) ?? { name, family: familyOf(name), times: 0, own: 0, seconds: 0, longest: index, beside: true };
-    entry.beside &&= workers.has(phase.thread);
+    const entry = found.get(name) ?? { name, family: familyOf(name), times: 0, own: 0, seconds: 0, longest: index, beside: 0 };
+    if (workers.has(phase.thread)) entry.beside += phase.own;
     entry.times += 1;
     entry.own += phase.own;
     entry.seconds += phase.seconds;

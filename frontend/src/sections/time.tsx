@@ -48,7 +48,8 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
             <td>{item.family}</td>
             <td class="figures">{seconds(item.own)}</td>
             <td class="figures">
-              {item.beside ? <span class="aside">in other threads</span> : percent(item.own, time.total)}
+              {item.beside > 0 ? <span class="aside">{seconds(item.beside)} in other threads </span> : null}
+              {item.own > item.beside ? percent(item.own - item.beside, time.total) : "–"}
               <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
                 <rect class={`family-${item.family.toLowerCase()}`} width={(100 * item.own) / (named[0]?.own || 1)} height="8" />
               </svg>

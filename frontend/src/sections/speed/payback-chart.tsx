@@ -60,6 +60,39 @@ function labelHeights(places: number[], lowest: number, room: number): number[] 
   return heights;
 }
 
+function crossingLabel(cost: Cost, calls: number, narrow: boolean): string {
+  const told = cost.unclear ? "unclear" : narrow ? number(Math.ceil(calls)) : count(Math.ceil(calls), "call");
+  return narrow ? told : `${cost.variant}: ${told}`;
+}
+
+/** A crossing: a ring around it, its label above, and its interval at the foot, where each has a level of its own. */
+function CrossingMark(props: {
+  label: string;
+  colour: number;
+  x: number;
+  y: number;
+  top: number;
+  foot: number;
+  ends: [left: number, right: number];
+  between: [from: number, to: number] | null;
+  level: number;
+}): JSX.Element {
+  const { x, top, foot, ends } = props;
+  const half = props.label.length * 3.4;
+  const anchor = x + half > ends[1] ? "end" : x - half < ends[0] ? "start" : "middle";
+  const level = foot - 4 - props.level * 5;
+  return (
+    <g class={`crossing series-${props.colour}`}>
+      <line x1={x} x2={x} y1={top + 3} y2={foot} />
+      <circle cx={x} cy={props.y} r="6" />
+      <text x={x} y={top} text-anchor={anchor}>
+        {props.label}
+      </text>
+      {props.between ? <line class="between" x1={props.between[0]} x2={props.between[1]} y1={level} y2={level} /> : null}
+    </g>
+  );
+}
+
 function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Styles }): JSX.Element {
   const { width, eager, others } = props;
   const [at, setAt] = useState<number | null>(null);
@@ -114,23 +147,17 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
         <LeftAxis scale={y} left={left} right={right} wished={8} label={secondsLabel} />
         <BottomAxis scale={x} top={bottom} bottom={bottom} wished={Math.max(3, Math.floor((right - left) / 80))} label={countLabel} title="calls" />
         {crossings.map((item, index) => (
-          <g class={`crossing series-${styleOf(props.styles, item.cost.variant).colour}`}>
-            <line x1={x(item.calls)} x2={x(item.calls)} y1={(heights[index] ?? top) + 3} y2={bottom} />
-            <circle cx={x(item.calls)} cy={y(totalAfter(eager, item.calls))} r="6" />
-            <text x={x(item.calls)} y={heights[index]} text-anchor={x(item.calls) > right - 60 ? "end" : x(item.calls) < left + 60 ? "start" : "middle"}>
-              {narrow ? "" : `${item.cost.variant}: `}
-              {item.cost.unclear ? "unclear" : narrow ? number(Math.ceil(item.calls)) : count(Math.ceil(item.calls), "call")}
-            </text>
-            {item.cost.between ? (
-              <line
-                class="between"
-                x1={x(Math.max(least, item.cost.between[0]))}
-                x2={x(Math.min(most, item.cost.between[1] ?? most))}
-                y1={bottom - 4 - index * 5}
-                y2={bottom - 4 - index * 5}
-              />
-            ) : null}
-          </g>
+          <CrossingMark
+            label={crossingLabel(item.cost, item.calls, narrow)}
+            colour={styleOf(props.styles, item.cost.variant).colour}
+            x={x(item.calls)}
+            y={y(totalAfter(eager, item.calls))}
+            top={heights[index] ?? top}
+            foot={bottom}
+            ends={[left, right]}
+            between={item.cost.between ? [x(Math.max(least, item.cost.between[0])), x(Math.min(most, item.cost.between[1] ?? most))] : null}
+            level={index}
+          />
         ))}
         {costs.map((cost, index) => {
           const style = styleOf(props.styles, cost.variant);
