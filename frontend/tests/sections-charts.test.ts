@@ -4,7 +4,17 @@ import { test } from "node:test";
 import { byteTicks, bytesLabel, countLabel, secondsLabel } from "../src/sections/chart/labels";
 import { linearScale, linearTicks, logScale, logTicks, padded, wantsLog } from "../src/sections/chart/scales";
 import { stylesOf } from "../src/sections/chart/series";
-import { byName, familyOf, lanesOf, layout, neighbour, parentsOf, type Phase, wholeView, workersOf } from "../src/sections/flame";
+import {
+  byName,
+  familyOf,
+  lanesOf,
+  layout,
+  neighbour,
+  parentsOf,
+  type Phase,
+  wholeView,
+  workersOf,
+} from "../src/sections/flame";
 import { largestSteps, peakStep, stepLine } from "../src/sections/memory-steps";
 import { histogram, pile } from "../src/sections/speed/pile";
 import { apart } from "../src/sections/speed/points";
@@ -95,12 +105,18 @@ test("a flame chart has a lane for each thread and a row for each depth", () => 
   ]);
   const flame = layout(PHASES, wholeView(PHASES), 1000);
   assert.equal(flame.rows, 4);
-  assert.deepEqual(flame.bars.find((bar) => bar.phase === 2), { phase: 2, x: 200, width: 300, row: 2, merged: 1 });
+  assert.deepEqual(
+    flame.bars.find((bar) => bar.phase === 2),
+    { phase: 2, x: 200, width: 300, row: 2, merged: 1 },
+  );
 });
 
 test("a view into a phase cuts what surrounds it and leaves out what lies outside", () => {
   const flame = layout(PHASES, [2, 5], 300);
-  assert.deepEqual(flame.bars.map((bar) => bar.phase), [0, 1, 2, 4]);
+  assert.deepEqual(
+    flame.bars.map((bar) => bar.phase),
+    [0, 1, 2, 4],
+  );
   assert.deepEqual([flame.bars[0]?.x, flame.bars[0]?.width], [0, 300]);
 });
 
@@ -108,7 +124,10 @@ test("thousands of short phases become few bars", () => {
   const many = Array.from({ length: 5000 }, (_, index) => phase("short", index / 5000, 1 / 6000, 0));
   const flame = layout(many, wholeView(many), 800);
   assert.ok(flame.bars.length <= 800, `${flame.bars.length} bars`);
-  assert.equal(flame.bars.reduce((sum, bar) => sum + bar.merged, 0), 5000);
+  assert.equal(
+    flame.bars.reduce((sum, bar) => sum + bar.merged, 0),
+    5000,
+  );
 });
 
 test("the arrow keys lead through a flame chart", () => {
@@ -153,14 +172,38 @@ test("dots that would cover each other are piled up within their row", () => {
 
 test("labels move apart and stay inside", () => {
   const placed = apart([50, 51, 52], 10, 0, 60);
-  assert.deepEqual([...placed].sort((a, b) => a - b), [40, 50, 60]);
+  assert.deepEqual(
+    [...placed].sort((a, b) => a - b),
+    [40, 50, 60],
+  );
   assert.deepEqual(apart([5, 40], 10, 0, 60), [5, 40]);
 });
 
 test("memory: the peak, the largest steps and the outline", () => {
-  const memory = { peak: 9, steps: [["a", 4], ["b", 9], ["c", 9], ["d", 1]] as [string, number][] };
+  const memory = {
+    peak: 9,
+    steps: [
+      ["a", 4],
+      ["b", 9],
+      ["c", 9],
+      ["d", 1],
+    ] as [string, number][],
+  };
   assert.equal(peakStep(memory), 1);
   assert.equal(peakStep({ peak: 0, steps: [] }), -1);
-  assert.deepEqual(largestSteps(memory, 2).map((item) => [item.name, item.change]), [["b", 5], ["c", 0]]);
-  assert.equal(stepLine([1, 2], (index) => index * 10, (value) => value), "M0.0 1.0L10.0 1.0L10.0 2.0L20.0 2.0");
+  assert.deepEqual(
+    largestSteps(memory, 2).map((item) => [item.name, item.change]),
+    [
+      ["b", 5],
+      ["c", 0],
+    ],
+  );
+  assert.equal(
+    stepLine(
+      [1, 2],
+      (index) => index * 10,
+      (value) => value,
+    ),
+    "M0.0 1.0L10.0 1.0L10.0 2.0L20.0 2.0",
+  );
 });

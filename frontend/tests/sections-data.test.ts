@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Break, Capture, Compilation, Fact, GuardGroup, Measurement, Timing, TimingPoint } from "../src/data";
 import { cacheSummary } from "../src/sections/caches";
-import { compareBreaks, compareCompilations, compareEnvironment, compareFacts, compareSpeed, kernelCounts } from "../src/sections/compare";
+import {
+  compareBreaks,
+  compareCompilations,
+  compareEnvironment,
+  compareFacts,
+  compareSpeed,
+  kernelCounts,
+} from "../src/sections/compare";
 import { entriesOf } from "../src/sections/entries";
 import { accidentGroups, byCompilation, matches } from "../src/sections/guard-groups";
 import { fragment } from "../src/sections/parts/links";
@@ -87,36 +94,66 @@ test("guards are put together by compilation, noise apart", () => {
   });
   const groups = [group("0/1", "x"), group("0/0", "y"), group("0/0", "z", true), group("9/9", "w")];
   const found = byCompilation(groups, ["0/0", "0/1", "1/0"]);
-  assert.deepEqual(found.map((entry) => [entry.compilation, entry.own.length, entry.noise.length]), [
-    ["0/0", 1, 1],
-    ["0/1", 1, 0],
-    ["9/9", 1, 0],
-  ]);
+  assert.deepEqual(
+    found.map((entry) => [entry.compilation, entry.own.length, entry.noise.length]),
+    [
+      ["0/0", 1, 1],
+      ["0/1", 1, 0],
+      ["9/9", 1, 0],
+    ],
+  );
   assert.equal(matches(groups[0]!, "tensor X"), true);
   assert.equal(matches(groups[0]!, "tensor q"), false);
   assert.equal(matches(groups[0]!, "  "), true);
 });
 
 test("one variable that was compiled in several times is one accident", () => {
-  const accident = { compilation: "0/0", variable: "self.step", value: "0", holder: "h", suspicion: "s", remedy: "r", place: null };
+  const accident = {
+    compilation: "0/0",
+    variable: "self.step",
+    value: "0",
+    holder: "h",
+    suspicion: "s",
+    remedy: "r",
+    place: null,
+  };
   const [group, ...others] = accidentGroups([accident, { ...accident, compilation: "0/1", value: "1" }]);
   assert.equal(others.length, 0);
-  assert.deepEqual([group?.values, group?.compilations], [["0", "1"], ["0/0", "0/1"]]);
+  assert.deepEqual(
+    [group?.values, group?.compilations],
+    [
+      ["0", "1"],
+      ["0/0", "0/1"],
+    ],
+  );
 });
 
 test("versions of one function share a row of the timeline", () => {
   assert.deepEqual(["0/1", "[0/0]/3", "7"].map(frameOf), ["0", "[0/0]", "7"]);
   const timeline = timelineOf({
-    compilations: [compilation("0/0"), compilation("1/0", { started: 2 }), compilation("0/1", { started: 3, recompile: true, seconds: 4 })],
+    compilations: [
+      compilation("0/0"),
+      compilation("1/0", { started: 2 }),
+      compilation("0/1", { started: 3, recompile: true, seconds: 4 }),
+    ],
   });
-  assert.deepEqual(timeline.rows.map((row) => row.marks.map((mark) => mark.kind)), [["first", "recompile"], ["first"]]);
+  assert.deepEqual(
+    timeline.rows.map((row) => row.marks.map((mark) => mark.kind)),
+    [["first", "recompile"], ["first"]],
+  );
   assert.deepEqual([timeline.timed, timeline.end], [true, 7]);
 });
 
 test("without recorded times, the order is the axis", () => {
   const timeline = timelineOf({ compilations: [compilation("0/0", { started: null }), compilation("0/1", { tone: "bad" })] });
   assert.equal(timeline.timed, false);
-  assert.deepEqual(timeline.rows[0]?.marks.map((mark) => [mark.start, mark.kind]), [[0, "first"], [1, "failed"]]);
+  assert.deepEqual(
+    timeline.rows[0]?.marks.map((mark) => [mark.start, mark.kind]),
+    [
+      [0, "first"],
+      [1, "failed"],
+    ],
+  );
 });
 
 test("a build pays back where the lines cross", () => {
@@ -159,16 +196,58 @@ test("payback is told as in the terminal", () => {
 const point = (sizes: [string, number][], measurements: Measurement[]): TimingPoint => ({ sizes, inputs: [], measurements });
 
 test("a sweep is drawn over the one size that differs", () => {
-  assert.deepEqual(sweptSize([point([["b", 1], ["n", 4]], []), point([["b", 8], ["n", 4]], [])]), { name: "b", values: [1, 8] });
-  assert.equal(sweptSize([point([["b", 1], ["n", 4]], []), point([["b", 8], ["n", 5]], [])]), null);
+  assert.deepEqual(
+    sweptSize([
+      point(
+        [
+          ["b", 1],
+          ["n", 4],
+        ],
+        [],
+      ),
+      point(
+        [
+          ["b", 8],
+          ["n", 4],
+        ],
+        [],
+      ),
+    ]),
+    { name: "b", values: [1, 8] },
+  );
+  assert.equal(
+    sweptSize([
+      point(
+        [
+          ["b", 1],
+          ["n", 4],
+        ],
+        [],
+      ),
+      point(
+        [
+          ["b", 8],
+          ["n", 5],
+        ],
+        [],
+      ),
+    ]),
+    null,
+  );
   assert.equal(sweptSize([point([], [])]), null);
 });
 
 test("where a variant did not run, its line has no point", () => {
   const timing = {
-    points: [point([["b", 8]], [measurement("eager", 2)]), point([["b", 1]], [measurement("eager", 1), measurement("a", null)])],
+    points: [
+      point([["b", 8]], [measurement("eager", 2)]),
+      point([["b", 1]], [measurement("eager", 1), measurement("a", null)]),
+    ],
   } as unknown as Timing;
-  assert.deepEqual(sweptVariants(timing).map((item) => [item.variant, item.points.map((one) => one.x)]), [["eager", [1, 8]]]);
+  assert.deepEqual(
+    sweptVariants(timing).map((item) => [item.variant, item.points.map((one) => one.x)]),
+    [["eager", [1, 8]]],
+  );
 });
 
 const aBreak = (kind: string, text: string, first = 1): Break =>
@@ -182,8 +261,19 @@ test("breaks are the same by kind and by the text of their line, wherever it mov
   assert.deepEqual([gone.length, added.map((item) => item.kind), both.length], [1, ["item"], 2]);
 });
 
-const fact = (key: string, value: string, tone: Fact["tone"] = "plain"): Fact => ({ key, label: key, value, detail: "", tone, link: "" });
-const withFacts = (facts: Fact[], more: Partial<Capture>): Capture => ({ ...EMPTY, ...more, verdict: { ...EMPTY.verdict, facts } });
+const fact = (key: string, value: string, tone: Fact["tone"] = "plain"): Fact => ({
+  key,
+  label: key,
+  value,
+  detail: "",
+  tone,
+  link: "",
+});
+const withFacts = (facts: Fact[], more: Partial<Capture>): Capture => ({
+  ...EMPTY,
+  ...more,
+  verdict: { ...EMPTY.verdict, facts },
+});
 
 test("facts are compared by what they count, not by how they are written", () => {
   const before = withFacts([fact("breaks", "2", "warn"), fact("time", "10 s"), fact("agreement", "1 of 1 agree", "good")], {
@@ -199,7 +289,10 @@ test("facts are compared by what they count, not by how they are written", () =>
     ["time", "up", "3.00×", "bad"],
     ["agreement", "none", "differs", "bad"],
   ]);
-  assert.deepEqual(compareFacts(before, before).map((item) => item.tone), ["plain", "plain", "plain"]);
+  assert.deepEqual(
+    compareFacts(before, before).map((item) => item.tone),
+    ["plain", "plain", "plain"],
+  );
 });
 
 test("compile time that differs by less than noise is neither better nor worse", () => {
@@ -210,9 +303,19 @@ test("compile time that differs by less than noise is neither better nor worse",
 test("speed is better only where the intervals leave no doubt", () => {
   const of = (median: number): Capture => ({
     ...EMPTY,
-    timings: [{ target: "f", device: "cpu", gradients: false, points: [point([["b", 1]], [measurement("inductor", median)])] } as unknown as Timing],
+    timings: [
+      {
+        target: "f",
+        device: "cpu",
+        gradients: false,
+        points: [point([["b", 1]], [measurement("inductor", median)])],
+      } as unknown as Timing,
+    ],
   });
-  assert.deepEqual(compareSpeed(of(2), of(1)).map((item) => [item.ratio, item.tone]), [[2, "good"]]);
+  assert.deepEqual(
+    compareSpeed(of(2), of(1)).map((item) => [item.ratio, item.tone]),
+    [[2, "good"]],
+  );
   assert.equal(compareSpeed(of(1), of(1.05))[0]?.tone, "plain");
   assert.equal(compareSpeed(of(1), of(2))[0]?.tone, "bad");
   assert.deepEqual(compareSpeed(of(1), EMPTY), []);
@@ -220,10 +323,23 @@ test("speed is better only where the intervals leave no doubt", () => {
 
 test("the environment shows what differs, and what only one has", () => {
   const of = (rows: [string, string][]): Capture => ({ ...EMPTY, environment: [{ title: "Machine", rows }] });
-  assert.deepEqual(compareEnvironment(of([["torch", "2.1"], ["CPU", "a"]]), of([["torch", "2.2"], ["CPU", "a"], ["GPU", "b"]])), [
-    { group: "Machine", name: "torch", before: "2.1", after: "2.2" },
-    { group: "Machine", name: "GPU", before: "–", after: "b" },
-  ]);
+  assert.deepEqual(
+    compareEnvironment(
+      of([
+        ["torch", "2.1"],
+        ["CPU", "a"],
+      ]),
+      of([
+        ["torch", "2.2"],
+        ["CPU", "a"],
+        ["GPU", "b"],
+      ]),
+    ),
+    [
+      { group: "Machine", name: "torch", before: "2.1", after: "2.2" },
+      { group: "Machine", name: "GPU", before: "–", after: "b" },
+    ],
+  );
 });
 
 test("functions are the same by name and file, the rest of one wherever it begins", () => {
@@ -231,18 +347,37 @@ test("functions are the same by name and file, the rest of one wherever it begin
     ...EMPTY,
     compilations: [compilation("0/0", { name: `forward (the rest, from line ${line})`, resume: true })],
   });
-  assert.deepEqual(compareCompilations(rest(3), rest(8)).map((item) => [item.before.versions, item.after.versions]), [[1, 1]]);
+  assert.deepEqual(
+    compareCompilations(rest(3), rest(8)).map((item) => [item.before.versions, item.after.versions]),
+    [[1, 1]],
+  );
 });
 
 test("library calls are launches, but not fused", () => {
-  const lowering = { direction: "forward", kernels: [{ kind: "extern", nodes: [1, 2] }, { kind: "cpp", nodes: [1, 2] }] };
+  const lowering = {
+    direction: "forward",
+    kernels: [
+      { kind: "extern", nodes: [1, 2] },
+      { kind: "cpp", nodes: [1, 2] },
+    ],
+  };
   const counts = kernelCounts({ ...EMPTY, lowerings: [lowering] as unknown as Capture["lowerings"] });
   assert.deepEqual(counts, { all: 2, fused: 1, by: { forward: 2 } });
 });
 
 test("caches are summed up", () => {
-  const lookup = (outcome: string, saved: number | null) => ({ cache: "FX graph", outcome, tone: "plain" as const, compilation: "", reason: "", saved });
-  assert.equal(cacheSummary([lookup("hit", 2), lookup("miss", null), lookup("miss", null)]), "1 hit, 2 misses; 2.00 s of compiling saved");
+  const lookup = (outcome: string, saved: number | null) => ({
+    cache: "FX graph",
+    outcome,
+    tone: "plain" as const,
+    compilation: "",
+    reason: "",
+    saved,
+  });
+  assert.equal(
+    cacheSummary([lookup("hit", 2), lookup("miss", null), lookup("miss", null)]),
+    "1 hit, 2 misses; 2.00 s of compiling saved",
+  );
 });
 
 test("nothing but fragments of the page is linked to", () => {

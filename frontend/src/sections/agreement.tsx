@@ -27,8 +27,7 @@ function OneAgreement({ capture, agreement }: { capture: Capture; agreement: Agr
   return (
     <div class="agreement">
       <h3>
-        <code>{agreement.name}</code>{" "}
-        <span class="aside">{agreement.gradients ? "values and gradients" : "values"}</span>
+        <code>{agreement.name}</code> <span class="aside">{agreement.gradients ? "values and gradients" : "values"}</span>
       </h3>
       <p class="note">
         Compared at {count(agreement.points.length, "input")}: {agreement.points.join("; ")}.
@@ -60,7 +59,10 @@ function VariantView({ capture, variant }: { capture: Capture; variant: Agreemen
         </Folded>
       ) : null}
       {variant.assumptions.length > 0 ? (
-        <Folded printed summary={`Right as long as ${count(variant.assumptions.length, "assumption holds", "assumptions hold")}`}>
+        <Folded
+          printed
+          summary={`Right as long as ${count(variant.assumptions.length, "assumption holds", "assumptions hold")}`}
+        >
           {() => <Texts texts={variant.assumptions} />}
         </Folded>
       ) : null}

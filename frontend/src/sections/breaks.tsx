@@ -125,9 +125,7 @@ function BreakView({ capture, item, index }: { capture: Capture; item: Break; in
           )}
         </Folded>
       ) : null}
-      {item.explanation ? (
-        <Folded summary="What torch says">{() => <pre class="said">{item.explanation}</pre>}</Folded>
-      ) : null}
+      {item.explanation ? <Folded summary="What torch says">{() => <pre class="said">{item.explanation}</pre>}</Folded> : null}
       {item.link.startsWith("https://") ? (
         <p class="elsewhere">
           <WebLink address={item.link}>torch’s page about it{item.identifier ? ` (${item.identifier})` : ""}</WebLink>

@@ -50,7 +50,9 @@ function difference(
 ): Pick<ComparedFact, "difference" | "direction" | "tone"> {
   if (from === to) return { difference: "the same", direction: "same", tone: "plain" };
   const direction = to > from ? "up" : "down";
-  const told = seconds ? `${from > 0 ? (to / from).toFixed(2) : "∞"}×` : `${to > from ? "+" : "−"}${Math.abs(to - from).toLocaleString("en")}`;
+  const told = seconds
+    ? `${from > 0 ? (to / from).toFixed(2) : "∞"}×`
+    : `${to > from ? "+" : "−"}${Math.abs(to - from).toLocaleString("en")}`;
   const small = seconds && Math.abs(to - from) < NOISE * Math.max(from, to);
   const improved = better === "less" ? to < from : to > from;
   return { difference: told, direction, tone: better === null || small ? "plain" : improved ? "good" : "bad" };
@@ -155,7 +157,10 @@ export function compareEnvironment(before: Capture, after: Capture): ComparedRow
   const rowsOf = (capture: Capture): Map<string, ComparedRow> =>
     new Map(
       capture.environment.flatMap((group) =>
-        group.rows.map(([name, value]) => [`${group.title}\n${name}`, { group: group.title, name, before: value, after: value }]),
+        group.rows.map(([name, value]) => [
+          `${group.title}\n${name}`,
+          { group: group.title, name, before: value, after: value },
+        ]),
       ),
     );
   const [first, second] = [rowsOf(before), rowsOf(after)];

@@ -22,7 +22,11 @@ export function ComparisonSection({ page }: { page: Page }): JSX.Element | null 
   const [before, after] = page.captures;
   if (!page.comparison || !before || !after) return null;
   return (
-    <Section id="comparison" title="Comparison" note={`From ${before.label} to ${after.label}: an arrow says how it changed, the sign whether that is better.`}>
+    <Section
+      id="comparison"
+      title="Comparison"
+      note={`From ${before.label} to ${after.label}: an arrow says how it changed, the sign whether that is better.`}
+    >
       <Facts before={before} after={after} />
       <Breaks before={before} after={after} />
       <Functions before={before} after={after} />
@@ -43,7 +47,12 @@ function Facts({ before, after }: Both): JSX.Element {
     <Table
       caption="Figures of both captures"
       quietCaption
-      columns={[{ title: "" }, { title: before.label, figures: true }, { title: after.label, figures: true }, { title: "Difference" }]}
+      columns={[
+        { title: "" },
+        { title: before.label, figures: true },
+        { title: after.label, figures: true },
+        { title: "Difference" },
+      ]}
     >
       {compareFacts(before, after).map((fact) => (
         <tr data-compare={fact.key}>
@@ -78,7 +87,12 @@ function Breaks({ before, after }: Both): JSX.Element {
   );
 }
 
-function BreakList(props: { title: string; tone: "good" | "bad" | "plain"; capture: Capture; breaks: Break[] }): JSX.Element | null {
+function BreakList(props: {
+  title: string;
+  tone: "good" | "bad" | "plain";
+  capture: Capture;
+  breaks: Break[];
+}): JSX.Element | null {
   const [shown, more] = usePaged(props.breaks, "breaks", 30);
   if (shown.length === 0) return null;
   return (
@@ -98,7 +112,9 @@ function BreakList(props: { title: string; tone: "good" | "bad" | "plain"; captu
                 <code class="place">{placeText(props.capture, item.place)}</code>
               </>
             ) : null}
-            {item.excerpt ? <code class="aside-code">{item.excerpt.lines[item.excerpt.marked - item.excerpt.first]?.[0]?.trim() ?? ""}</code> : null}
+            {item.excerpt ? (
+              <code class="aside-code">{item.excerpt.lines[item.excerpt.marked - item.excerpt.first]?.[0]?.trim() ?? ""}</code>
+            ) : null}
           </li>
         ))}
       </ul>
@@ -157,7 +173,9 @@ function versionsTone(before: number, after: number): Tone {
 function Kernels({ before, after }: Both): JSX.Element | null {
   const [first, second] = [kernelCounts(before), kernelCounts(after)];
   if (first.all + second.all === 0) return null;
-  const directions = (["forward", "backward", "inference", "unknown"] as const).filter((name) => first.by[name] || second.by[name]);
+  const directions = (["forward", "backward", "inference", "unknown"] as const).filter(
+    (name) => first.by[name] || second.by[name],
+  );
   const rows: [string, number, number][] = [
     ["All launches", first.all, second.all],
     ["Fused kernels", first.fused, second.fused],
@@ -169,7 +187,12 @@ function Kernels({ before, after }: Both): JSX.Element | null {
       <Table
         caption="Kernel launches of both captures"
         quietCaption
-        columns={[{ title: "" }, { title: before.label, figures: true }, { title: after.label, figures: true }, { title: "Difference", figures: true }]}
+        columns={[
+          { title: "" },
+          { title: before.label, figures: true },
+          { title: after.label, figures: true },
+          { title: "Difference", figures: true },
+        ]}
       >
         {rows.map(([title, from, to]) => (
           <tr data-compare-kernels={title}>
@@ -195,7 +218,10 @@ function SpeedOfBoth({ before, after }: Both): JSX.Element {
         </Nothing>
       ) : (
         <>
-          <p class="note">How many times as fast a call became. The two were not timed in turn: a machine that changed its speed meanwhile shows here too, also for eager.</p>
+          <p class="note">
+            How many times as fast a call became. The two were not timed in turn: a machine that changed its speed meanwhile
+            shows here too, also for eager.
+          </p>
           <Table
             caption="Speed of each variant in both captures"
             quietCaption

@@ -43,7 +43,9 @@ export function Compilations({ capture }: { capture: Capture }): JSX.Element {
 }
 
 function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.Element {
-  const about = [item.backend, item.recompile ? "recompile" : "", item.resume ? "rest of a function" : ""].filter(Boolean).join(", ");
+  const about = [item.backend, item.recompile ? "recompile" : "", item.resume ? "rest of a function" : ""]
+    .filter(Boolean)
+    .join(", ");
   return (
     <tr data-compilation={item.id}>
       <th scope="row">

@@ -11,7 +11,18 @@ import type { Time } from "../data";
 import { BottomAxis, ChartBox, type Tip, TipNote } from "./chart/frame";
 import { secondsLabel } from "./chart/labels";
 import { linearScale } from "./chart/scales";
-import { type Bar, familyOf, FAMILIES, type Flame, layout, neighbour, parentsOf, type Phase, type View, wholeView } from "./flame";
+import {
+  type Bar,
+  familyOf,
+  FAMILIES,
+  type Flame,
+  layout,
+  neighbour,
+  parentsOf,
+  type Phase,
+  type View,
+  wholeView,
+} from "./flame";
 
 const ROW = 21;
 const GAP = 22;
@@ -109,7 +120,8 @@ function Bars(props: BarsProps): JSX.Element {
     setFocused(null);
   }, [focused]);
   const laneTop = laneTops(flame);
-  const top = (bar: Bar): number => (laneTop.get(laneOf(flame, bar.row)) ?? 0) + (bar.row - (flame.lanes[laneOf(flame, bar.row)]?.row ?? 0)) * ROW;
+  const top = (bar: Bar): number =>
+    (laneTop.get(laneOf(flame, bar.row)) ?? 0) + (bar.row - (flame.lanes[laneOf(flame, bar.row)]?.row ?? 0)) * ROW;
   const height = flame.rows * ROW + (flame.lanes.length - 1) * GAP;
   // The one bar that Tab leads to: the current one where it is in sight.
   const stop = flame.bars.some((bar) => bar.phase === current) ? current : (flame.bars[0]?.phase ?? 0);
@@ -138,7 +150,14 @@ function Bars(props: BarsProps): JSX.Element {
         aria-label={`Compile phases over ${seconds(view[1] - view[0])}. Arrow keys go from phase to phase, Enter zooms, Escape goes back.`}
         onMouseLeave={() => setTip(null)}
       >
-        <BottomAxis scale={scale} top={0} bottom={height + 4} wished={Math.max(2, Math.floor(width / 110))} label={(value) => secondsLabel(value, view[1])} title="since compiling began" />
+        <BottomAxis
+          scale={scale}
+          top={0}
+          bottom={height + 4}
+          wished={Math.max(2, Math.floor(width / 110))}
+          label={(value) => secondsLabel(value, view[1])}
+          title="since compiling began"
+        />
         {flame.lanes.map((lane, index) =>
           index > 0 ? (
             <text class="lane" x="0" y={(laneTop.get(index) ?? 0) - 6}>
@@ -171,7 +190,11 @@ function Bars(props: BarsProps): JSX.Element {
                 setTip({ x: event.clientX - box.left, y: event.clientY - box.top, text: phaseText(phase, props.total) + more });
               }}
             >
-              <rect width={Math.max(0.5, bar.width - (bar.width > 3 ? 1 : 0)).toFixed(2)} height={ROW - 2} rx={bar.width > 6 ? 2 : 0} />
+              <rect
+                width={Math.max(0.5, bar.width - (bar.width > 3 ? 1 : 0)).toFixed(2)}
+                height={ROW - 2}
+                rx={bar.width > 6 ? 2 : 0}
+              />
               {letters >= 3 ? (
                 <text x="5" y="14">
                   {phase.name.length > letters ? `${phase.name.slice(0, letters - 1)}…` : phase.name}

@@ -133,7 +133,10 @@ export type Family = (typeof FAMILIES)[number];
 const FAMILY_PATTERNS: [Family, RegExp][] = [
   ["compilers", /compile_file|async_compile|triton|precompile|PyCodeCache|CppCodeCache|worker/i],
   ["AOTAutograd", /aot|joint_graph|min_cut|partition|backward_compile|functionaliz/i],
-  ["Inductor", /inductor|fx_codegen|GraphLowering|Scheduler|code_?gen|post_grad|pre_grad|compile_fx|fake_tensor_prop|Wrapper|autotun/i],
+  [
+    "Inductor",
+    /inductor|fx_codegen|GraphLowering|Scheduler|code_?gen|post_grad|pre_grad|compile_fx|fake_tensor_prop|Wrapper|autotun/i,
+  ],
   ["Dynamo", /dynamo|bytecode|entire_frame|compile_attempt|guards|backend_compile|call_user_compiler|pgo|deferred_runtime/i],
 ];
 

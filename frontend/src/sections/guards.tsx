@@ -36,7 +36,11 @@ export function Guards({ capture }: { capture: Capture }): JSX.Element {
   }
   const left = grouped.reduce((sum, entry) => sum + entry.own.length + entry.noise.length, 0);
   return (
-    <Section id="guards" title="Guards" note="What compiled code depends on: where one of these no longer holds, torch compiles again.">
+    <Section
+      id="guards"
+      title="Guards"
+      note="What compiled code depends on: where one of these no longer holds, torch compiles again."
+    >
       <Accidents capture={capture} />
       <Specializations capture={capture} />
       <h3>All guards, by compilation and variable</h3>

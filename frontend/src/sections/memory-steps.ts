@@ -4,7 +4,10 @@ import type { Lowering, Memory } from "../data";
 /** The outline of a step chart as the points of a path: level while a step runs, then straight up or down. */
 export function stepLine(values: number[], x: (index: number) => number, y: (value: number) => number): string {
   return values
-    .map((value, index) => `${index === 0 ? "M" : "L"}${round(x(index))} ${round(y(value))}L${round(x(index + 1))} ${round(y(value))}`)
+    .map(
+      (value, index) =>
+        `${index === 0 ? "M" : "L"}${round(x(index))} ${round(y(value))}L${round(x(index + 1))} ${round(y(value))}`,
+    )
     .join("");
 }
 

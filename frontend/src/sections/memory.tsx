@@ -77,13 +77,18 @@ function OfLowering(props: { capture: Capture; lowering: WithMemory; index: numb
         {(width) => <StepChart width={width} memory={memory} step={step} onStep={setStep} onOpen={() => show(name)} />}
       </ChartBox>
       <p class="chart-line" role="status">
-        Step {step + 1} of {memory.steps.length}: <StepName lowering={lowering} name={name} onShow={show} />, {bytes(size)} in use (
-        {percent(size, memory.peak)} of the peak)
+        Step {step + 1} of {memory.steps.length}: <StepName lowering={lowering} name={name} onShow={show} />, {bytes(size)} in
+        use ({percent(size, memory.peak)} of the peak)
       </p>
       <Table
         caption={`The steps of ${lowering.compilation ?? lowering.id} ${lowering.direction} with most memory in use`}
         quietCaption
-        columns={[{ title: "Step", figures: true }, { title: "Name" }, { title: "In use", figures: true }, { title: "More than before", figures: true }]}
+        columns={[
+          { title: "Step", figures: true },
+          { title: "Name" },
+          { title: "In use", figures: true },
+          { title: "More than before", figures: true },
+        ]}
       >
         {largestSteps(memory, LARGEST).map((item) => (
           <tr data-step={item.name}>
@@ -92,7 +97,9 @@ function OfLowering(props: { capture: Capture; lowering: WithMemory; index: numb
               <StepName lowering={lowering} name={item.name} onShow={show} />
             </th>
             <td class="figures">{bytes(item.bytes)}</td>
-            <td class="figures">{item.change > 0 ? `+${bytes(item.change)}` : item.change < 0 ? `−${bytes(-item.change)}` : "0"}</td>
+            <td class="figures">
+              {item.change > 0 ? `+${bytes(item.change)}` : item.change < 0 ? `−${bytes(-item.change)}` : "0"}
+            </td>
           </tr>
         ))}
       </Table>
@@ -103,13 +110,24 @@ function OfLowering(props: { capture: Capture; lowering: WithMemory; index: numb
 function StepName(props: { lowering: Lowering; name: string; onShow: (name: string) => void }): JSX.Element {
   if (kernelOfStep(props.lowering, props.name) < 0) return <code>{props.name}</code>;
   return (
-    <button type="button" class="link step-name" title="Show the kernel in the explorer" onClick={() => props.onShow(props.name)}>
+    <button
+      type="button"
+      class="link step-name"
+      title="Show the kernel in the explorer"
+      onClick={() => props.onShow(props.name)}
+    >
       {props.name}
     </button>
   );
 }
 
-function StepChart(props: { width: number; memory: Memory; step: number; onStep: (step: number) => void; onOpen: () => void }): JSX.Element {
+function StepChart(props: {
+  width: number;
+  memory: Memory;
+  step: number;
+  onStep: (step: number) => void;
+  onOpen: () => void;
+}): JSX.Element {
   const { width, memory, step } = props;
   const [tip, setTip] = useState<Tip | null>(null);
   const values = memory.steps.map(([, size]) => size);
@@ -121,7 +139,14 @@ function StepChart(props: { width: number; memory: Memory; step: number; onStep:
   const peakAt = (x(peak) + x(peak + 1)) / 2;
   const [name, size] = memory.steps[step] ?? ["", 0];
   const go = (to: number): void => props.onStep(Math.max(0, Math.min(values.length - 1, to)));
-  const moves: Record<string, number> = { ArrowLeft: step - 1, ArrowRight: step + 1, Home: 0, End: values.length - 1, PageUp: step - 10, PageDown: step + 10 };
+  const moves: Record<string, number> = {
+    ArrowLeft: step - 1,
+    ArrowRight: step + 1,
+    Home: 0,
+    End: values.length - 1,
+    PageUp: step - 10,
+    PageDown: step + 10,
+  };
   const onKey = (event: KeyboardEvent): void => {
     if (event.key === "Enter") props.onOpen();
     const to = moves[event.key];
@@ -156,11 +181,24 @@ function StepChart(props: { width: number; memory: Memory; step: number; onStep:
         onMouseLeave={() => setTip(null)}
         onClick={props.onOpen}
       >
-        <LeftAxis scale={y} ticks={byteTicks(memory.peak, 4)} left={left} right={right} wished={4} label={(value) => bytesLabel(value, memory.peak)} />
+        <LeftAxis
+          scale={y}
+          ticks={byteTicks(memory.peak, 4)}
+          left={left}
+          right={right}
+          wished={4}
+          label={(value) => bytesLabel(value, memory.peak)}
+        />
         <BottomAxis scale={x} top={bottom} bottom={bottom} wished={8} label={countLabel} title="steps" />
         <path class="area" d={`${line}L${x(values.length)} ${y(0)}L${x(0)} ${y(0)}Z`} />
         <path class="outline" d={line} />
-        <rect class="step-now" x={x(step)} width={Math.max(1.5, x(step + 1) - x(step))} y={y(size)} height={Math.max(0, y(0) - y(size))} />
+        <rect
+          class="step-now"
+          x={x(step)}
+          width={Math.max(1.5, x(step + 1) - x(step))}
+          y={y(size)}
+          height={Math.max(0, y(0) - y(size))}
+        />
         <g class="peak" transform={`translate(${peakAt} ${y(memory.peak)})`}>
           <path d="M0 -3l-5 -8h10z" />
           <text y="-14" text-anchor={peakAt > width - 70 ? "end" : peakAt < left + 50 ? "start" : "middle"}>

@@ -85,7 +85,12 @@ function BeforeAfter({ before, after }: { before: number; after: number }): JSX.
           <>
             <dt>{name}</dt>
             <dd>
-              <svg class={`bar ${name === "before" ? "" : after > before ? "slower" : "faster"}`} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+              <svg
+                class={`bar ${name === "before" ? "" : after > before ? "slower" : "faster"}`}
+                viewBox="0 0 100 10"
+                preserveAspectRatio="none"
+                aria-hidden="true"
+              >
                 <rect width={most > 0 ? (100 * value) / most : 0} height="10" />
               </svg>
               <span>{seconds(value)}</span>

@@ -16,7 +16,11 @@ export function Recompiles({ capture }: { capture: Capture }): JSX.Element {
   const [chosen, choose] = useState<string | null>(capture.recompiles[0]?.compilation ?? null);
   const nothing = capture.recompiles.length === 0;
   return (
-    <Section id="recompiles" title="Recompiles" {...(nothing ? {} : { note: "A guard failed, so the function was compiled once more. Choose a mark to see which." })}>
+    <Section
+      id="recompiles"
+      title="Recompiles"
+      {...(nothing ? {} : { note: "A guard failed, so the function was compiled once more. Choose a mark to see which." })}
+    >
       {capture.limits.map((limit) => (
         <p class="notice warning" data-limit={limit.compilation}>
           <ToneSign tone="bad" />
@@ -58,7 +62,11 @@ function Chosen({ capture, id }: { capture: Capture; id: string | null }): JSX.E
       {recompile ? (
         <Failures capture={capture} recompile={recompile} />
       ) : (
-        <p>{compilation.recompile ? "Which guard failed was not recorded." : "The first version of this function: no guard had to fail for it."}</p>
+        <p>
+          {compilation.recompile
+            ? "Which guard failed was not recorded."
+            : "The first version of this function: no guard had to fail for it."}
+        </p>
       )}
       {compilation.failure ? <pre class="said">{compilation.failure}</pre> : null}
     </div>
@@ -120,14 +128,15 @@ function RecompileList({ capture }: { capture: Capture }): JSX.Element {
       <ol class="recompile-list">
         {shown.map((item) => (
           <li data-recompile={item.compilation}>
-            <CompilationLink capture={capture} id={item.compilation} /> {item.name} <PlaceLink capture={capture} place={item.place} />
+            <CompilationLink capture={capture} id={item.compilation} /> {item.name}{" "}
+            <PlaceLink capture={capture} place={item.place} />
             <ul>
               {item.failures.map((failure) => (
                 <li>
                   {failure.expected && failure.actual ? (
                     <>
-                      <code>{failure.variable}</code> was <code>{failure.expected}</code> in {failure.against || "an earlier version"}, now{" "}
-                      <code>{failure.actual}</code>
+                      <code>{failure.variable}</code> was <code>{failure.expected}</code> in{" "}
+                      {failure.against || "an earlier version"}, now <code>{failure.actual}</code>
                     </>
                   ) : (
                     <>

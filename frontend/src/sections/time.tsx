@@ -18,14 +18,20 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
     return (
       <Section id="time" title="Compile time">
         <Nothing>
-          {time.total > 0 ? `${seconds(time.total)} of compiling, but no phases were recorded.` : "No compile time was recorded."}{" "}
+          {time.total > 0
+            ? `${seconds(time.total)} of compiling, but no phases were recorded.`
+            : "No compile time was recorded."}{" "}
           <code>compile-inspect run SCRIPT</code> records the phases of every compilation.
         </Nothing>
       </Section>
     );
   }
   return (
-    <Section id="time" title="Compile time" note={`${seconds(time.total)} in all. A bar is as wide as it took; below it is what it was made of. A click zooms in.`}>
+    <Section
+      id="time"
+      title="Compile time"
+      note={`${seconds(time.total)} in all. A bar is as wide as it took; below it is what it was made of. A click zooms in.`}
+    >
       <FlameChart time={time} />
       <h3>What took longest by itself</h3>
       <Table
@@ -51,7 +57,11 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
               {item.beside > 0 ? <span class="aside">{seconds(item.beside)} in other threads </span> : null}
               {item.own > item.beside ? percent(item.own - item.beside, time.total) : "–"}
               <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                <rect class={`family-${item.family.toLowerCase()}`} width={(100 * item.own) / (named[0]?.own || 1)} height="8" />
+                <rect
+                  class={`family-${item.family.toLowerCase()}`}
+                  width={(100 * item.own) / (named[0]?.own || 1)}
+                  height="8"
+                />
               </svg>
             </td>
             <td class="figures">{seconds(item.seconds)}</td>

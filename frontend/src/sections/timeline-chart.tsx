@@ -105,12 +105,24 @@ function Rows(props: {
               {shortened(row.name, narrow ? Math.floor((width - 90) / 8) : 32)}
             </text>
             {low ? null : (
-              <text class="row-aside" x={narrow ? width - 8 : 0} y={narrow ? top + 15 : middle + 13} text-anchor={narrow ? "end" : "start"}>
+              <text
+                class="row-aside"
+                x={narrow ? width - 8 : 0}
+                y={narrow ? top + 15 : middle + 13}
+                text-anchor={narrow ? "end" : "start"}
+              >
                 {count(row.marks.length, "version")}
               </text>
             )}
             {row.marks.map((mark) => (
-              <MarkView mark={mark} scale={scale} middle={middle} low={low} chosen={props.chosen === mark.compilation.id} onChoose={props.onChoose} />
+              <MarkView
+                mark={mark}
+                scale={scale}
+                middle={middle}
+                low={low}
+                chosen={props.chosen === mark.compilation.id}
+                onChoose={props.onChoose}
+              />
             ))}
           </g>
         );

@@ -114,7 +114,9 @@ export interface Tip {
 export function TipNote({ tip, width }: { tip: Tip | null; width: number }): JSX.Element | null {
   if (!tip) return null;
   const flipped = tip.x > width / 2;
-  const style = flipped ? { right: `${Math.max(0, width - tip.x + 12)}px`, top: `${tip.y + 12}px` } : { left: `${tip.x + 12}px`, top: `${tip.y + 12}px` };
+  const style = flipped
+    ? { right: `${Math.max(0, width - tip.x + 12)}px`, top: `${tip.y + 12}px` }
+    : { left: `${tip.x + 12}px`, top: `${tip.y + 12}px` };
   return (
     <div class="tip" style={style} aria-hidden="true">
       {tip.text}

@@ -21,7 +21,9 @@ export function logScale(domain: Range, range: Range): Scale {
   const [low, high] = [Math.log(domain[0]), Math.log(domain[1])];
   const scale = (value: number): number => {
     if (!(value > 0)) return range[0];
-    return high === low ? (range[0] + range[1]) / 2 : range[0] + ((Math.log(value) - low) / (high - low)) * (range[1] - range[0]);
+    return high === low
+      ? (range[0] + range[1]) / 2
+      : range[0] + ((Math.log(value) - low) / (high - low)) * (range[1] - range[0]);
   };
   return Object.assign(scale, { domain, log: true });
 }

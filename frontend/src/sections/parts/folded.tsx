@@ -16,7 +16,11 @@ export function Folded(props: {
   const printing = usePrinting();
   const shown = open || (printing && (props.printed ?? false));
   return (
-    <details class={`folded ${props.class ?? ""}`} open={shown} onToggle={(event) => !printing && setOpen(event.currentTarget.open)}>
+    <details
+      class={`folded ${props.class ?? ""}`}
+      open={shown}
+      onToggle={(event) => !printing && setOpen(event.currentTarget.open)}
+    >
       <summary>{props.summary}</summary>
       {shown ? <div class="folded-inside">{props.children()}</div> : null}
     </details>

@@ -13,7 +13,12 @@ export interface Column {
   figures?: boolean;
 }
 
-export function Table(props: { caption: string; columns: Column[]; quietCaption?: boolean; children: ComponentChildren }): JSX.Element {
+export function Table(props: {
+  caption: string;
+  columns: Column[];
+  quietCaption?: boolean;
+  children: ComponentChildren;
+}): JSX.Element {
   return (
     <div class="table-box" role="region" aria-label={props.caption} tabIndex={0}>
       <table class="data-table">

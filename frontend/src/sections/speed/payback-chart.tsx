@@ -24,7 +24,10 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
     <figure>
       <figcaption>
         <h4>When the build has paid back</h4>
-        <p class="note">Seconds in all, the build included, after so many calls. Both axes are logarithmic; a bar at the foot of a crossing is its 95 % interval.</p>
+        <p class="note">
+          Seconds in all, the build included, after so many calls. Both axes are logarithmic; a bar at the foot of a crossing is
+          its 95 % interval.
+        </p>
       </figcaption>
       <ChartBox most={1100}>{(width) => <Curves width={width} eager={eager} others={others} styles={styles} />}</ChartBox>
       <ul class="crossings">
@@ -43,8 +46,10 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
 /** `pays back after 5,000 calls (4,800–5,300)`. */
 function crossingText(payback: TimingPoint["measurements"][number]["payback"]): string {
   if (!payback) return "has no payback that could be told from the samples";
-  if (payback.calls === null) return `never pays back${payback.low === null ? ": a call is no faster than eager" : `, at best after ${count(payback.low, "call")}`}`;
-  if (payback.unclear) return `pays back, but the samples leave open when: ${count(payback.low ?? 0, "call")} at best, ${payback.high === null ? "never" : number(payback.high)} at worst`;
+  if (payback.calls === null)
+    return `never pays back${payback.low === null ? ": a call is no faster than eager" : `, at best after ${count(payback.low, "call")}`}`;
+  if (payback.unclear)
+    return `pays back, but the samples leave open when: ${count(payback.low ?? 0, "call")} at best, ${payback.high === null ? "never" : number(payback.high)} at worst`;
   return `pays back after ${paybackText(payback).replace(" (", " calls (")}`;
 }
 
@@ -110,14 +115,19 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
   const crossings = others
     .map((cost) => ({ cost, calls: crossing(eager, cost) }))
     .filter((item): item is { cost: Cost; calls: number } => item.calls !== null && item.calls >= least && item.calls <= most);
-  const heights = labelHeights(crossings.map((item) => x(item.calls)), top - 6, narrow ? 64 : 180);
+  const heights = labelHeights(
+    crossings.map((item) => x(item.calls)),
+    top - 6,
+    narrow ? 64 : 180,
+  );
   const pointed = at ?? most;
   const move = (event: MouseEvent & { currentTarget: SVGSVGElement }): void => {
     const box = event.currentTarget.getBoundingClientRect();
     const share = (((event.clientX - box.left) / box.width) * width - left) / (right - left);
     setAt(share >= 0 && share <= 1 ? Math.round(least * (most / least) ** share) : null);
   };
-  const step = (factor: number): void => setAt(Math.max(least, Math.min(most, Math.round((at ?? Math.sqrt(least * most)) * factor))));
+  const step = (factor: number): void =>
+    setAt(Math.max(least, Math.min(most, Math.round((at ?? Math.sqrt(least * most)) * factor))));
   const keys: Record<string, number> = { ArrowRight: 1.25, ArrowLeft: 0.8, PageUp: 10, PageDown: 0.1 };
   const told = `After ${count(pointed, "call")}: ${costs.map((cost) => `${cost.variant} ${seconds(totalAfter(cost, pointed))}`).join(", ")}`;
   return (
@@ -145,7 +155,14 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
         }}
       >
         <LeftAxis scale={y} left={left} right={right} wished={8} label={secondsLabel} />
-        <BottomAxis scale={x} top={bottom} bottom={bottom} wished={Math.max(3, Math.floor((right - left) / 80))} label={countLabel} title="calls" />
+        <BottomAxis
+          scale={x}
+          top={bottom}
+          bottom={bottom}
+          wished={Math.max(3, Math.floor((right - left) / 80))}
+          label={countLabel}
+          title="calls"
+        />
         {crossings.map((item, index) => (
           <CrossingMark
             label={crossingLabel(item.cost, item.calls, narrow)}
@@ -155,7 +172,11 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
             top={heights[index] ?? top}
             foot={bottom}
             ends={[left, right]}
-            between={item.cost.between ? [x(Math.max(least, item.cost.between[0])), x(Math.min(most, item.cost.between[1] ?? most))] : null}
+            between={
+              item.cost.between
+                ? [x(Math.max(least, item.cost.between[0])), x(Math.min(most, item.cost.between[1] ?? most))]
+                : null
+            }
             level={index}
           />
         ))}

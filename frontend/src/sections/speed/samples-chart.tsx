@@ -31,7 +31,10 @@ export function SamplesChart({ point, styles }: { point: TimingPoint; styles: St
 }
 
 function isLog(ran: Measurement[]): boolean {
-  return wantsLog(ran.flatMap((item) => item.samples), FAR);
+  return wantsLog(
+    ran.flatMap((item) => item.samples),
+    FAR,
+  );
 }
 
 function Rows({ width, ran, styles }: { width: number; ran: Measurement[]; styles: Styles }): JSX.Element {
@@ -51,7 +54,9 @@ function Rows({ width, ran, styles }: { width: number; ran: Measurement[]; style
       width={width}
       height={height + 38}
       role="img"
-      aria-label={ran.map((item) => `${item.variant}: ${count(item.samples.length, "sample")}, median ${seconds(item.median)}`).join("; ")}
+      aria-label={ran
+        .map((item) => `${item.variant}: ${count(item.samples.length, "sample")}, median ${seconds(item.median)}`)
+        .join("; ")}
     >
       <BottomAxis
         scale={scale}
@@ -68,7 +73,14 @@ function Rows({ width, ran, styles }: { width: number; ran: Measurement[]; style
   );
 }
 
-function OneRow(props: { item: Measurement; style: Style; scale: Scale; top: number; left: number; narrow: boolean }): JSX.Element {
+function OneRow(props: {
+  item: Measurement;
+  style: Style;
+  scale: Scale;
+  top: number;
+  left: number;
+  narrow: boolean;
+}): JSX.Element {
   const { item, style, scale, top, narrow } = props;
   const middle = top + (narrow ? 16 : 0) + ROW / 2;
   // One path for all dots: a thousand elements would be slow to make and to lay out.
@@ -81,20 +93,43 @@ function OneRow(props: { item: Measurement; style: Style; scale: Scale; top: num
   );
   return (
     <g class={`series-${style.colour}`}>
-      <line class="row-line" x1="0" x2={scale(scale.domain[1])} y1={top + (narrow ? 16 : 0) + ROW - 0.5} y2={top + (narrow ? 16 : 0) + ROW - 0.5} />
+      <line
+        class="row-line"
+        x1="0"
+        x2={scale(scale.domain[1])}
+        y1={top + (narrow ? 16 : 0) + ROW - 0.5}
+        y2={top + (narrow ? 16 : 0) + ROW - 0.5}
+      />
       <text class="row-name" x={narrow ? props.left : 0} y={narrow ? top + 14 : middle - 4}>
         {item.variant}
       </text>
-      <text class="row-aside" x={narrow ? scale(scale.domain[1]) : 0} y={narrow ? top + 14 : middle + 12} text-anchor={narrow ? "end" : "start"}>
+      <text
+        class="row-aside"
+        x={narrow ? scale(scale.domain[1]) : 0}
+        y={narrow ? top + 14 : middle + 12}
+        text-anchor={narrow ? "end" : "start"}
+      >
         {count(item.samples.length, "sample")}
       </text>
       {item.low !== null && item.high !== null ? (
-        <rect class="interval" x={scale(item.low)} width={Math.max(1, scale(item.high) - scale(item.low))} y={middle - ROW / 2 + 4} height={ROW - 8} />
+        <rect
+          class="interval"
+          x={scale(item.low)}
+          width={Math.max(1, scale(item.high) - scale(item.low))}
+          y={middle - ROW / 2 + 4}
+          height={ROW - 8}
+        />
       ) : null}
       <path class="dots" d={dots} transform={`translate(0 ${middle})`} />
       {item.median !== null ? (
         <>
-          <line class="median" x1={scale(item.median)} x2={scale(item.median)} y1={middle - ROW / 2 + 4} y2={middle + ROW / 2 - 4} />
+          <line
+            class="median"
+            x1={scale(item.median)}
+            x2={scale(item.median)}
+            y1={middle - ROW / 2 + 4}
+            y2={middle + ROW / 2 - 4}
+          />
           <path class="series-mark outlined" d={shapePath(style.shape, scale(item.median), middle, 5.5)} />
         </>
       ) : null}

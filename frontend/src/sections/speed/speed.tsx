@@ -13,7 +13,9 @@ import { SpeedTable } from "./table";
 
 /** The styles of all variants of a capture: one look for each, in every timing. */
 export function variantStyles(capture: Pick<Capture, "timings">): Styles {
-  return stylesOf(capture.timings.flatMap((timing) => timing.points.flatMap((point) => point.measurements.map((item) => item.variant))));
+  return stylesOf(
+    capture.timings.flatMap((timing) => timing.points.flatMap((point) => point.measurements.map((item) => item.variant))),
+  );
 }
 
 export function Speed({ capture }: { capture: Capture }): JSX.Element {
@@ -22,8 +24,8 @@ export function Speed({ capture }: { capture: Capture }): JSX.Element {
     <Section id="speed" title="Speed">
       {capture.timings.length === 0 ? (
         <Nothing>
-          Nothing was timed. <code>compile-inspect bench TARGET --capture FILE</code> times eager and every way of compiling, and
-          tells when the build has paid back.
+          Nothing was timed. <code>compile-inspect bench TARGET --capture FILE</code> times eager and every way of compiling,
+          and tells when the build has paid back.
         </Nothing>
       ) : null}
       {capture.timings.map((timing) => (

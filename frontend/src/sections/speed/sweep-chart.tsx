@@ -10,7 +10,12 @@ import { apart, pointName, type Swept, sweptSize, sweptVariants } from "./points
 
 const HEIGHT = 320;
 
-export function SweepChart(props: { timing: Timing; styles: Styles; chosen: number; onChoose: (point: number) => void }): JSX.Element | null {
+export function SweepChart(props: {
+  timing: Timing;
+  styles: Styles;
+  chosen: number;
+  onChoose: (point: number) => void;
+}): JSX.Element | null {
   const variants = sweptVariants(props.timing);
   if (props.timing.points.length < 2 || variants.length === 0) return null;
   const size = sweptSize(props.timing.points);
@@ -57,7 +62,15 @@ function Lines(props: {
         .map((item) => `${item.variant}: ${item.points.map((point) => `${point.x}: ${seconds(point.median)}`).join(", ")}`)
         .join("; ")}
     >
-      <LeftAxis scale={y} left={left} right={right} wished={5} label={(value) => secondsLabel(value, like ?? value)} title="median of a call" top={top} />
+      <LeftAxis
+        scale={y}
+        left={left}
+        right={right}
+        wished={5}
+        label={(value) => secondsLabel(value, like ?? value)}
+        title="median of a call"
+        top={top}
+      />
       <BottomAxis
         scale={x}
         // Sizes that were measured are what the axis is marked at, as long as there is room for them.
@@ -106,7 +119,9 @@ function Lines(props: {
             aria-pressed={index === props.chosen}
             aria-label={told}
             onClick={() => props.onChoose(index)}
-            onKeyDown={(event) => (event.key === "Enter" || event.key === " ") && (event.preventDefault(), props.onChoose(index))}
+            onKeyDown={(event) =>
+              (event.key === "Enter" || event.key === " ") && (event.preventDefault(), props.onChoose(index))
+            }
           >
             <title>{told}</title>
             <rect x={at - 14} y={top} width="28" height={bottom - top} />
