@@ -28,14 +28,14 @@ export function Speed({ capture }: { capture: Capture }): JSX.Element {
           and tells when the build has paid back.
         </Nothing>
       ) : null}
-      {capture.timings.map((timing) => (
-        <OneTiming timing={timing} styles={styles} />
+      {capture.timings.map((timing, index) => (
+        <OneTiming timing={timing} index={index} styles={styles} />
       ))}
     </Section>
   );
 }
 
-function OneTiming({ timing, styles }: { timing: Timing; styles: Styles }): JSX.Element {
+function OneTiming({ timing, index: number, styles }: { timing: Timing; index: number; styles: Styles }): JSX.Element {
   // The verdict speaks of the last size, so that is the one shown first.
   const [chosen, choose] = useState(timing.points.length - 1);
   const point = timing.points[chosen];
@@ -57,7 +57,7 @@ function OneTiming({ timing, styles }: { timing: Timing; styles: Styles }): JSX.
           <legend>At</legend>
           {timing.points.map((item, index) => (
             <label class={index === chosen ? "picked" : ""}>
-              <input type="radio" name={`point-${timing.target}`} checked={index === chosen} onChange={() => choose(index)} />
+              <input type="radio" name={`point-of-timing-${number}`} checked={index === chosen} onChange={() => choose(index)} />
               {pointName(item)}
             </label>
           ))}
