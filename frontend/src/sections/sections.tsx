@@ -1,29 +1,50 @@
 /** Everything on the page but the explorer, in the order it is shown. */
 import type { JSX } from "preact";
 import type { Capture, Page } from "../data";
+import { Agreements } from "./agreement";
+import { Breaks } from "./breaks";
+import { Caches } from "./caches";
+import { ComparisonSection } from "./comparison";
+import { Compilations } from "./compilations";
+import { entriesOf, type Entry } from "./entries";
+import { Environment } from "./environment";
+import { Guards } from "./guards";
+import { MemorySection } from "./memory";
+import { Recompiles } from "./recompiles";
+import { Speed } from "./speed/speed";
+import { CompileTime } from "./time";
+import { Verdict as VerdictSection } from "./verdict";
 
-/** An entry of the navigation: a fragment, a title, and a short count or empty text shown beside it. */
-export interface Entry {
-  id: string;
-  title: string;
-  badge: string;
-}
+export type { Entry };
 
-export function entries(_capture: Capture): Entry[] {
-  return [];
+export function entries(capture: Capture): Entry[] {
+  return entriesOf(capture);
 }
 
 /** The verdict, at the top of the page. */
 export function Verdict({ capture }: { capture: Capture }): JSX.Element {
-  return <p>{capture.verdict.sentence}</p>;
+  return <VerdictSection capture={capture} />;
 }
 
 /** All sections after the explorer. */
 export function Sections({ capture }: { capture: Capture }): JSX.Element {
-  return <p>{capture.label}</p>;
+  return (
+    <>
+      <Breaks capture={capture} />
+      <Guards capture={capture} />
+      <Recompiles capture={capture} />
+      <CompileTime capture={capture} />
+      <Speed capture={capture} />
+      <Agreements capture={capture} />
+      <MemorySection capture={capture} />
+      <Caches capture={capture} />
+      <Compilations capture={capture} />
+      <Environment capture={capture} />
+    </>
+  );
 }
 
 /** Two captures held against each other. */
 export function Comparison({ page }: { page: Page }): JSX.Element {
-  return <p>{page.title}</p>;
+  return <ComparisonSection page={page} />;
 }

@@ -1,0 +1,124 @@
+/** Guards on numbers that will change, and sizes that were pinned: what makes torch compile again without anybody meaning it. */
+import type { JSX } from "preact";
+import { count } from "../common/format";
+import { PlaceLink } from "../common/place";
+import type { Accident, Capture } from "../data";
+import { accidentGroups, MERE_NUMBER } from "./guard-groups";
+import { Folded } from "./parts/folded";
+import { CompilationLink } from "./parts/links";
+import { Table, usePaged } from "./parts/table";
+import { ToneText } from "./parts/tone";
+
+export function Accidents({ capture }: { capture: Capture }): JSX.Element | null {
+  if (capture.accidents.length === 0) return null;
+  const likely = capture.accidents.filter((item) => item.suspicion !== MERE_NUMBER);
+  const possible = capture.accidents.filter((item) => item.suspicion === MERE_NUMBER);
+  return (
+    <div class="accidents">
+      <h3>Numbers that were compiled in</h3>
+      {likely.length > 0 ? (
+        <>
+          <p class="note">Compiled code is only right for these values; another value compiles again.</p>
+          <AccidentTable capture={capture} accidents={likely} caption="Numbers that will change" />
+        </>
+      ) : (
+        <p class="note">None of them is known to change.</p>
+      )}
+      {possible.length > 0 ? (
+        <Folded summary={`${count(accidentGroups(possible).length, "number")} that may change, though nothing says so`}>
+          {() => <AccidentTable capture={capture} accidents={possible} caption="Numbers that may change" />}
+        </Folded>
+      ) : null}
+    </div>
+  );
+}
+
+function AccidentTable(props: { capture: Capture; accidents: Accident[]; caption: string }): JSX.Element {
+  const groups = accidentGroups(props.accidents);
+  const [shown, more] = usePaged(groups, "numbers", 100);
+  const remedies = [...new Set(groups.map((group) => group.accident.remedy))];
+  return (
+    <>
+      <Table
+        caption={props.caption}
+        quietCaption
+        columns={[{ title: "Variable" }, { title: "Value" }, { title: "Suspicion" }, { title: "Where" }, { title: "In" }]}
+      >
+        {shown.map((group) => (
+          <tr data-accident={group.variable}>
+            <th scope="row">
+              <code>{group.variable}</code>
+              <div class="aside">{group.accident.holder}</div>
+            </th>
+            <td>
+              <code>{group.values.slice(0, 6).join(", ")}</code>
+              {group.values.length > 6 ? ` and ${group.values.length - 6} more` : ""}
+            </td>
+            <td>
+              <ToneText tone={group.accident.suspicion === MERE_NUMBER ? "plain" : "warn"}>{group.accident.suspicion}</ToneText>
+            </td>
+            <td>
+              <PlaceLink capture={props.capture} place={group.accident.place} />
+            </td>
+            <td>
+              {group.compilations.slice(0, 4).map((id, index) => (
+                <>
+                  {index > 0 ? ", " : ""}
+                  <CompilationLink capture={props.capture} id={id} />
+                </>
+              ))}
+              {group.compilations.length > 4 ? " …" : ""}
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {more}
+      {remedies.map((remedy) => (
+        <p class="remedy">
+          <strong>Remedy</strong>
+          {remedies.length > 1 ? ` for ${holdersOf(groups, remedy)}` : ""}: {remedy}
+        </p>
+      ))}
+    </>
+  );
+}
+
+function holdersOf(groups: ReturnType<typeof accidentGroups>, remedy: string): string {
+  const holders = groups.filter((group) => group.accident.remedy === remedy).map((group) => group.accident.holder);
+  return [...new Set(holders)].join(" or ");
+}
+
+export function Specializations({ capture }: { capture: Capture }): JSX.Element | null {
+  const [shown, more] = usePaged(capture.specializations, "sizes", 100);
+  if (shown.length === 0) return null;
+  return (
+    <div class="specializations">
+      <h3>Sizes that were pinned</h3>
+      <p class="note">Torch took these sizes for symbols, until a line of code asked for one value.</p>
+      <Table
+        caption="Sizes that were pinned, and the lines that pinned them"
+        quietCaption
+        columns={[{ title: "Variable" }, { title: "Pinned to" }, { title: "At" }, { title: "Reason" }, { title: "In" }]}
+      >
+        {shown.map((item) => (
+          <tr data-specialization={item.variable}>
+            <th scope="row">
+              <code>{item.variable}</code>
+            </th>
+            <td>
+              <code>{item.value}</code>
+            </td>
+            <td>
+              <PlaceLink capture={capture} place={item.place} />
+            </td>
+            <td>{item.reason}</td>
+            <td>
+              <CompilationLink capture={capture} id={item.compilation} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {more}
+    </div>
+  );
+}

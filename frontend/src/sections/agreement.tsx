@@ -1,0 +1,89 @@
+/** Whether the ways of running the function give what eager gives, and what is to blame where one does not. */
+import type { JSX } from "preact";
+import { count } from "../common/format";
+import { PlaceLink } from "../common/place";
+import { Nothing, Section } from "../common/section";
+import type { Agreement, Capture } from "../data";
+import { Folded } from "./parts/folded";
+import { ToneText } from "./parts/tone";
+
+export function Agreements({ capture }: { capture: Capture }): JSX.Element {
+  return (
+    <Section id="agreement" title="Agreement with eager">
+      {capture.agreements.length === 0 ? (
+        <Nothing>
+          Nobody checked whether compiled code gives what eager gives. <code>compile-inspect verify TARGET --capture FILE</code>{" "}
+          compares values and gradients.
+        </Nothing>
+      ) : null}
+      {capture.agreements.map((agreement) => (
+        <OneAgreement capture={capture} agreement={agreement} />
+      ))}
+    </Section>
+  );
+}
+
+function OneAgreement({ capture, agreement }: { capture: Capture; agreement: Agreement }): JSX.Element {
+  return (
+    <div class="agreement">
+      <h3>
+        <code>{agreement.name}</code> <span class="aside">{agreement.gradients ? "values and gradients" : "values"}</span>
+      </h3>
+      <p class="note">
+        Compared at {count(agreement.points.length, "input")}: {agreement.points.join("; ")}.
+      </p>
+      {agreement.notes.map((note) => (
+        <p class="note">{note}</p>
+      ))}
+      <ul class="variants">
+        {agreement.variants.map((variant) => (
+          <VariantView capture={capture} variant={variant} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function VariantView({ capture, variant }: { capture: Capture; variant: Agreement["variants"][number] }): JSX.Element {
+  // Where all is well, the reason says the verdict once more and at how many inputs.
+  const repeated = variant.reason.startsWith(variant.verdict);
+  return (
+    <li class={`card tone-${variant.tone}`} data-variant={variant.name} data-agreement={variant.tone}>
+      <h4>
+        <code>{variant.name}</code> <ToneText tone={variant.tone}>{repeated ? variant.reason : variant.verdict}</ToneText>
+      </h4>
+      {variant.reason && !repeated ? <p>{variant.reason}</p> : null}
+      {variant.differences.length > 0 ? (
+        <Folded open={variant.tone === "bad"} printed summary={count(variant.differences.length, "difference")}>
+          {() => <Texts texts={variant.differences} />}
+        </Folded>
+      ) : null}
+      {variant.assumptions.length > 0 ? (
+        <Folded
+          printed
+          summary={`Right as long as ${count(variant.assumptions.length, "assumption holds", "assumptions hold")}`}
+        >
+          {() => <Texts texts={variant.assumptions} />}
+        </Folded>
+      ) : null}
+      {variant.blame ? (
+        <p class="blame">
+          <strong>To blame:</strong> {variant.blame} <PlaceLink capture={capture} place={variant.place} />
+        </p>
+      ) : null}
+      {variant.notes.map((note) => (
+        <p class="aside">{note}</p>
+      ))}
+    </li>
+  );
+}
+
+function Texts({ texts }: { texts: string[] }): JSX.Element {
+  return (
+    <ul>
+      {texts.map((text) => (
+        <li>{text}</li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,54 @@
+/** The machine, the versions and the settings that the capture was made with, and what was noted meanwhile. */
+import type { JSX } from "preact";
+import { Nothing, Section } from "../common/section";
+import type { Capture } from "../data";
+import { Folded } from "./parts/folded";
+
+const MANY = 12;
+
+export function Environment({ capture }: { capture: Capture }): JSX.Element {
+  return (
+    <Section id="environment" title="Environment">
+      {capture.environment.length === 0 ? <Nothing>Nothing was recorded about the machine.</Nothing> : null}
+      <div class="groups">
+        {capture.environment.map((group) =>
+          group.rows.length > MANY ? (
+            <Folded printed summary={`${group.title} (${group.rows.length})`}>
+              {() => <Rows rows={group.rows} />}
+            </Folded>
+          ) : (
+            <div>
+              <h3>{group.title}</h3>
+              <Rows rows={group.rows} />
+            </div>
+          ),
+        )}
+      </div>
+      {capture.notes.length > 0 ? (
+        <div class="notes">
+          <h3>Notes</h3>
+          <ul>
+            {capture.notes.map((note) => (
+              <li>{note}</li>
+            ))}
+          </ul>
+        </div>
+      ) : null}
+    </Section>
+  );
+}
+
+function Rows({ rows }: { rows: [name: string, value: string][] }): JSX.Element {
+  return (
+    <dl class="pairs environment-rows">
+      {rows.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>
+            <code>{value}</code>
+          </dd>
+        </>
+      ))}
+    </dl>
+  );
+}

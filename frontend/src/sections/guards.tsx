@@ -1,0 +1,148 @@
+/**
+ * Guards: what compiled code depends on.
+ *
+ * There can be thousands. They are folded by compilation and made when opened; a filter opens all that it leaves.
+ */
+import type { JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { count, number } from "../common/format";
+import { PlaceLink } from "../common/place";
+import { Nothing, Section } from "../common/section";
+import type { Capture, Compilation, GuardGroup } from "../data";
+import { Accidents, Specializations } from "./accidents";
+import { byCompilation, type GuardedCompilation, matches } from "./guard-groups";
+import { Folded } from "./parts/folded";
+import { CompilationLink } from "./parts/links";
+import { Table, usePaged } from "./parts/table";
+
+export function Guards({ capture }: { capture: Capture }): JSX.Element {
+  const [filter, setFilter] = useState("");
+  const grouped = useMemo(() => {
+    const left = capture.guards.filter((group) => matches(group, filter));
+    const order = capture.compilations.map((item) => item.id);
+    return byCompilation(left, order);
+  }, [capture, filter]);
+  if (capture.guards.length === 0) {
+    return (
+      <Section id="guards" title="Guards">
+        <Nothing>
+          No guards were recorded. <code>compile-inspect guards TARGET</code> shows what compiled code depends on, and with{" "}
+          <code>--what-if</code> which inputs would compile again.
+        </Nothing>
+        <Accidents capture={capture} />
+        <Specializations capture={capture} />
+      </Section>
+    );
+  }
+  const left = grouped.reduce((sum, entry) => sum + entry.own.length + entry.noise.length, 0);
+  return (
+    <Section
+      id="guards"
+      title="Guards"
+      note="What compiled code depends on: where one of these no longer holds, torch compiles again."
+    >
+      <Accidents capture={capture} />
+      <Specializations capture={capture} />
+      <h3>All guards, by compilation and variable</h3>
+      <p class="filter">
+        <label>
+          Filter{" "}
+          <input
+            type="search"
+            value={filter}
+            placeholder="variable, kind or condition"
+            onInput={(event) => setFilter(event.currentTarget.value)}
+          />
+        </label>{" "}
+        <span role="status">
+          {filter ? `${number(left)} of ${count(capture.guards.length, "variable")}` : count(capture.guards.length, "variable")}
+        </span>
+      </p>
+      {grouped.length === 0 ? <Nothing>No guard says that.</Nothing> : null}
+      {grouped.map((entry) => (
+        // A new filter decides anew what is open, whatever was opened before it.
+        <OfCompilation key={`${entry.compilation} ${filter !== ""}`} capture={capture} entry={entry} open={filter !== ""} />
+      ))}
+    </Section>
+  );
+}
+
+function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; open: boolean }): JSX.Element {
+  const { capture, entry } = props;
+  const compilation = capture.compilations.find((item) => item.id === entry.compilation);
+  return (
+    <Folded
+      class="guarded"
+      open={props.open}
+      summary={
+        <>
+          <code>{entry.compilation || "no compilation"}</code> {compilation?.name ?? ""}{" "}
+          <span class="aside">
+            {count(entry.own.length, "variable")}
+            {entry.noise.length > 0 ? `, and ${number(entry.noise.length)} that nobody needs to act on` : ""}
+            {checkText(compilation)}
+          </span>
+        </>
+      }
+    >
+      {() => (
+        <>
+          <p class="aside">
+            <CompilationLink capture={capture} id={entry.compilation} />
+            {compilation ? ` · ${count(compilation.guards, "guard")} in all${checkText(compilation)}` : ""}
+          </p>
+          {entry.own.length > 0 ? (
+            <GuardTable capture={capture} groups={entry.own} caption={`Guards of ${entry.compilation}`} />
+          ) : (
+            <Nothing>Nothing here that a program could change.</Nothing>
+          )}
+          {entry.noise.length > 0 ? (
+            <Folded open={props.open} summary={`${count(entry.noise.length, "variable")} that nobody needs to act on`}>
+              {() => <GuardTable capture={capture} groups={entry.noise} caption={`Other guards of ${entry.compilation}`} />}
+            </Folded>
+          ) : null}
+        </>
+      )}
+    </Folded>
+  );
+}
+
+function checkText(compilation: Compilation | undefined): string {
+  const cost = compilation?.check_microseconds;
+  return cost === null || cost === undefined ? "" : `, checked in ${cost.toFixed(1)} µs at every call`;
+}
+
+function GuardTable(props: { capture: Capture; groups: GuardGroup[]; caption: string }): JSX.Element {
+  const [shown, more] = usePaged(props.groups, "variables", 100);
+  return (
+    <>
+      <Table
+        caption={props.caption}
+        quietCaption
+        columns={[{ title: "Variable" }, { title: "Condition" }, { title: "Kind" }, { title: "Read at" }]}
+      >
+        {shown.map((group) => (
+          <tr data-guard={group.variable}>
+            <th scope="row">
+              <code>{group.variable}</code>
+            </th>
+            <td>
+              {group.conditions.map(([, condition]) => (
+                <div>{condition}</div>
+              ))}
+            </td>
+            <td>
+              {group.conditions.map(([kind]) => (
+                <div class="guard-kind">{kind}</div>
+              ))}
+            </td>
+            <td>
+              <PlaceLink capture={props.capture} place={group.place} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {more}
+    </>
+  );
+}

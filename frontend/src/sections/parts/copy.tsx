@@ -1,0 +1,39 @@
+/** A text to take along: shown as it is, with a button that copies it. */
+import type { ComponentChildren, JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+
+/** A browser may refuse the clipboard to a page from a file: then the text is selected, and one key copies it. */
+function select(element: HTMLElement): void {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  const selection = getSelection();
+  selection?.removeAllRanges();
+  selection?.addRange(range);
+}
+
+export function Copyable(props: { text: string; what: string; class?: string; children: ComponentChildren }): JSX.Element {
+  const held = useRef<HTMLPreElement>(null);
+  const [told, tell] = useState("");
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(props.text);
+      tell("Copied");
+    } catch {
+      if (held.current) select(held.current);
+      tell("Selected: copy it with Ctrl+C or ⌘C");
+    }
+  };
+  return (
+    <div class="copyable">
+      <pre ref={held} class={props.class ?? ""}>
+        {props.children}
+      </pre>
+      <div class="copy-line">
+        <button type="button" class="copy" onClick={() => void copy()} aria-label={`Copy ${props.what}`}>
+          Copy
+        </button>
+        <span role="status">{told}</span>
+      </div>
+    </div>
+  );
+}

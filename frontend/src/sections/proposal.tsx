@@ -1,0 +1,112 @@
+/** One way to remove a graph break: the change, what it does, and how far it is proven. */
+import type { JSX } from "preact";
+import { seconds } from "../common/format";
+import type { Proposal, Tone } from "../data";
+import { Copyable } from "./parts/copy";
+import { ToneText } from "./parts/tone";
+
+const STANDINGS: Record<Proposal["standing"], { word: string; tone: Tone }> = {
+  proven: { word: "Proven", tone: "good" },
+  withdrawn: { word: "Withdrawn", tone: "bad" },
+  untried: { word: "Not tried", tone: "plain" },
+};
+
+export function ProposalView({ proposal, first }: { proposal: Proposal; first: boolean }): JSX.Element {
+  const standing = STANDINGS[proposal.standing];
+  return (
+    <section class={`proposal ${proposal.standing}`} data-proposal={proposal.standing}>
+      <h4>
+        {proposal.standing === "withdrawn" ? "" : !first ? "Or: " : proposal.standing === "proven" ? "Do this: " : "Try this: "}
+        {proposal.title}
+      </h4>
+      {proposal.diff.length > 0 ? (
+        <Copyable class="diff" what="the change" text={proposal.diff.map(([sign, text]) => sign + text).join("\n")}>
+          {proposal.diff.map(([sign, text]) => (
+            <div class={`diff-line ${DIFF_CLASSES[sign] ?? ""}`}>{sign + text || " "}</div>
+          ))}
+        </Copyable>
+      ) : null}
+      {proposal.settings.length > 0 ? (
+        <Copyable class="settings" what="the settings" text={proposal.settings.join("\n")}>
+          {proposal.settings.join("\n")}
+        </Copyable>
+      ) : null}
+      <dl class="pairs">
+        {proposal.changes ? (
+          <>
+            <dt>What changes</dt>
+            <dd>{proposal.changes}</dd>
+          </>
+        ) : null}
+        {proposal.where ? (
+          <>
+            <dt>When it is right</dt>
+            <dd>{proposal.where}</dd>
+          </>
+        ) : null}
+        <dt>Proof</dt>
+        <dd>
+          <ToneText tone={standing.tone}>{standing.word}</ToneText>
+          {proposal.standing === "untried" && !proposal.reason ? <Untried /> : proofText(proposal.reason)}
+        </dd>
+      </dl>
+      {proposal.seconds ? <BeforeAfter before={proposal.seconds[0]} after={proposal.seconds[1]} /> : null}
+    </section>
+  );
+}
+
+/** What was seen, after the word for it, which the reason may begin with as well. */
+export function proofText(reason: string): string {
+  const rest = reason.replace(/^(withdrawn|not tried)[:.]?\s*/i, "");
+  return rest ? `: ${rest}` : ".";
+}
+
+const DIFF_CLASSES: Record<string, string> = { "+": "added", "-": "removed", "@": "hunk" };
+
+function Untried(): JSX.Element {
+  return (
+    <>
+      . <code>compile-inspect breaks TARGET</code> tries it.
+    </>
+  );
+}
+
+/** A call before and after, as two bars on one scale from zero. */
+function BeforeAfter({ before, after }: { before: number; after: number }): JSX.Element {
+  const most = Math.max(before, after);
+  const rows: [string, number][] = [
+    ["before", before],
+    ["after", after],
+  ];
+  return (
+    <div class="before-after">
+      <dl>
+        {rows.map(([name, value]) => (
+          <>
+            <dt>{name}</dt>
+            <dd>
+              <svg
+                class={`bar ${name === "before" ? "" : after > before ? "slower" : "faster"}`}
+                viewBox="0 0 100 10"
+                preserveAspectRatio="none"
+                aria-hidden="true"
+              >
+                <rect width={most > 0 ? (100 * value) / most : 0} height="10" />
+              </svg>
+              <span>{seconds(value)}</span>
+            </dd>
+          </>
+        ))}
+      </dl>
+      {after > 0 && before > 0 ? <p>{ratioInWords(before, after)}</p> : null}
+    </div>
+  );
+}
+
+/** How a call changed; what rounds to nothing is said to be nothing. */
+export function ratioInWords(before: number, after: number): string {
+  const ratio = before / after;
+  const shown = ratio.toFixed(2);
+  if (shown === "1.00") return "A call takes as long as before.";
+  return ratio > 1 ? `A call is ${shown}× as fast.` : `A call is slower: only ${shown}× as fast.`;
+}

@@ -1,0 +1,75 @@
+/** Where compile time goes. */
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { number, percent, seconds } from "../common/format";
+import { Nothing, Section } from "../common/section";
+import type { Capture } from "../data";
+import { byName } from "./flame";
+import { FlameChart } from "./flame-chart";
+import { Table, usePaged } from "./parts/table";
+
+const BIGGEST = 15;
+
+export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
+  const { time } = capture;
+  const named = useMemo(() => byName(time.phases), [time]);
+  const [shown, more] = usePaged(named, "names of phases", BIGGEST);
+  if (time.phases.length === 0) {
+    return (
+      <Section id="time" title="Compile time">
+        <Nothing>
+          {time.total > 0
+            ? `${seconds(time.total)} of compiling, but no phases were recorded.`
+            : "No compile time was recorded."}{" "}
+          <code>compile-inspect run SCRIPT</code> records the phases of every compilation.
+        </Nothing>
+      </Section>
+    );
+  }
+  return (
+    <Section
+      id="time"
+      title="Compile time"
+      note={`${seconds(time.total)} in all. A bar is as wide as it took; below it is what it was made of. A click zooms in.`}
+    >
+      <FlameChart time={time} />
+      <h3>What took longest by itself</h3>
+      <Table
+        caption="Phases of compiling by their own time, those of one name together"
+        quietCaption
+        columns={[
+          { title: "Phase" },
+          { title: "Part of torch" },
+          { title: "Own time", figures: true },
+          { title: "Share", figures: true },
+          { title: "With parts", figures: true },
+          { title: "Times", figures: true },
+        ]}
+      >
+        {shown.map((item) => (
+          <tr data-own-time={item.name}>
+            <th scope="row">
+              <code>{item.name}</code>
+            </th>
+            <td>{item.family}</td>
+            <td class="figures">{seconds(item.own)}</td>
+            <td class="figures">
+              {item.beside > 0 ? <span class="aside">{seconds(item.beside)} in other threads </span> : null}
+              {item.own > item.beside ? percent(item.own - item.beside, time.total) : "–"}
+              <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+                <rect
+                  class={`family-${item.family.toLowerCase()}`}
+                  width={(100 * item.own) / (named[0]?.own || 1)}
+                  height="8"
+                />
+              </svg>
+            </td>
+            <td class="figures">{seconds(item.seconds)}</td>
+            <td class="figures">{number(item.times)}</td>
+          </tr>
+        ))}
+      </Table>
+      {more}
+    </Section>
+  );
+}
