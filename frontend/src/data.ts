@@ -219,8 +219,8 @@ export interface NotFused {
 
 export interface Memory {
   peak: number;
-  /** Bytes in use while each step runs. */
-  steps: [name: string, bytes: number][];
+  /** Bytes in use while each step runs, and the kernel that it is; null where it is none of its own. */
+  steps: [name: string, bytes: number, kernel: number | null][];
 }
 
 export interface Break {
@@ -248,10 +248,13 @@ export interface Proposal {
   title: string;
   /** Lines of a unified diff: ` `, `+`, `-`, `@`. */
   diff: [sign: string, text: string][];
+  /** The whole diff, as `git apply` takes it. */
+  patch: string;
   settings: string[];
   changes: string;
   where: string;
   standing: "proven" | "withdrawn" | "untried";
+  /** What the trial has shown, in sentences. */
   reason: string;
   /** Of a call before and after. */
   seconds: [before: number, after: number] | null;
@@ -272,6 +275,8 @@ export interface Accident {
   value: string;
   holder: string;
   suspicion: string;
+  /** Whether it has failed, is changed by the program, or is only a number. */
+  degree: "seen" | "changed" | "number";
   remedy: string;
   place: Place | null;
 }

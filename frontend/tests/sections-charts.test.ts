@@ -183,11 +183,11 @@ test("memory: the peak, the largest steps and the outline", () => {
   const memory = {
     peak: 9,
     steps: [
-      ["a", 4],
-      ["b", 9],
-      ["c", 9],
-      ["d", 1],
-    ] as [string, number][],
+      ["a", 4, null],
+      ["b", 9, 0],
+      ["c", 9, null],
+      ["d", 1, 1],
+    ] as [string, number, number | null][],
   };
   assert.equal(peakStep(memory), 1);
   assert.equal(peakStep({ peak: 0, steps: [] }), -1);

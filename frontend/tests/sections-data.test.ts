@@ -114,6 +114,7 @@ test("one variable that was compiled in several times is one accident", () => {
     value: "0",
     holder: "h",
     suspicion: "s",
+    degree: "seen" as const,
     remedy: "r",
     place: null,
   };
@@ -386,7 +387,7 @@ test("nothing but fragments of the page is linked to", () => {
 });
 
 test("proofs and ratios in words", () => {
-  assert.equal(proofText("withdrawn: the break is still there. It is."), ": the break is still there. It is.");
+  assert.equal(proofText("The break is still there. It is."), ": the break is still there. It is.");
   assert.equal(proofText(""), ".");
   assert.equal(ratioInWords(2, 1), "A call is 2.00× as fast.");
   assert.equal(ratioInWords(1, 1.001), "A call takes as long as before.");

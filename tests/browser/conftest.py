@@ -12,7 +12,6 @@ import pytest
 
 from compile_inspect import report
 from compile_inspect.records import Inspection
-from conftest import Recorded
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
@@ -87,19 +86,19 @@ def opening(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
 
 
 @pytest.fixture
-def training(recorded: Callable[[str], Recorded]) -> Inspection:
+def training(recorded: Callable[[str], Any]) -> Inspection:
     """A network trained for a step: forward and backward in one graph each."""
     return recorded("mlp").inspection
 
 
 @pytest.fixture
-def breaking(recorded: Callable[[str], Recorded]) -> Inspection:
+def breaking(recorded: Callable[[str], Any]) -> Inspection:
     """A module with three graph breaks and a recompile."""
     return recorded("breaking").inspection
 
 
 @pytest.fixture
-def gpt2(recorded: Callable[[str], Recorded]) -> Inspection:
+def gpt2(recorded: Callable[[str], Any]) -> Inspection:
     """A small GPT-2 of transformers."""
     return recorded("gpt2").inspection
 

@@ -6,6 +6,7 @@ import dataclasses
 import sys
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -115,17 +116,9 @@ def test_a_page_that_was_cut_off_says_so(browser: Any, tmp_path: Path) -> None:
 
 def test_a_graph_of_five_thousand_nodes_is_usable(opening: Callable[..., Any]) -> None:
     sample = everything()
+    names = ["x", *(f"sin_{number}" for number in range(5_000))]
     nodes = [Node("x", "placeholder", "L_x_")]
-    nodes += [
-        Node(
-            f"sin_{number}",
-            "call_function",
-            "torch.sin",
-            (nodes[number].name,) if False else (f"sin_{number - 1}" if number else "x",),
-            stack=0,
-        )
-        for number in range(5_000)
-    ]
+    nodes += [Node(name, "call_function", "torch.sin", (before,), stack=0) for before, name in pairwise(names)]
     graph = Graph("dynamo-0", "0/0", Stage.DYNAMO, Direction.FORWARD, tuple(nodes))
     start = time.monotonic()
     opened = opening(dataclasses.replace(sample, graphs=(graph,), lowerings=()))

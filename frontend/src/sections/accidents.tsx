@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { count } from "../common/format";
 import { PlaceLink } from "../common/place";
 import type { Accident, Capture } from "../data";
-import { accidentGroups, MERE_NUMBER } from "./guard-groups";
+import { accidentGroups } from "./guard-groups";
 import { Folded } from "./parts/folded";
 import { CompilationLink } from "./parts/links";
 import { Table, usePaged } from "./parts/table";
@@ -11,8 +11,8 @@ import { ToneText } from "./parts/tone";
 
 export function Accidents({ capture }: { capture: Capture }): JSX.Element | null {
   if (capture.accidents.length === 0) return null;
-  const likely = capture.accidents.filter((item) => item.suspicion !== MERE_NUMBER);
-  const possible = capture.accidents.filter((item) => item.suspicion === MERE_NUMBER);
+  const likely = capture.accidents.filter((item) => item.degree !== "number");
+  const possible = capture.accidents.filter((item) => item.degree === "number");
   return (
     <div class="accidents">
       <h3>Numbers that were compiled in</h3>
@@ -55,7 +55,7 @@ function AccidentTable(props: { capture: Capture; accidents: Accident[]; caption
               {group.values.length > 6 ? ` and ${group.values.length - 6} more` : ""}
             </td>
             <td>
-              <ToneText tone={group.accident.suspicion === MERE_NUMBER ? "plain" : "warn"}>{group.accident.suspicion}</ToneText>
+              <ToneText tone={group.accident.degree === "number" ? "plain" : "warn"}>{group.accident.suspicion}</ToneText>
             </td>
             <td>
               <PlaceLink capture={props.capture} place={group.accident.place} />

@@ -55,6 +55,3 @@ export function accidentGroups(accidents: Accident[]): AccidentGroup[] {
   }
   return [...found.values()];
 }
-
-/** The suspicion of a guard on a number of which nothing else is known: these are many, and seldom matter. */
-export const MERE_NUMBER = "it is a number, which may change";

@@ -32,7 +32,7 @@ export function largestSteps(memory: Memory, most: number): { index: number; nam
     .slice(0, most);
 }
 
-/** The kernel of a lowering that a step is named after, -1 where there is none. */
+/** The kernel that a step of a lowering is, -1 where it is none. */
 export function kernelOfStep(lowering: Lowering, name: string): number {
-  return lowering.kernels.findIndex((kernel) => kernel.name === name);
+  return lowering.memory?.steps.find(([known]) => known === name)?.[2] ?? -1;
 }

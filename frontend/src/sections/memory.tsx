@@ -108,7 +108,8 @@ function OfLowering(props: { capture: Capture; lowering: WithMemory; index: numb
 }
 
 function StepName(props: { lowering: Lowering; name: string; onShow: (name: string) => void }): JSX.Element {
-  if (kernelOfStep(props.lowering, props.name) < 0) return <code>{props.name}</code>;
+  const kernel = props.lowering.kernels[kernelOfStep(props.lowering, props.name)];
+  if (!kernel) return <code>{props.name}</code>;
   return (
     <button
       type="button"
@@ -116,7 +117,7 @@ function StepName(props: { lowering: Lowering; name: string; onShow: (name: stri
       title="Show the kernel in the explorer"
       onClick={() => props.onShow(props.name)}
     >
-      {props.name}
+      {kernel.name}
     </button>
   );
 }

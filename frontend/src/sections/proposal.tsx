@@ -20,7 +20,7 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
         {proposal.title}
       </h4>
       {proposal.diff.length > 0 ? (
-        <Copyable class="diff" what="the change" text={proposal.diff.map(([sign, text]) => sign + text).join("\n")}>
+        <Copyable class="diff" what="the change" text={proposal.patch}>
           {proposal.diff.map(([sign, text]) => (
             <div class={`diff-line ${DIFF_CLASSES[sign] ?? ""}`}>{sign + text || " "}</div>
           ))}
@@ -55,10 +55,9 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
   );
 }
 
-/** What was seen, after the word for it, which the reason may begin with as well. */
+/** What was seen, after the word for it. */
 export function proofText(reason: string): string {
-  const rest = reason.replace(/^(withdrawn|not tried)[:.]?\s*/i, "");
-  return rest ? `: ${rest}` : ".";
+  return reason ? `: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}` : ".";
 }
 
 const DIFF_CLASSES: Record<string, string> = { "+": "added", "-": "removed", "@": "hunk" };

@@ -65,20 +65,28 @@ def _excerpt(inspection: Inspection, file: str, line: int) -> Data | None:
 
 
 def _proposal(proposal: Proposal, proof: Proof | None, diff: Diff) -> Data:
-    lines = clean(diff(proposal)).split("\n") if proposal.replacements else []
+    patch = clean(diff(proposal)) if proposal.replacements else ""
+    lines = patch.split("\n")
     standing = "untried"
     if proof is not None and proof.standing is not Standing.UNTRIED:
         standing = "proven" if proof.holds else "withdrawn"
     return {
         "title": clean(proposal.title),
         "diff": [[line[:1], line[1:]] for line in lines if line and not line.startswith(("---", "+++"))],
+        "patch": patch,
         "settings": [clean(item.code) for item in proposal.settings],
         "changes": clean(proposal.changes),
         "where": clean(proposal.where),
         "standing": standing,
-        "reason": "" if proof is None else clean(f"{proof.standing.value}. {proof.reason}".strip()),
+        "reason": "" if proof is None else _sentences(proof),
         "seconds": None if proof is None or proof.seconds is None else list(proof.seconds),
     }
+
+
+def _sentences(proof: Proof) -> str:
+    """What a trial has shown, each part as a sentence."""
+    parts = (proof.standing.value.removeprefix("withdrawn: "), proof.reason)
+    return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in map(clean, parts) if part)
 
 
 def guards_of(inspection: Inspection, places: Places) -> list[Data]:
@@ -109,6 +117,7 @@ def accidents_of(accidents: Sequence[Accident], places: Places) -> list[Data]:
             "value": one_line(item.value),
             "holder": item.holder.value,
             "suspicion": item.suspicion.value,
+            "degree": item.suspicion.name.lower(),
             "remedy": item.remedy,
             "place": places.of(item.changed_at or item.guard.location),
         }

@@ -71,6 +71,8 @@ def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks
     launches: dict[str, int] = {}
     for number, kernel in enumerate(lowering.kernels):
         launches.setdefault(kernel.name, number)
+    # The estimate names a step by its scheduler nodes, joined.
+    steps = {"_".join(kernel.scheduler_nodes): number for number, kernel in enumerate(lowering.kernels)}
     language = _language(lowering.kernels)
     return {
         "id": lowering.id,
@@ -95,7 +97,7 @@ def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks
         if lowering.memory is None
         else {
             "peak": lowering.memory.peak_bytes,
-            "steps": [[one_line(name), size] for name, size in lowering.memory.steps],
+            "steps": [[one_line(name), size, steps.get(name)] for name, size in lowering.memory.steps],
         },
         "from_cache": lowering.from_cache,
     }
