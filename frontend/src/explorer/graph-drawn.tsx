@@ -181,10 +181,17 @@ export function GraphDrawn(props: {
         aria-label={`Drawing of ${graph.title}: arrow keys pan, plus and minus zoom, 0 fits`}
         tabindex={0}
         onKeyDown={press}
-        onPointerOver={(event) => lighting.point(thingAt(event.target))}
-        onPointerLeave={() => lighting.point(null)}
+        onPointerOver={(event) => {
+          lighting.point(thingAt(event.target));
+          lightEdges(event.currentTarget, event.target);
+        }}
+        onPointerLeave={(event) => {
+          lighting.point(null);
+          lightEdges(event.currentTarget, null);
+        }}
         onFocusIn={(event) => {
           lighting.point(thingAt(event.target));
+          lightEdges(event.currentTarget, event.target);
           if (event.target instanceof Element && event.target.matches("[data-box]")) rove(event.currentTarget, event.target);
         }}
         onDblClick={(event) => {
@@ -221,6 +228,14 @@ export function GraphDrawn(props: {
       </div>
     </div>
   );
+}
+
+/** Follows the lines into and out of a box. */
+function lightEdges(drawing: Element, target: EventTarget | null): void {
+  for (const edge of drawing.querySelectorAll(".edge.near")) edge.classList.remove("near");
+  const id = target instanceof Element ? target.closest("[data-box]")?.getAttribute("data-box") : null;
+  if (!id) return;
+  for (const edge of drawing.querySelectorAll(`[data-from="${id}"], [data-to="${id}"]`)) edge.classList.add("near");
 }
 
 /** Dragging moves the drawing; `moved` tells the click that ends a drag from one that was meant. */

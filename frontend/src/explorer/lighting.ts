@@ -17,8 +17,8 @@ export interface PaneHooks {
   holders(): number[];
   /** The element that stands for a thing folded away. */
   standIn(target: Thing): Element | null;
-  /** Selects the tab, unfolds and scrolls until the thing is visible. */
-  show(target: Thing): void;
+  /** Selects the tab, unfolds and scrolls until the thing is visible; says whether it has such a thing. */
+  show(target: Thing): boolean;
 }
 
 const PANES: PaneName[] = ["source", "graph", "kernels"];
@@ -90,7 +90,7 @@ export class Lighting {
 
   /** Pins a thing and shows it and its counterparts: for links that lead here from elsewhere. */
   goTo(target: Thing): void {
-    this.panes.get(PANE_OF[target.kind])?.show(target);
+    if (!this.panes.get(PANE_OF[target.kind])?.show(target)) return;
     this.pin(target);
     this.showCounterparts(target);
   }
@@ -190,8 +190,11 @@ export class Lighting {
       for (const tab of hooks.root.querySelectorAll<HTMLElement>("[data-holder]")) {
         const holder = Number(tab.dataset["holder"]);
         const lit = holder === hooks.current() ? 0 : (counts.get(`${name}:${holder}`) ?? 0);
-        if (lit > 0) tab.dataset["lit"] = String(lit);
-        else delete tab.dataset["lit"];
+        if (lit === 0) delete tab.dataset["lit"];
+        else {
+          tab.dataset["lit"] = String(lit);
+          tab.dataset["badge"] = lit > 99 ? "99+" : String(lit);
+        }
       }
     }
   }
