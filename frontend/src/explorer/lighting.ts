@@ -5,6 +5,7 @@
  * set on the elements directly, found through an index that each pane's content is scanned into when it changes.
  */
 import type { GraphNode } from "../data";
+import { highlight } from "./highlight";
 import { type Counterpart, counterparts, type Links } from "./links";
 import { keyOf, PANE_OF, type PaneName, parseMarks, same, type Thing } from "./things";
 
@@ -34,6 +35,7 @@ export class Lighting {
   private frame = 0;
   private matches: ReadonlySet<string> = new Set();
   private match: Thing | null = null;
+  private query = "";
   pinned: Thing | null = null;
 
   constructor(readonly links: Links) {}
@@ -96,8 +98,9 @@ export class Lighting {
   }
 
   /** What a search found, and the one of it that is looked at. */
-  setMatches(matches: ReadonlySet<string>, match: Thing | null): void {
+  setMatches(matches: ReadonlySet<string>, match: Thing | null, query: string): void {
     this.matches = matches;
+    this.query = query;
     this.match = match;
     if (match) this.panes.get(PANE_OF[match.kind])?.show(match);
     this.mark();
@@ -202,7 +205,7 @@ export class Lighting {
   private mark(): void {
     for (const element of this.marked) element.classList.remove("match", "match-current");
     this.marked = [];
-    if (this.matches.size === 0) return;
+    if (this.matches.size === 0) return highlight([], "");
     for (const pane of PANES) {
       for (const [key, elements] of this.index(pane)) {
         if (!this.matches.has(key)) continue;
@@ -213,6 +216,7 @@ export class Lighting {
         }
       }
     }
+    highlight(this.marked, this.query);
   }
 }
 
