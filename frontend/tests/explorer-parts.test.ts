@@ -8,6 +8,7 @@ import { choices, firstChoice, graphTabs, loweringTabs } from "../src/explorer/c
 import { moved } from "../src/explorer/dividers";
 import { firstFile, sourceFiles, sourceRows } from "../src/explorer/files";
 import { apartFrom, keptApart, pairText } from "../src/explorer/fusion";
+import { occurrences } from "../src/explorer/highlight";
 import { step } from "../src/explorer/keyboard";
 import { buildLinks } from "../src/explorer/links";
 import { noGraphs, noKernels } from "../src/explorer/missing";
@@ -167,4 +168,10 @@ test("a line alone loses its indentation and keeps its colours", () => {
   assert.deepEqual(unindented(["    return x", 0, 4, 1, 6, 0, 2]), ["return x", 1, 6, 0, 2]);
   assert.deepEqual(unindented(["    f(x)", 0, 8]), ["f(x)", 0, 4]);
   assert.deepEqual(unindented(["f(x)"]), ["f(x)"]);
+});
+
+test("what a search found is marked wherever it occurs", () => {
+  assert.deepEqual(occurrences("Add, add_1", "add"), [0, 5]);
+  assert.deepEqual(occurrences("aaa", "aa"), [0]);
+  assert.deepEqual(occurrences("abc", ""), []);
 });

@@ -27,6 +27,8 @@ export function DrawnBoxes(props: { links: Links; index: number; graph: Graph; s
         <path
           key={`${boxId(parent)} ${line.from} ${line.to}`}
           class={fromInputs(parent, line.from) ? "edge of-input" : "edge"}
+          data-from={endOf(parent, line.from)}
+          data-to={endOf(parent, line.to)}
           d={pathOf(line.points)}
           marker-end={legible ? "url(#arrow)" : undefined}
         />
@@ -40,6 +42,11 @@ export function DrawnBoxes(props: { links: Links; index: number; graph: Graph; s
       )}
     </>
   );
+}
+
+function endOf(parent: Box, child: number): string | undefined {
+  const box = parent.children[child];
+  return box ? boxId(box) : undefined;
 }
 
 function fromInputs(parent: Box, child: number): boolean {

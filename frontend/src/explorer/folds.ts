@@ -8,6 +8,9 @@ export type ViewName = "text" | "drawn";
 /** As many boxes as can be taken in at first sight. */
 const MOST_BOXES = 100;
 
+/** Longer graphs are split into parts in the text as well, most of them closed: so many rows take seconds. */
+const MOST_ROWS = 8000;
+
 export interface Folds {
   tree(index: number): Tree | null;
   open(index: number): ReadonlySet<number>;
@@ -25,8 +28,10 @@ export function useFolds(capture: Capture, view: ViewName): Folds {
     const graph = capture.graphs[index];
     const known = trees.get(key);
     if (known || !graph) return known ?? null;
-    const tree = buildTree(graph, view === "drawn");
-    const fresh = { tree, open: view === "drawn" ? openForDrawing(tree, MOST_BOXES) : openForText(tree) };
+    const many = graph.nodes.length > MOST_ROWS;
+    const tree = buildTree(graph, view === "drawn" || many);
+    const most = view === "drawn" ? MOST_BOXES : MOST_ROWS / 4;
+    const fresh = { tree, open: view === "drawn" || many ? openForDrawing(tree, most) : openForText(tree) };
     trees.set(key, fresh);
     return fresh;
   };

@@ -5,13 +5,14 @@
  * anew when the view leaves that, so the size of the graph does not matter.
  */
 import type { JSX } from "preact";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Graph } from "../data";
 import { liftEdges } from "./edges";
 import { DrawnBoxes } from "./drawn-boxes";
 import { rove } from "./keyboard";
 import { type Box, boxId, findBox, layoutTree } from "./layout";
 import type { Lighting } from "./lighting";
+import { usePanning, useWheel } from "./panning";
 import { type Thing, thingAt } from "./things";
 import { closedAround, type Tree } from "./tree";
 import { bringIntoView, contains, fit, readingOrder, type Rectangle, seenIn, shown, start, type View, zoomAt } from "./viewport";
@@ -168,7 +169,7 @@ export function GraphDrawn(props: {
     return true;
   };
 
-  const drag = usePanning(view, apply);
+  const { moved, ...drag } = usePanning(view, apply);
   useWheel(frame, (factor, x, y) => {
     if (view.current) apply(zoomAt(view.current, factor, x, y));
   });
@@ -181,10 +182,17 @@ export function GraphDrawn(props: {
         aria-label={`Drawing of ${graph.title}: arrow keys pan, plus and minus zoom, 0 fits`}
         tabindex={0}
         onKeyDown={press}
-        onPointerOver={(event) => lighting.point(thingAt(event.target))}
-        onPointerLeave={() => lighting.point(null)}
+        onPointerOver={(event) => {
+          lighting.point(thingAt(event.target));
+          lightEdges(event.currentTarget, event.target);
+        }}
+        onPointerLeave={(event) => {
+          lighting.point(null);
+          lightEdges(event.currentTarget, null);
+        }}
         onFocusIn={(event) => {
           lighting.point(thingAt(event.target));
+          lightEdges(event.currentTarget, event.target);
           if (event.target instanceof Element && event.target.matches("[data-box]")) rove(event.currentTarget, event.target);
         }}
         onDblClick={(event) => {
@@ -192,7 +200,7 @@ export function GraphDrawn(props: {
           if (box?.getAttribute("data-box")?.startsWith("group")) toggle(box.getAttribute("data-box") ?? "");
         }}
         onClick={(event) => {
-          if (drag.moved.current || !(event.target instanceof Element)) return;
+          if (moved.current || !(event.target instanceof Element)) return;
           const button = event.target.closest("[data-toggle]");
           if (button) toggle(button.getAttribute("data-toggle") ?? "");
           const target = button ? null : thingAt(event.target);
@@ -223,47 +231,10 @@ export function GraphDrawn(props: {
   );
 }
 
-/** Dragging moves the drawing; `moved` tells the click that ends a drag from one that was meant. */
-function usePanning(view: { current: View | null }, apply: (view: View) => void) {
-  const start = useRef<{ x: number; y: number; view: View } | null>(null);
-  const moved = useRef(false);
-  return {
-    moved,
-    onPointerDown: (event: PointerEvent): void => {
-      if (event.button !== 0 || !view.current) return;
-      if (event.target instanceof Element && event.target.closest("button, [data-toggle]")) return;
-      start.current = { x: event.clientX, y: event.clientY, view: view.current };
-      moved.current = false;
-    },
-    onPointerMove: (event: PointerEvent): void => {
-      if (!start.current) return;
-      const x = event.clientX - start.current.x;
-      const y = event.clientY - start.current.y;
-      if (!moved.current && Math.hypot(x, y) < 4) return;
-      if (!moved.current && event.currentTarget instanceof Element) event.currentTarget.setPointerCapture(event.pointerId);
-      moved.current = true;
-      apply({ ...start.current.view, x: start.current.view.x + x, y: start.current.view.y + y });
-    },
-    onPointerUp: (): void => void (start.current = null),
-    onPointerCancel: (): void => void (start.current = null),
-  };
-}
-
-/** The wheel zooms, and must not scroll the page as well: that takes a listener that is not passive. */
-function useWheel(element: { current: HTMLElement | null }, zoom: (factor: number, x: number, y: number) => void): void {
-  const latest = useRef(zoom);
-  latest.current = zoom;
-  useEffect(() => {
-    const frame = element.current;
-    if (!frame) return undefined;
-    const listen = (event: WheelEvent): void => {
-      event.preventDefault();
-      const bounds = frame.getBoundingClientRect();
-      const lines = event.deltaMode === 1 ? 30 : 1;
-      const by = Math.max(-200, Math.min(200, event.deltaY * lines));
-      latest.current(Math.exp(-by * 0.0022), event.clientX - bounds.left, event.clientY - bounds.top);
-    };
-    frame.addEventListener("wheel", listen, { passive: false });
-    return () => frame.removeEventListener("wheel", listen);
-  }, []);
+/** Follows the lines into and out of a box. */
+function lightEdges(drawing: Element, target: EventTarget | null): void {
+  for (const edge of drawing.querySelectorAll(".edge.near")) edge.classList.remove("near");
+  const id = target instanceof Element ? target.closest("[data-box]")?.getAttribute("data-box") : null;
+  if (!id) return;
+  for (const edge of drawing.querySelectorAll(`[data-from="${id}"], [data-to="${id}"]`)) edge.classList.add("near");
 }

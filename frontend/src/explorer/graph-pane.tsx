@@ -46,12 +46,13 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
     },
     [index, view, open],
   );
-  const show = (target: Thing): void => {
-    if (!capture.graphs[target.holder] || !links.graphs.includes(target.holder)) return;
+  const show = (target: Thing): boolean => {
+    if (!capture.graphs[target.holder]?.nodes[target.item] || !links.graphs.includes(target.holder)) return false;
     setIndex(target.holder);
     folds.reveal(target.holder, target.item);
     wanted.current = target;
     pane.ask(target);
+    return true;
   };
   useLayoutEffect(() => {
     // The drawing is laid out by now; what is outside of its view has no element that could be scrolled to.

@@ -39,10 +39,11 @@ export function KernelsPane({ lighting, compilation }: { lighting: Lighting; com
     },
     [index, whole, isOpen],
   );
-  const show = (target: Thing): void => {
-    if (!links.lowerings.includes(target.holder)) return;
+  const show = (target: Thing): boolean => {
+    if (!capture.lowerings[target.holder]?.kernels[target.item] || !links.lowerings.includes(target.holder)) return false;
     setIndex(target.holder);
     pane.ask(target);
+    return true;
   };
   const content = useMemo(() => {
     if (!lowering || index === null) return null;

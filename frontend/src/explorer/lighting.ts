@@ -5,6 +5,7 @@
  * set on the elements directly, found through an index that each pane's content is scanned into when it changes.
  */
 import type { GraphNode } from "../data";
+import { highlight } from "./highlight";
 import { type Counterpart, counterparts, type Links } from "./links";
 import { keyOf, PANE_OF, type PaneName, parseMarks, same, type Thing } from "./things";
 
@@ -17,8 +18,8 @@ export interface PaneHooks {
   holders(): number[];
   /** The element that stands for a thing folded away. */
   standIn(target: Thing): Element | null;
-  /** Selects the tab, unfolds and scrolls until the thing is visible. */
-  show(target: Thing): void;
+  /** Selects the tab, unfolds and scrolls until the thing is visible; says whether it has such a thing. */
+  show(target: Thing): boolean;
 }
 
 const PANES: PaneName[] = ["source", "graph", "kernels"];
@@ -34,6 +35,7 @@ export class Lighting {
   private frame = 0;
   private matches: ReadonlySet<string> = new Set();
   private match: Thing | null = null;
+  private query = "";
   pinned: Thing | null = null;
 
   constructor(readonly links: Links) {}
@@ -90,14 +92,15 @@ export class Lighting {
 
   /** Pins a thing and shows it and its counterparts: for links that lead here from elsewhere. */
   goTo(target: Thing): void {
-    this.panes.get(PANE_OF[target.kind])?.show(target);
+    if (!this.panes.get(PANE_OF[target.kind])?.show(target)) return;
     this.pin(target);
     this.showCounterparts(target);
   }
 
   /** What a search found, and the one of it that is looked at. */
-  setMatches(matches: ReadonlySet<string>, match: Thing | null): void {
+  setMatches(matches: ReadonlySet<string>, match: Thing | null, query: string): void {
     this.matches = matches;
+    this.query = query;
     this.match = match;
     if (match) this.panes.get(PANE_OF[match.kind])?.show(match);
     this.mark();
@@ -190,8 +193,11 @@ export class Lighting {
       for (const tab of hooks.root.querySelectorAll<HTMLElement>("[data-holder]")) {
         const holder = Number(tab.dataset["holder"]);
         const lit = holder === hooks.current() ? 0 : (counts.get(`${name}:${holder}`) ?? 0);
-        if (lit > 0) tab.dataset["lit"] = String(lit);
-        else delete tab.dataset["lit"];
+        if (lit === 0) delete tab.dataset["lit"];
+        else {
+          tab.dataset["lit"] = String(lit);
+          tab.dataset["badge"] = lit > 99 ? "99+" : String(lit);
+        }
       }
     }
   }
@@ -199,7 +205,7 @@ export class Lighting {
   private mark(): void {
     for (const element of this.marked) element.classList.remove("match", "match-current");
     this.marked = [];
-    if (this.matches.size === 0) return;
+    if (this.matches.size === 0) return highlight([], "");
     for (const pane of PANES) {
       for (const [key, elements] of this.index(pane)) {
         if (!this.matches.has(key)) continue;
@@ -210,6 +216,7 @@ export class Lighting {
         }
       }
     }
+    highlight(this.marked, this.query);
   }
 }
 

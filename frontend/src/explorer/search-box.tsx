@@ -30,7 +30,7 @@ export function SearchBox({ lighting }: { lighting: Lighting }): JSX.Element {
     const found = search(scopeOf(lighting), text);
     setMatches(found);
     setPosition(null);
-    lighting.setMatches(found.keys, null);
+    lighting.setMatches(found.keys, null, text);
     return found;
   };
   useEffect(() => {
@@ -42,7 +42,7 @@ export function SearchBox({ lighting }: { lighting: Lighting }): JSX.Element {
     if (list.length === 0) return;
     const next = position === null ? (by > 0 ? 0 : list.length - 1) : (position + by + list.length) % list.length;
     setPosition(next);
-    lighting.setMatches(keys, list[next] ?? null);
+    lighting.setMatches(keys, list[next] ?? null, query);
   };
   const press = (event: KeyboardEvent): void => {
     if (event.key === "Enter") {

@@ -31,12 +31,13 @@ export function SourcePane({ lighting }: { lighting: Lighting }): JSX.Element {
     },
     [path, links],
   );
-  const show = (target: Thing): void => {
+  const show = (target: Thing): boolean => {
     const wanted = files.find((item) => item.path === target.holder);
-    if (!wanted) return;
+    if (!wanted) return false;
     if (wanted.library) setLibrary(true);
     setPath(wanted.path);
     pane.ask(target);
+    return true;
   };
   useLayoutEffect(() => {
     // A file opens where the compilation has something in it, not at its imports.

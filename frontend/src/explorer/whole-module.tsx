@@ -52,7 +52,7 @@ function Stretch(props: { lighting: Lighting; index: number; segment: Segment; l
       class={kernel === null ? "stretch" : "stretch of-kernel"}
       ref={element}
       style={{ "--lines": String(props.lines.length) }}
-      {...(kernel !== null && segment.start ? { "data-item": "", tabIndex: -1, "aria-label": `Kernel ${kernel + 1}` } : {})}
+      {...(kernel !== null && segment.start ? { "data-item": "", tabIndex: -1, role: "group", "aria-label": `Kernel ${kernel + 1}` } : {})}
       {...marks}
     >
       {near ? <CodeLines lines={props.lines} first={segment.first} /> : null}
