@@ -48,6 +48,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "agreements": "Comparisons with eager, where they were added.",
         "findings": "Causes of graph breaks with fixes that were tried, where they were added.",
         "stacks": "Every stack once; other records point here by index.",
+        "library_sources": "Text of files of installed packages, other than torch, that operations come from; by file name.",
         "sources": "The text of the user's own files that the evidence points into, by file name.",
     },
     "Environment": {

@@ -23,6 +23,7 @@ import pytest
 from filelock import FileLock
 
 import compile_inspect
+from browser_pages import breaking, browser, gpt2, opening, training  # noqa: F401 - fixtures
 from compile_inspect.records import Inspection
 
 ROOT = Path(__file__).resolve().parent.parent

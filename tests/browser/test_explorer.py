@@ -117,7 +117,7 @@ def test_search_finds_code_nodes_and_kernels(opened: Any) -> None:
     page.keyboard.press("/")
     page.keyboard.type("relu")
     page.wait_for_timeout(300)
-    box = page.get_by_role("searchbox")
+    box = page.locator("[data-search]")
     assert box.input_value() == "relu"
     assert page.locator("#explorer mark, #explorer .match, #explorer .found").count() > 0
     page.keyboard.press("Enter")
@@ -133,6 +133,7 @@ def test_the_drawn_graph_moves_zooms_and_folds(opening: Callable[..., Any], gpt2
     before = pane.locator("[data-box]").count()
     assert before > 1
     area = pane.locator("svg").first
+    area.scroll_into_view_if_needed()
     box = area.bounding_box()
     place = "node => { const it = node.querySelector('[data-box]').getBoundingClientRect(); return [it.x, it.width]; }"
     x, width = area.evaluate(place)

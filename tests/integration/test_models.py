@@ -129,6 +129,13 @@ def test_three_kinds_of_break(recorded: GetRecorded) -> None:
     assert stack is not None and stack.locations[0].function == "<module>"
 
 
+def test_gpt2_comes_with_the_text_of_the_library_it_is_from(recorded: GetRecorded) -> None:
+    inspection = recorded("gpt2").inspection
+    texts = {Path(file).name: text for file, text in inspection.library_sources.items()}
+    assert "class GPT2Attention" in texts["modeling_gpt2.py"]
+    assert not any("/torch/" in file for file in inspection.library_sources)
+
+
 def test_gpt2_names_the_logger_call_that_explain_hides(recorded: GetRecorded) -> None:
     (cause,) = recorded("gpt2").inspection.breaks
     assert cause.identifier == "GB0291"

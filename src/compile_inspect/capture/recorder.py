@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import uuid
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +27,7 @@ tap = Tap(COLLECTORS)
 # The user's own files are kept whole, so that a report can show them elsewhere; a generated one can be huge.
 _LARGEST_SOURCE = 500_000
 _MOST_SOURCES = 200
+_MOST_LIBRARY_SOURCES = 20
 
 
 class Recording:
@@ -121,7 +123,7 @@ class Recording:
         failure = getattr(self._journal, "failure", None)
         if failure is not None and failure != CLOSED:
             inspection = replace(inspection, notes=(*inspection.notes, failure))
-        return replace(inspection, sources=_own_sources(inspection))
+        return replace(inspection, sources=_own_sources(inspection), library_sources=_library_sources(inspection))
 
     def __enter__(self) -> Recording:
         self.start()
@@ -162,9 +164,20 @@ def _own_sources(inspection: Inspection) -> dict[str, str]:
     return sources
 
 
+def _library_sources(inspection: Inspection) -> dict[str, str]:
+    """The text of files of libraries built on torch that operations come from: where a model is not the user's own."""
+    lines = [line for stack in inspection.stacks if (line := stack.user_line) is not None and line.in_library]
+    files = [file for file, _ in Counter(line.file for line in lines if not line.in_torch).most_common(_MOST_LIBRARY_SOURCES)]
+    return {file: text for file in files if (text := _text(file)) is not None}
+
+
 def _source_text(file: str) -> str | None:
+    return None if is_library_file(file) else _text(file)
+
+
+def _text(file: str) -> str | None:
     # Cells of a notebook are not on disk, but linecache knows them.
-    if is_library_file(file) or (not file.endswith((".py", ".ipynb")) and file not in linecache.cache):
+    if not file.endswith((".py", ".ipynb")) and file not in linecache.cache:
         return None
     text = "".join(linecache.getlines(file))
     return text if 0 < len(text) <= _LARGEST_SOURCE else None

@@ -94,6 +94,7 @@ class Inspection:
     findings: tuple[Finding, ...] = ()
     stacks: tuple[Stack, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
+    library_sources: Mapping[str, str] = field(default_factory=dict)
 
     def stack(self, index: int | None) -> Stack | None:
         """The stack at `index`, or None where a record has none."""

@@ -177,6 +177,7 @@ def test_own_sources_are_kept_and_library_sources_are_not() -> None:
         torch.compile(here, backend="eager")(torch.ones(2))
     assert "def test_own_sources_are_kept" in recording.inspection.sources[__file__]
     assert not any("site-packages" in name for name in recording.inspection.sources)
+    assert recording.inspection.library_sources == {}
 
 
 def test_limit_of_recompiles() -> None:

@@ -20,7 +20,7 @@ def sources_of(inspection: Inspection, places: Places) -> list[dict[str, Any]]:
     """Every recorded file that anything points at, the user's own first."""
     wanted = shown_lines(inspection)
     found = []
-    for file, text in inspection.sources.items():
+    for file, text in {**inspection.library_sources, **inspection.sources}.items():
         lines = wanted.get(file, set())
         if is_torch_file(file) or not lines:
             continue
