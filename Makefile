@@ -29,11 +29,15 @@ endif
 tour: $(READY)  ## Record a built-in model and show what torch.compile did with it.
 	$(BIN)/python -m compile_inspect tour
 
+# Two processes share the tests, file by file. Each computes with one thread: two that wait for each other on a busy core
+# take milliseconds for every loop.
+TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
 test: $(READY)  ## Run the tests (a few minutes).
-	$(BIN)/python -m pytest
+	$(TEST)
 
 test-slow: $(READY)  ## Run the long tests too.
-	$(BIN)/python -m pytest -m 'not gpu'
+	$(TEST) -m 'not gpu'
 
 check: $(READY)  ## Lint and type-check.
 	$(BIN)/ruff check src tests benchmarks examples

@@ -142,8 +142,8 @@ export function Excerpt({ excerpt }: { excerpt: NonNullable<Break["excerpt"]> })
         const numbered = excerpt.first + offset;
         const marked = numbered === excerpt.marked;
         return (
-          <div class={marked ? "code-line marked" : "code-line"}>
-            <span class="line-number" aria-hidden="true">
+          <div class={marked ? "excerpt-line marked" : "excerpt-line"}>
+            <span class="excerpt-number" aria-hidden="true">
               {marked ? "▸" : " "}
               {numbered}
             </span>
