@@ -29,7 +29,12 @@ async function bundle() {
 
 /** The script stands inside of a page: it must not hold what ends its element. */
 function safe(text) {
-  return text.replaceAll(/<\/(?=script|style)/gi, "<\\/").replaceAll("<!--", "<\\!--").trim() + "\n";
+  return (
+    text
+      .replaceAll(/<\/(?=script|style)/gi, "<\\/")
+      .replaceAll("<!--", "<\\!--")
+      .trim() + "\n"
+  );
 }
 
 async function tests() {

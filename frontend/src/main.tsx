@@ -19,7 +19,8 @@ async function start(): Promise<void> {
   const holder = document.getElementById("page");
   const text = document.getElementById("data")?.textContent?.trim();
   if (!holder || !text) return fail("This page holds no data: it was cut off. Make it again with compile-inspect report.");
-  if (typeof DecompressionStream === "undefined") return fail("This browser is too old for this page: any from 2023 on will do.");
+  if (typeof DecompressionStream === "undefined")
+    return fail("This browser is too old for this page: any from 2023 on will do.");
   try {
     render(<App page={await unpack(text)} />, holder);
     document.documentElement.dataset["ready"] = "yes";

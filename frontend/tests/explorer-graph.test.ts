@@ -6,14 +6,30 @@ import { liftEdges } from "../src/explorer/edges";
 import { layoutTree, type Box } from "../src/explorer/layout";
 import { moduleParts, moduleText } from "../src/explorer/modules";
 import {
-  allOpen, buildTree, type Child, closedAround, groupsAround, openForDrawing, openForText, type Tree,
+  allOpen,
+  buildTree,
+  type Child,
+  closedAround,
+  groupsAround,
+  openForDrawing,
+  openForText,
+  type Tree,
 } from "../src/explorer/tree";
 import { bringIntoView, contains, fit, pathOf, readingOrder, seenIn, shown, zoomAt } from "../src/explorer/viewport";
 
 function graphOf(nodes: Partial<GraphNode>[]): Graph {
   const whole = nodes.map((node, index): GraphNode => ({
-    name: `n${index}`, kind: "call", target: "aten.add", inputs: [], arguments: "", type: "", stack: null, module: "",
-    kernels: [], fate: "", ...node,
+    name: `n${index}`,
+    kind: "call",
+    target: "aten.add",
+    inputs: [],
+    arguments: "",
+    type: "",
+    stack: null,
+    module: "",
+    kernels: [],
+    fate: "",
+    ...node,
   }));
   return { id: "", compilation: null, stage: "dynamo", title: "", direction: "forward", from_text: false, nodes: whole };
 }
@@ -38,7 +54,10 @@ test("a tree nests modules, merges lone levels and sets inputs apart", () => {
   const tree = buildTree(graphOf([{ kind: "input", module: "a" }, { module: "a.b.c" }, { module: "a.b.c.d" }, { module: "" }]));
   assert.deepEqual(outline(tree.root.children), [{ inputs: [0] }, { "a.b.c": [1, { d: [2] }] }, 3]);
   assert.equal(tree.root.size, 4);
-  assert.deepEqual(groupsAround(tree, 2).map((group) => group.path), ["a.b.c.d", "a.b.c"]);
+  assert.deepEqual(
+    groupsAround(tree, 2).map((group) => group.path),
+    ["a.b.c.d", "a.b.c"],
+  );
 });
 
 test("the outermost closed group stands for a node", () => {
@@ -72,23 +91,39 @@ test("a drawing starts with few boxes", () => {
 
 test("edges are drawn at the common ancestor, once", () => {
   const graph = graphOf([
-    { module: "a" }, { module: "a", inputs: [0] }, { module: "b", inputs: [0, 1] }, { module: "b.c", inputs: [2, 1] }, { inputs: [3] },
+    { module: "a" },
+    { module: "a", inputs: [0] },
+    { module: "b", inputs: [0, 1] },
+    { module: "b.c", inputs: [2, 1] },
+    { inputs: [3] },
   ]);
   const tree = buildTree(graph);
   const edges = liftEdges(graph, tree);
   const of = (label: string) => edges[tree.groups.find((group) => group.label === label)?.id ?? -1];
-  assert.deepEqual(of(""), [[0, 1], [1, 2]]);
+  assert.deepEqual(of(""), [
+    [0, 1],
+    [1, 2],
+  ]);
   assert.deepEqual(of("a"), [[0, 1]]);
   assert.deepEqual(of("b"), [[0, 1]]);
 });
 
 function overlap(one: Box, other: Box): boolean {
-  return one.x < other.x + other.width && other.x < one.x + one.width && one.y < other.y + other.height && other.y < one.y + one.height;
+  return (
+    one.x < other.x + other.width &&
+    other.x < one.x + one.width &&
+    one.y < other.y + other.height &&
+    other.y < one.y + one.height
+  );
 }
 
 test("boxes lie within their group and beside each other", () => {
   const graph = graphOf([
-    { module: "a" }, { module: "a.b", inputs: [0] }, { module: "a.b", inputs: [0] }, { module: "c", inputs: [1, 2] }, { inputs: [3, 0] },
+    { module: "a" },
+    { module: "a.b", inputs: [0] },
+    { module: "a.b", inputs: [0] },
+    { module: "c", inputs: [1, 2] },
+    { inputs: [3, 0] },
   ]);
   const tree = buildTree(graph, true);
   const root = layoutTree(graph, tree, liftEdges(graph, tree), allOpen(tree));
@@ -135,7 +170,20 @@ test("a box outside is brought into view, one inside is left alone", () => {
 });
 
 test("lines are smooth paths", () => {
-  assert.equal(pathOf([{ x: 0, y: 0 }, { x: 1, y: 2 }]), "M0 0L1 2");
-  assert.equal(pathOf([{ x: 0, y: 0 }, { x: 1, y: 2 }, { x: 3, y: 4 }]), "M0 0Q1 2 3 4");
+  assert.equal(
+    pathOf([
+      { x: 0, y: 0 },
+      { x: 1, y: 2 },
+    ]),
+    "M0 0L1 2",
+  );
+  assert.equal(
+    pathOf([
+      { x: 0, y: 0 },
+      { x: 1, y: 2 },
+      { x: 3, y: 4 },
+    ]),
+    "M0 0Q1 2 3 4",
+  );
   assert.equal(pathOf([]), "");
 });

@@ -7,7 +7,19 @@ import { firstToShow } from "../src/explorer/lighting";
 import { keyOf, parseMarks, type Thing, thing } from "../src/explorer/things";
 
 function node(name: string, stack: number | null, extra: Partial<GraphNode> = {}): GraphNode {
-  return { name, kind: "call", target: name, inputs: [], arguments: "", type: "", stack, module: "", kernels: [], fate: "", ...extra };
+  return {
+    name,
+    kind: "call",
+    target: name,
+    inputs: [],
+    arguments: "",
+    type: "",
+    stack,
+    module: "",
+    kernels: [],
+    fate: "",
+    ...extra,
+  };
 }
 
 function graph(stage: Graph["stage"], direction: Graph["direction"], nodes: GraphNode[], compilation = "0/0"): Graph {
@@ -20,8 +32,17 @@ function kernel(name: string, nodes: number[], stacks: number[]): Kernel {
 
 function lowering(direction: Lowering["direction"], index: number, kernels: Kernel[]): Lowering {
   return {
-    id: "", compilation: "0/0", direction, graph: index, language: "cpp", code: [], code_path: "", kernels,
-    not_fused: [], memory: null, from_cache: false,
+    id: "",
+    compilation: "0/0",
+    direction,
+    graph: index,
+    language: "cpp",
+    code: [],
+    code_path: "",
+    kernels,
+    not_fused: [],
+    memory: null,
+    from_cache: false,
   };
 }
 
@@ -33,8 +54,23 @@ const capture = {
     { path: "/t.py", short: "t.py", library: true, torch: true },
   ],
   stacks: [
-    { frames: [[0, 10, "main"], [1, 5, "layer"], [2, 7, "inner"]], line: [1, 5], own: [0, 10] },
-    { frames: [[0, 3, "outer"], [0, 12, "f"]], line: [0, 12], own: [0, 12] },
+    {
+      frames: [
+        [0, 10, "main"],
+        [1, 5, "layer"],
+        [2, 7, "inner"],
+      ],
+      line: [1, 5],
+      own: [0, 10],
+    },
+    {
+      frames: [
+        [0, 3, "outer"],
+        [0, 12, "f"],
+      ],
+      line: [0, 12],
+      own: [0, 12],
+    },
   ],
   graphs: [
     graph("dynamo", "forward", [node("x", 0, { module: "a" }), node("y", 0, { module: "b" }), node("z", 1)]),
@@ -56,7 +92,11 @@ const links = buildLinks(capture, "0/0");
 
 function found(target: Thing): { strong: string[]; weak: string[] } {
   const all = counterparts(links, target);
-  const names = (weak: boolean): string[] => all.filter((part) => part.weak === weak).map(keyOf).sort();
+  const names = (weak: boolean): string[] =>
+    all
+      .filter((part) => part.weak === weak)
+      .map(keyOf)
+      .sort();
   return { strong: names(false), weak: names(true) };
 }
 
@@ -112,7 +152,10 @@ test("things that are not there have no counterparts", () => {
 });
 
 test("kernels of lines and nodes, for their colours", () => {
-  assert.deepEqual(kernelsOfLine(links, 0, 12), [[0, 1], [1, 0]]);
+  assert.deepEqual(kernelsOfLine(links, 0, 12), [
+    [0, 1],
+    [1, 0],
+  ]);
   assert.deepEqual(kernelsOfNode(links, 1, 2), [[0, 1]]);
   assert.deepEqual(kernelsOfNode(links, 0, 0), [[0, 0]]);
   // A forward graph does not show the colours of the backward.

@@ -16,17 +16,41 @@ import { search } from "../src/explorer/search";
 import { segments } from "../src/explorer/segments";
 import { compilationOf, targetOf } from "../src/explorer/targets";
 
-function graph(stage: Graph["stage"], direction: Graph["direction"], compilation: string | null, stack: number | null = null): Graph {
+function graph(
+  stage: Graph["stage"],
+  direction: Graph["direction"],
+  compilation: string | null,
+  stack: number | null = null,
+): Graph {
   const node = {
-    name: `n_${stage}`, kind: "call", target: "aten.Softmax", inputs: [], arguments: "", type: "", stack, module: "", kernels: [], fate: "",
+    name: `n_${stage}`,
+    kind: "call",
+    target: "aten.Softmax",
+    inputs: [],
+    arguments: "",
+    type: "",
+    stack,
+    module: "",
+    kernels: [],
+    fate: "",
   } as const;
   return { id: "", compilation, stage, title: "", direction, from_text: false, nodes: [{ ...node, inputs: [], kernels: [] }] };
 }
 
 function lowering(direction: Lowering["direction"], compilation: string, extra: Partial<Lowering> = {}): Lowering {
   return {
-    id: "", compilation, direction, graph: null, language: "cpp", code: [], code_path: "", kernels: [], not_fused: [], memory: null,
-    from_cache: false, ...extra,
+    id: "",
+    compilation,
+    direction,
+    graph: null,
+    language: "cpp",
+    code: [],
+    code_path: "",
+    kernels: [],
+    not_fused: [],
+    memory: null,
+    from_cache: false,
+    ...extra,
   };
 }
 
@@ -34,7 +58,9 @@ function kernel(name: string, lines: Kernel["lines"], call: number | null): Kern
   return { name, kind: "cpp", title: "", nodes: [], stacks: [], lines, call };
 }
 
-const code: Line[] = ["import x", "def k0():", "  exp(1)", "def k1():", "  pass", "k0()", "k1()", "lib()"].map((text) => [text]);
+const code: Line[] = ["import x", "def k0():", "  exp(1)", "def k1():", "  pass", "k0()", "k1()", "lib()"].map((text) => [
+  text,
+]);
 const capture = {
   missing: [],
   paths: [
@@ -42,10 +68,26 @@ const capture = {
     { path: "/lib/nice/model.py", short: "nice/model.py", library: true, torch: false },
     { path: "/lib/other.py", short: "other.py", library: true, torch: false },
   ],
-  sources: [{ path: 0, total: 20, pieces: [{ first: 3, lines: [["a = 1"], ["b = softmax(a)"]] }, { first: 10, lines: [["c"]] }] }],
+  sources: [
+    {
+      path: 0,
+      total: 20,
+      pieces: [
+        { first: 3, lines: [["a = 1"], ["b = softmax(a)"]] },
+        { first: 10, lines: [["c"]] },
+      ],
+    },
+  ],
   stacks: [
     { frames: [[0, 4, "f"]], line: [0, 4], own: [0, 4] },
-    { frames: [[0, 4, "f"], [1, 7, "g"]], line: [1, 7], own: [0, 4] },
+    {
+      frames: [
+        [0, 4, "f"],
+        [1, 7, "g"],
+      ],
+      line: [1, 7],
+      own: [0, 4],
+    },
   ],
   compilations: [
     { id: "0/0", name: "f", outcome: "compiled", calls: 3, backend: "inductor" },
@@ -69,23 +111,42 @@ const capture = {
 
 test("compilations with something to show, the busiest first chosen", () => {
   const found = choices(capture);
-  assert.deepEqual(found.map((choice) => choice.id), ["0/0", "1/0", null]);
+  assert.deepEqual(
+    found.map((choice) => choice.id),
+    ["0/0", "1/0", null],
+  );
   assert.equal(firstChoice(found), "1/0");
   assert.equal(firstChoice([]), null);
 });
 
 test("tabs follow the pipeline and are told apart", () => {
   const tabs = graphTabs(capture, buildLinks(capture, "0/0").graphs);
-  assert.deepEqual(tabs.map((tab) => [tab.index, tab.label]), [
-    [2, "Dynamo"], [3, "AOT forward 1"], [4, "AOT forward 2"], [1, "Post-grad forward"], [0, "Post-grad backward"],
-  ]);
-  assert.deepEqual(loweringTabs(capture, [0, 1]).map((tab) => tab.label), ["Forward", "Backward"]);
+  assert.deepEqual(
+    tabs.map((tab) => [tab.index, tab.label]),
+    [
+      [2, "Dynamo"],
+      [3, "AOT forward 1"],
+      [4, "AOT forward 2"],
+      [1, "Post-grad forward"],
+      [0, "Post-grad backward"],
+    ],
+  );
+  assert.deepEqual(
+    loweringTabs(capture, [0, 1]).map((tab) => tab.label),
+    ["Forward", "Backward"],
+  );
 });
 
 test("files: the user's first, unrecorded ones where something came from them", () => {
   const links = buildLinks(capture, "1/0");
   const files = sourceFiles(capture, links);
-  assert.deepEqual(files.map((file) => [file.path, file.label, file.recorded]), [[0, "app/model.py", true], [1, "nice/model.py", false]]);
+  assert.deepEqual(
+    files.map((file) => [file.path, file.label, file.recorded]),
+    [
+      [0, "app/model.py", true],
+      [1, "nice/model.py", false],
+    ],
+  );
   assert.equal(firstFile(files), 0);
   const library = files.find((file) => file.path === 1);
   assert.ok(library);
@@ -110,8 +171,14 @@ test("neighbours that were not fused stand between them, others at the end, the 
     ],
   });
   const { between, rest } = keptApart(first);
-  assert.deepEqual(between.get(0)?.map((item) => [item.reason, item.times, item.names.length]), [["r", 3, 2]]);
-  assert.deepEqual(rest.map((item) => pairText(first, item)), ["1 a and 3 c", "op9 and op3"]);
+  assert.deepEqual(
+    between.get(0)?.map((item) => [item.reason, item.times, item.names.length]),
+    [["r", 3, 2]],
+  );
+  assert.deepEqual(
+    rest.map((item) => pairText(first, item)),
+    ["1 a and 3 c", "op9 and op3"],
+  );
   assert.equal(apartFrom(first, 2).length, 2);
 });
 
@@ -126,11 +193,22 @@ test("search finds code, nodes and kernels whatever the case", () => {
 
 test("a module is cut into stretches without losing a line", () => {
   const found = segments(capture.lowerings[1] as Lowering);
-  assert.deepEqual(found.map(({ first, last, kernel: of }) => [first, last, of]), [
-    [1, 1, null], [2, 3, 0], [4, 5, 1], [6, 6, 0], [7, 7, 1], [8, 8, 2],
-  ]);
+  assert.deepEqual(
+    found.map(({ first, last, kernel: of }) => [first, last, of]),
+    [
+      [1, 1, null],
+      [2, 3, 0],
+      [4, 5, 1],
+      [6, 6, 0],
+      [7, 7, 1],
+      [8, 8, 2],
+    ],
+  );
   const odd = lowering("forward", "", { code, kernels: [kernel("a", [2, 90], null), kernel("b", [4, 5], 4)] });
-  assert.equal(segments(odd).reduce((sum, item) => sum + item.last - item.first + 1, 0), code.length);
+  assert.equal(
+    segments(odd).reduce((sum, item) => sum + item.last - item.first + 1, 0),
+    code.length,
+  );
 });
 
 test("colours differ between neighbours and between directions", () => {
@@ -146,8 +224,14 @@ test("keys step within the list", () => {
 });
 
 test("dividers leave each pane some room", () => {
-  assert.deepEqual(moved([0.3, 0.4, 0.3], 0, 0.1).map((share) => share.toFixed(2)), ["0.40", "0.30", "0.30"]);
-  assert.deepEqual(moved([0.3, 0.4, 0.3], 1, 0.9).map((share) => share.toFixed(2)), ["0.30", "0.55", "0.15"]);
+  assert.deepEqual(
+    moved([0.3, 0.4, 0.3], 0, 0.1).map((share) => share.toFixed(2)),
+    ["0.40", "0.30", "0.30"],
+  );
+  assert.deepEqual(
+    moved([0.3, 0.4, 0.3], 1, 0.9).map((share) => share.toFixed(2)),
+    ["0.30", "0.55", "0.15"],
+  );
 });
 
 test("links from elsewhere find their compilation", () => {
@@ -161,7 +245,10 @@ test("links from elsewhere find their compilation", () => {
 
 test("what is missing is said with its reason", () => {
   assert.match(noKernels(buildLinks(capture, "1/0"), "1/0"), /aot_eager/);
-  assert.match(noGraphs({ ...capture, compilations: [], missing: [{ collector: "graphs", reason: "no hook", times: 1 }] }), /no hook/);
+  assert.match(
+    noGraphs({ ...capture, compilations: [], missing: [{ collector: "graphs", reason: "no hook", times: 1 }] }),
+    /no hook/,
+  );
 });
 
 test("a line alone loses its indentation and keeps its colours", () => {

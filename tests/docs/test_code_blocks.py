@@ -88,6 +88,18 @@ def test_the_page_about_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     execute("docs/breaks.md", block, {"__name__": "page"})
 
 
+def test_the_page_about_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (block,) = blocks("docs/report.md")
+    execute("docs/report.md", block, {"__name__": "page"})
+
+
+def test_every_picture_in_the_docs_is_there() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for picture in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / picture).is_file(), f"{page.name}: {picture}"
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/from-pygranso.md"])
 def test_blocks_that_stand_alone(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -18,13 +18,16 @@ export function choices(capture: Capture): Choice[] {
     const label = `${item.id} · ${item.name} · ${item.outcome} · ${count(item.calls, "call")}`;
     found.push({ id: item.id, label, calls: item.calls });
   }
-  for (const id of used) found.push({ id, label: id === null ? "not part of a compilation" : `${id} · not recorded`, calls: 0 });
+  for (const id of used)
+    found.push({ id, label: id === null ? "not part of a compilation" : `${id} · not recorded`, calls: 0 });
   return found;
 }
 
 /** The one to start with: most calls, the first of equals. */
 export function firstChoice(found: Choice[]): string | null {
-  return found.reduce<Choice | null>((best, item) => (best === null || item.calls > best.calls ? item : best), null)?.id ?? null;
+  return (
+    found.reduce<Choice | null>((best, item) => (best === null || item.calls > best.calls ? item : best), null)?.id ?? null
+  );
 }
 
 const DIRECTIONS: Record<DirectionName, string> = {

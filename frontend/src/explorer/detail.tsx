@@ -23,7 +23,8 @@ export function Detail({ lighting }: { lighting: Lighting }): JSX.Element {
       {pinned === null ? (
         <p class="quiet">
           Point at a line, a node or a kernel to see what belongs to it; click it, or press Enter, to keep that and read the
-          details here. Colours are kernels: filled marks run forward, hollow ones backward. <kbd>/</kbd> searches, <kbd>Esc</kbd> lets go.
+          details here. Colours are kernels: filled marks run forward, hollow ones backward. <kbd>/</kbd> searches,{" "}
+          <kbd>Esc</kbd> lets go.
         </p>
       ) : (
         <>
@@ -177,7 +178,10 @@ function KernelDetail({ lighting, target }: { lighting: Lighting; target: Thing 
   return (
     <>
       <h4>
-        {kernel.name} <span class="quiet">kernel {target.item + 1} of the {lowering.direction}, {kernel.title}</span>
+        {kernel.name}{" "}
+        <span class="quiet">
+          kernel {target.item + 1} of the {lowering.direction}, {kernel.title}
+        </span>
       </h4>
       <LineText line={kernel.call === null ? undefined : lowering.code[kernel.call - 1]} />
       <dl>

@@ -44,12 +44,7 @@ function positionsOf(tree: Tree): Positions {
   return positions;
 }
 
-function lift(
-  tree: Tree,
-  positions: Positions,
-  from: number,
-  to: number,
-): { group: Group; from: number; to: number } | null {
+function lift(tree: Tree, positions: Positions, from: number, to: number): { group: Group; from: number; to: number } | null {
   let first = tree.parents[from];
   let second = tree.parents[to];
   let start = positions.ofNode[from];

@@ -14,7 +14,12 @@ export interface Apart {
 export function merged(list: NotFused[]): Apart[] {
   const found = new Map<string, Apart>();
   for (const item of list) {
-    const key = JSON.stringify([item.first, item.second, item.reason, item.first === null || item.second === null ? item.names : 0]);
+    const key = JSON.stringify([
+      item.first,
+      item.second,
+      item.reason,
+      item.first === null || item.second === null ? item.names : 0,
+    ]);
     const known = found.get(key);
     const names = item.names.join(" and ");
     if (known) {

@@ -15,7 +15,18 @@ import type { Lighting } from "./lighting";
 import { usePanning, useWheel } from "./panning";
 import { type Thing, thingAt } from "./things";
 import { closedAround, type Tree } from "./tree";
-import { bringIntoView, contains, fit, readingOrder, type Rectangle, seenIn, shown, start, type View, zoomAt } from "./viewport";
+import {
+  bringIntoView,
+  contains,
+  fit,
+  readingOrder,
+  type Rectangle,
+  seenIn,
+  shown,
+  start,
+  type View,
+  zoomAt,
+} from "./viewport";
 
 /** Below this scale nothing can be read. */
 const READABLE = 0.55;
@@ -91,7 +102,10 @@ export function GraphDrawn(props: {
     if (view.current) setArea({ area: shown(view.current, width, height, MARGIN), scale: view.current.scale });
   }, [root]);
 
-  const seen = useMemo(() => (area ? seenIn(root, area.area, area.scale) : { boxes: [], lines: [], dense: new Set<Box>() }), [root, area]);
+  const seen = useMemo(
+    () => (area ? seenIn(root, area.area, area.scale) : { boxes: [], lines: [], dense: new Set<Box>() }),
+    [root, area],
+  );
   useLayoutEffect(() => {
     lighting.refresh("graph");
     const focused = document.activeElement;
@@ -208,7 +222,16 @@ export function GraphDrawn(props: {
         }}
       >
         <defs>
-          <marker id="arrow" viewBox="0 0 8 8" refX="7.5" refY="4" markerUnits="userSpaceOnUse" markerWidth="8" markerHeight="8" orient="auto-start-reverse">
+          <marker
+            id="arrow"
+            viewBox="0 0 8 8"
+            refX="7.5"
+            refY="4"
+            markerUnits="userSpaceOnUse"
+            markerWidth="8"
+            markerHeight="8"
+            orient="auto-start-reverse"
+          >
             <path class="arrow" d="M0 0.5L8 4L0 7.5Z" />
           </marker>
         </defs>

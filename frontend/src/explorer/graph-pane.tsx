@@ -121,7 +121,13 @@ export function GraphPane({ lighting }: { lighting: Lighting }): JSX.Element {
             </button>
             <span class="toggle" role="group" aria-label="View">
               {(["text", "drawn"] as const).map((name) => (
-                <button type="button" class="small" data-view={name} aria-pressed={view === name} onClick={() => changeView(name)}>
+                <button
+                  type="button"
+                  class="small"
+                  data-view={name}
+                  aria-pressed={view === name}
+                  onClick={() => changeView(name)}
+                >
                   {name === "text" ? "Text" : "Drawn"}
                 </button>
               ))}

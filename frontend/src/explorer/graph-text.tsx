@@ -21,7 +21,9 @@ export function GraphText(props: {
   const visit = (children: Child[], level: number): void => {
     for (const child of children) {
       if (typeof child === "number") {
-        rows.push(<NodeRow key={child} links={props.links} graph={props.graph} index={props.index} node={child} level={level} />);
+        rows.push(
+          <NodeRow key={child} links={props.links} graph={props.graph} index={props.index} node={child} level={level} />,
+        );
         continue;
       }
       const open = props.open.has(child.id);
@@ -76,7 +78,9 @@ function NodeRow(props: { links: Links; graph: Graph; index: number; node: numbe
         {called || node.kind === "output" ? " = " : null}
         {called || node.kind === "output" ? <span class="node-target">{node.target}</span> : null}
         {called ? `(${shown})` : shown === "" ? null : ` ${shown}`}
-        {!called && node.kind !== "output" && node.target.toLowerCase() !== node.name.toLowerCase() ? <span class="quiet"> {node.target}</span> : null}
+        {!called && node.kind !== "output" && node.target.toLowerCase() !== node.name.toLowerCase() ? (
+          <span class="quiet"> {node.target}</span>
+        ) : null}
       </code>
     </div>
   );

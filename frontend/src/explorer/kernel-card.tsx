@@ -39,7 +39,9 @@ export function KernelCard(props: {
         <span class="kernel-name">{kernel.name}</span>
         <span class="kernel-facts">
           <span class="kernel-kind">{kernel.title}</span>
-          <span>{kernel.nodes.length > 1 ? `fuses ${count(kernel.nodes.length, "node")}` : count(kernel.nodes.length, "node")}</span>
+          <span>
+            {kernel.nodes.length > 1 ? `fuses ${count(kernel.nodes.length, "node")}` : count(kernel.nodes.length, "node")}
+          </span>
           {kernel.lines && code.length > 0 ? (
             <button type="button" class="small" data-code-toggle="" aria-expanded={shown} onClick={() => setOpen(!shown)}>
               {shown ? "Hide code" : `Code, ${count(code.length, "line")}`}

@@ -85,7 +85,11 @@ export function KernelsPane({ lighting, compilation }: { lighting: Lighting; com
             {whole ? (
               <span class="toggle" role="group" aria-label="Which module">
                 {tabs.map((tab) => (
-                  <button type="button" class="small" aria-pressed={tab.index === index} onClick={() => {
+                  <button
+                    type="button"
+                    class="small"
+                    aria-pressed={tab.index === index}
+                    onClick={() => {
                       setIndex(tab.index);
                       pane.follow();
                     }}

@@ -75,7 +75,18 @@ function boxOfNode(graph: Graph, node: number, depth: number): Box {
 
 function boxOfGroup(graph: Graph, group: Group, edges: Edges[], open: ReadonlySet<number>): Box {
   const isOpen = open.has(group.id);
-  const box: Box = { node: null, group, open: isOpen, depth: group.depth, x: 0, y: 0, width: 0, height: 0, children: [], edges: [] };
+  const box: Box = {
+    node: null,
+    group,
+    open: isOpen,
+    depth: group.depth,
+    x: 0,
+    y: 0,
+    width: 0,
+    height: 0,
+    children: [],
+    edges: [],
+  };
   if (!isOpen) {
     box.width = widthOf(`+ ${group.label} ${group.size}  `);
     box.height = NODE_HEIGHT;

@@ -224,7 +224,5 @@ export class Lighting {
 export function firstToShow(found: Counterpart[], current: number | null, holders: number[]): Counterpart | null {
   const strong = found.filter((part) => !part.weak);
   const inOrder = holders.flatMap((holder) => strong.filter((part) => part.holder === holder).slice(0, 1));
-  return (
-    strong.find((part) => part.holder === current) ?? inOrder[0] ?? found.find((part) => part.holder === current) ?? null
-  );
+  return strong.find((part) => part.holder === current) ?? inOrder[0] ?? found.find((part) => part.holder === current) ?? null;
 }

@@ -212,8 +212,8 @@ export function kernelsOfNode(links: Links, graph: number, index: number): Refer
   const kernels = (links.kernelsOfStack.get(node.stack) ?? []).filter(
     ([lowering]) => (links.capture.lowerings[lowering]?.direction === "backward") === direction,
   );
-  return refined(kernels, new Set([node.module]), (item) => kernelModules(links, item, node.stack)).flatMap(
-    ([kernel, near]) => (near ? [kernel] : []),
+  return refined(kernels, new Set([node.module]), (item) => kernelModules(links, item, node.stack)).flatMap(([kernel, near]) =>
+    near ? [kernel] : [],
   );
 }
 

@@ -8,7 +8,8 @@ function reasons(capture: Capture): string {
 }
 
 export function noGraphs(capture: Capture): string {
-  if (capture.compilations.length === 0) return `Nothing was compiled while this was recorded: there are no graphs.${reasons(capture)}`;
+  if (capture.compilations.length === 0)
+    return `Nothing was compiled while this was recorded: there are no graphs.${reasons(capture)}`;
   if (capture.graphs.length === 0) return `No graph was recorded for any compilation.${reasons(capture)}`;
   return `No graph was recorded for this compilation.${reasons(capture)}`;
 }
@@ -16,7 +17,8 @@ export function noGraphs(capture: Capture): string {
 export function noKernels(links: Links, compilation: string | null): string {
   const { capture } = links;
   const found = capture.compilations.find((item) => item.id === compilation);
-  if (capture.compilations.length === 0) return `Nothing was compiled while this was recorded: there are no kernels.${reasons(capture)}`;
+  if (capture.compilations.length === 0)
+    return `Nothing was compiled while this was recorded: there are no kernels.${reasons(capture)}`;
   if (found && found.backend !== "" && found.backend !== "inductor") {
     return `Inductor did not run here: the backend is ${found.backend}, which makes no kernels.`;
   }

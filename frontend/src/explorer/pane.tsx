@@ -135,4 +135,3 @@ export function isChip(event: Event): Thing | null {
   const [holder, item] = (chip?.dataset["chip"] ?? "").split(":");
   return chip && holder && item ? { kind: "kernel", holder: Number(holder), item: Number(item) } : null;
 }
-

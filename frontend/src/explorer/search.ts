@@ -63,7 +63,8 @@ function kernelsWith({ capture, lowerings }: Scope, has: (text: string) => boole
   for (const index of lowerings) {
     const lowering = capture.lowerings[index];
     lowering?.kernels.forEach((kernel, number) => {
-      if (has(kernel.name) || kernelCode(lowering, kernel).some(([text]) => has(text))) found.push(thing("kernel", index, number));
+      if (has(kernel.name) || kernelCode(lowering, kernel).some(([text]) => has(text)))
+        found.push(thing("kernel", index, number));
     });
   }
   return found;

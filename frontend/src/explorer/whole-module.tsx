@@ -18,7 +18,12 @@ export function WholeModule(props: { lighting: Lighting; lowering: Lowering; ind
   return (
     <div class="whole-module">
       {segments(lowering).map((segment) => (
-        <Stretch lighting={lighting} index={index} segment={segment} lines={lowering.code.slice(segment.first - 1, segment.last)} />
+        <Stretch
+          lighting={lighting}
+          index={index}
+          segment={segment}
+          lines={lowering.code.slice(segment.first - 1, segment.last)}
+        />
       ))}
     </div>
   );
@@ -52,7 +57,9 @@ function Stretch(props: { lighting: Lighting; index: number; segment: Segment; l
       class={kernel === null ? "stretch" : "stretch of-kernel"}
       ref={element}
       style={{ "--lines": String(props.lines.length) }}
-      {...(kernel !== null && segment.start ? { "data-item": "", tabIndex: -1, role: "group", "aria-label": `Kernel ${kernel + 1}` } : {})}
+      {...(kernel !== null && segment.start
+        ? { "data-item": "", tabIndex: -1, role: "group", "aria-label": `Kernel ${kernel + 1}` }
+        : {})}
       {...marks}
     >
       {near ? <CodeLines lines={props.lines} first={segment.first} /> : null}

@@ -8,7 +8,7 @@ import { ToneSign } from "./parts/tone";
 const STANDINGS: Record<Todo["standing"], string> = {
   proven: "It was tried: the change was made, and the program ran with it.",
   measured: "It follows from what was measured or seen in this run.",
-  suggested: "It follows from what was recorded; nobody has tried it yet.",
+  suggested: "It follows from what was recorded; it was not tried, or not in every line.",
 };
 
 export function Verdict({ capture }: { capture: Capture }): JSX.Element {

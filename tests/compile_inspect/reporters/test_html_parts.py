@@ -83,6 +83,15 @@ def test_kernels_in_cpp_are_highlighted_as_such() -> None:
     assert found["code"][1][:3] == ["for (long i = 0; i < 8; i++) {}", CLASSES.index("keyword"), 3]
 
 
+def test_every_line_of_the_generated_module_stays_where_it_is() -> None:
+    code = "import a\nk = triton('''\nimport b\n\n''', device='cuda')\n# the end\n"
+    kernel = Kernel("k", KernelKind.TRITON, (), first_line=2, last_line=5)
+    lowering = Lowering("l", "0/0", everything().lowerings[0].direction, None, code, kernels=(kernel,))
+    (found,) = capture_of(Inspection(lowerings=(lowering,)))["lowerings"]
+    assert [line[0] for line in found["code"]] == code.rstrip("\n").split("\n")
+    assert found["code"][2] == ["import b", CLASSES.index("keyword"), 6, 0, 2] and found["language"] == "triton"
+
+
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_numbers_that_are_none_do_not_break_the_page(number: float) -> None:
     timing = Timing("f", points=(TimingPoint(measurements=(Measurement("eager", samples=(number, 1.0)),)),))

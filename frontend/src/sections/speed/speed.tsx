@@ -57,7 +57,12 @@ function OneTiming({ timing, index: number, styles }: { timing: Timing; index: n
           <legend>At</legend>
           {timing.points.map((item, index) => (
             <label class={index === chosen ? "picked" : ""}>
-              <input type="radio" name={`point-of-timing-${number}`} checked={index === chosen} onChange={() => choose(index)} />
+              <input
+                type="radio"
+                name={`point-of-timing-${number}`}
+                checked={index === chosen}
+                onChange={() => choose(index)}
+              />
               {pointName(item)}
             </label>
           ))}

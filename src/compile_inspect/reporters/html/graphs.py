@@ -80,7 +80,7 @@ def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks
         "direction": lowering.direction.name.lower(),
         "graph": graph,
         "language": language,
-        "code": _module(lowering, language) if with_code else [],
+        "code": _module(lowering) if with_code else [],
         "code_path": one_line(lowering.code_path),
         "kernels": [_kernel(kernel, numbers, stacks) for kernel in lowering.kernels],
         "not_fused": [
@@ -110,17 +110,32 @@ def _language(kernels: Sequence[Kernel]) -> str:
     return "cpp" if KernelKind.CPP in kinds else "python"
 
 
-def _module(lowering: Lowering, language: str) -> list[list[str | int]]:
-    """The generated module. C++ kernels are texts inside of Python, which a reader wants to see as C++."""
+_WRITTEN_IN = {KernelKind.CPP: "cpp", KernelKind.TRITON: "python", KernelKind.TEMPLATE: "python"}
+
+
+def _module(lowering: Lowering) -> list[list[str | int]]:
+    """The generated module. Kernels are texts inside of Python, which a reader wants to see as what they are."""
     lines = highlighted(lowering.code) if lowering.code else []
-    if language != "cpp":
-        return lines
     text = lowering.code.replace("\r\n", "\n").split("\n")
     for kernel in lowering.kernels:
-        if kernel.kind is KernelKind.CPP and kernel.first_line and kernel.last_line and kernel.last_line <= len(text):
-            first, last = kernel.first_line, kernel.last_line
-            lines[first - 1 : last] = highlighted("\n".join(text[first - 1 : last]), "cpp")
+        language = _WRITTEN_IN.get(kernel.kind)
+        if language is None or not kernel.first_line or not kernel.last_line or not kernel.last_line <= len(lines):
+            continue
+        first, last = _inside(text, kernel.first_line, kernel.last_line)
+        part = highlighted("\n".join(text[first - 1 : last]), language)[: last - first + 1]
+        # An empty last line is none to the highlighter, but every line has to stay where it is.
+        lines[first - 1 : last] = part + [[""]] * (last - first + 1 - len(part))
     return lines
+
+
+def _inside(text: list[str], first: int, last: int) -> tuple[int, int]:
+    """The lines between the quotes that a kernel stands in; all of them where there are no quotes.
+
+    >>> _inside(["k = cpp('''", "int x;", "''')"], 1, 3)
+    (2, 2)
+    """
+    quoted = [number for number in range(first, last + 1) if "'''" in text[number - 1]]
+    return (quoted[0] + 1, quoted[-1] - 1) if len(quoted) > 1 and quoted[-1] > quoted[0] + 1 else (first, last)
 
 
 def _kernel(kernel: Kernel, numbers: dict[str, int], stacks: int) -> Data:
