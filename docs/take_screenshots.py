@@ -8,6 +8,7 @@ is opened in a browser, and pictures are taken of what a reader sees. Takes abou
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -75,7 +76,13 @@ def make_page(folder: Path) -> Path:
         ("report", "block.inspection", "--title", "A transformer block"),
     ):
         print("compile-inspect", *command, flush=True)
-        subprocess.run([sys.executable, "-m", "compile_inspect", *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "compile_inspect", *command],
+            cwd=folder,
+            check=True,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},  # steadier figures on a machine that does other things too
+        )
     return folder / "block.html"
 
 
@@ -94,12 +101,14 @@ def take(page: Path, browser: str) -> None:
             )
             view.goto(page.as_uri())
             view.wait_for_selector("html[data-ready]")
+            # The header stays at the top of the window, and would be in the middle of a long picture.
+            view.evaluate("() => { document.querySelector('.top').style.position = 'static'; }")
             if theme == "light":
                 view.screenshot(path=IMAGES / "report-verdict.png")
                 view.locator("#breaks").screenshot(path=IMAGES / "report-breaks.png")
                 view.locator("#speed").screenshot(path=IMAGES / "report-speed.png")
             view.locator("#explorer").scroll_into_view_if_needed()
-            line = MODEL.split("\n").index("        hidden = torch.nn.functional.gelu(self.up(self.norm(x)))") + 1
+            line = next(number for number, text in enumerate(MODEL.split("\n"), 1) if "weights = torch.softmax" in text)
             view.locator(f"[data-pane=source] [data-line$=':{line}']").click()
             name = "report-explorer.png" if theme == "light" else "report-explorer-dark.png"
             view.locator("#explorer").screenshot(path=IMAGES / name)

@@ -175,3 +175,13 @@ def test_panes_stand_beside_each_other_on_a_screen(opening: Callable[..., Any], 
     boxes = [opened.pane(name).bounding_box() for name in ("source", "graph", "kernels")]
     assert boxes[0]["x"] < boxes[1]["x"] < boxes[2]["x"]
     assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 1280
+
+
+def test_a_line_of_another_compilation_leads_there(opened: Any) -> None:
+    capture = capture_in(opened.path)
+    line = line_with(capture, "return (hidden * self.scale).sum()")
+    opened.pane("source").locator(f"[data-line='{line}']").click()
+    opened.page.locator("[data-elsewhere] button").first.click()
+    chosen = opened.page.locator("#explorer select").first.input_value()
+    assert chosen != "0/0"
+    assert opened.lit("graph", "data-node") == nodes_of_line(capture, line, shown_graph(opened)) != set()

@@ -7,7 +7,7 @@
 import type { Place } from "../data";
 
 export type Reveal =
-  | { kind: "line"; path: number; line: number }
+  | { kind: "line"; path: number; line: number; compilation?: string }
   | { kind: "compilation"; id: string }
   | { kind: "kernel"; lowering: number; kernel: number }
   | { kind: "node"; graph: number; node: number };

@@ -3,6 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CodeLine } from "../common/code";
 import { count, number } from "../common/format";
+import { reveal } from "../common/navigation";
 import type { Line } from "../data";
 import { chipTitle } from "./chips";
 import { hueOf, hueStyle, isBackward } from "./colours";
@@ -13,6 +14,7 @@ import { counterparts, type Reference } from "./links";
 import { unindented } from "./code-lines";
 import { moduleText } from "./modules";
 import { StackList } from "./stack-list";
+import { compilationsOfLine } from "./targets";
 import { type Thing, thing } from "./things";
 
 export function Detail({ lighting }: { lighting: Lighting }): JSX.Element {
@@ -101,6 +103,7 @@ function LineDetail({ lighting, target }: { lighting: Lighting; target: Thing })
             : "none of this compilation came from it"}
           {passing.length > 0 ? `; ${number(passing.length)} more were called through it` : ""}
         </Fact>
+        <Elsewhere lighting={lighting} target={target} />
         {kernels.length > 0 ? (
           <Fact name="Kernels">
             <KernelButtons key={`${target.holder}:${target.item}`} lighting={lighting} kernels={kernels} />
@@ -108,6 +111,27 @@ function LineDetail({ lighting, target }: { lighting: Lighting; target: Thing })
         ) : null}
       </dl>
     </>
+  );
+}
+
+/** After a graph break the rest of a function is a compilation of its own, where one would not look for the line. */
+function Elsewhere({ lighting, target }: { lighting: Lighting; target: Thing }): JSX.Element | null {
+  const { capture, graphs } = lighting.links;
+  const own = capture.graphs[graphs[0] ?? -1]?.compilation;
+  const others = compilationsOfLine(capture, target.holder, target.item).filter((id) => id !== null && id !== own);
+  if (others.length === 0) return null;
+  const show = (id: string): void => reveal({ kind: "line", path: target.holder, line: target.item, compilation: id });
+  return (
+    <Fact name="Also in">
+      <span class="kernel-buttons" data-elsewhere="">
+        {others.slice(0, 8).map((id) => (
+          <button type="button" class="small" onClick={() => show(id ?? "")}>
+            {id} {capture.compilations.find((item) => item.id === id)?.name ?? ""}
+          </button>
+        ))}
+        {others.length > 8 ? ` and ${others.length - 8} more compilations` : ""}
+      </span>
+    </Fact>
   );
 }
 

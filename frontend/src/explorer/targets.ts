@@ -16,12 +16,19 @@ export function compilationOf(capture: Capture, links: Links, reveal: Reveal): s
   if (reveal.kind === "compilation") return reveal.id;
   if (reveal.kind === "node") return capture.graphs[reveal.graph]?.compilation;
   if (reveal.kind === "kernel") return capture.lowerings[reveal.lowering]?.compilation;
+  if (reveal.compilation !== undefined) return reveal.compilation;
   const key = place(reveal.path, reveal.line);
   if (links.stacksOfLine.has(key) || links.passing.has(key)) return undefined;
+  return compilationsOfLine(capture, reveal.path, reveal.line)[0];
+}
+
+/** The compilations that have operations from a line, in the order of their graphs. */
+export function compilationsOfLine(capture: Capture, path: number, line: number): (string | null)[] {
   const stacks = new Set(
     capture.stacks.flatMap((stack, index) =>
-      [stack.line, stack.own].some((end) => end?.[0] === reveal.path && end[1] === reveal.line) ? [index] : [],
+      [stack.line, stack.own].some((end) => end?.[0] === path && end[1] === line) ? [index] : [],
     ),
   );
-  return capture.graphs.find((graph) => graph.nodes.some((node) => node.stack !== null && stacks.has(node.stack)))?.compilation;
+  const graphs = capture.graphs.filter((graph) => graph.nodes.some((node) => node.stack !== null && stacks.has(node.stack)));
+  return [...new Set(graphs.map((graph) => graph.compilation))];
 }
