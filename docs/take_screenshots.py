@@ -109,7 +109,7 @@ def take(page: Path, browser: str) -> None:
                 view.locator("#speed").screenshot(path=IMAGES / "report-speed.png")
             view.locator("#explorer").scroll_into_view_if_needed()
             line = next(number for number, text in enumerate(MODEL.split("\n"), 1) if "weights = torch.softmax" in text)
-            view.locator(f"[data-pane=source] [data-line$=':{line}']").click()
+            view.locator(f"[data-pane=source] [data-line$=':{line}'] .line-number").click()
             name = "report-explorer.png" if theme == "light" else "report-explorer-dark.png"
             view.locator("#explorer").screenshot(path=IMAGES / name)
         chromium.close()
