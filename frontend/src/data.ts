@@ -12,7 +12,18 @@ export interface Page {
   generator: string;
   /** Whether the captures are two versions of one thing to compare, rather than processes of one program. */
   comparison: boolean;
+  /** What all processes did together, where there are several; null for one, and for a comparison. */
+  together: Together | null;
+  /** The capture to show first: of several processes the one with most to tell. */
+  first: number;
   captures: Capture[];
+}
+
+export interface Together {
+  sentence: string;
+  tone: Tone;
+  /** One for every capture, in their order. */
+  processes: { label: string; sentence: string; tone: Tone }[];
 }
 
 export interface Capture {
@@ -133,7 +144,8 @@ export interface Compilation {
   started: number | null;
   seconds: number | null;
   backward_seconds: number | null;
-  calls: number;
+  /** Operations in its graph. */
+  operations: number;
   guards: number;
   check_microseconds: number | null;
   symbols: [name: string, value: string][];
@@ -199,8 +211,10 @@ export interface Kernel {
   kind: "cpp" | "triton" | "extern" | "template" | "user" | "other";
   /** The kind in words. */
   title: string;
-  /** Nodes of the post-grad graph. */
+  /** Nodes of the post-grad graph; empty where the graph was left out. */
   nodes: number[];
+  /** How many nodes it computes, whether or not they are here. */
+  fuses: number;
   stacks: number[];
   /** Its own source in `code`, first and last line; null for library calls. */
   lines: [first: number, last: number] | null;
@@ -253,7 +267,8 @@ export interface Proposal {
   settings: string[];
   changes: string;
   where: string;
-  standing: "proven" | "withdrawn" | "untried";
+  /** `partly`: proven but for lines that no input reaches, which `reason` names. */
+  standing: "proven" | "partly" | "withdrawn" | "untried";
   /** What the trial has shown, in sentences. */
   reason: string;
   /** Of a call before and after. */
