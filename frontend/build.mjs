@@ -12,19 +12,34 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const assets = path.resolve(here, "../src/compile_inspect/reporters/html/assets");
 const common = { bundle: true, target: "es2022", legalComments: "none", absWorkingDir: here, logLevel: "warning" };
 
+/**
+ * ASCII only: a server that names another charset than the page's own makes other characters of all others, and then the
+ * hashes of the page's policy do not fit its script and style any more.
+ */
+const charset = "ascii";
+
 async function bundle() {
   const script = await build({
     ...common,
     entryPoints: ["src/main.tsx"],
     format: "iife",
     minify: true,
-    charset: "utf8",
+    charset,
     jsx: "automatic",
     jsxImportSource: "preact",
     write: false,
   });
-  const style = await build({ ...common, entryPoints: ["src/styles/page.css"], minify: true, charset: "utf8", write: false });
-  return { "report.js": safe(script.outputFiles[0].text), "report.css": safe(style.outputFiles[0].text) };
+  const style = await build({ ...common, entryPoints: ["src/styles/page.css"], minify: true, charset, write: false });
+  const built = { "report.js": safe(script.outputFiles[0].text), "report.css": safe(style.outputFiles[0].text) };
+  for (const [name, text] of Object.entries(built)) mustBeAscii(name, text);
+  return built;
+}
+
+function mustBeAscii(name, text) {
+  const at = text.search(/[^\x00-\x7f]/);
+  if (at < 0) return;
+  const around = JSON.stringify(text.slice(Math.max(0, at - 40), at + 40));
+  throw new Error(`${name} holds ${JSON.stringify(text.charAt(at))}, which is not ASCII: ${around}`);
 }
 
 /** The script stands inside of a page: it must not hold what ends its element. */

@@ -22,7 +22,10 @@ async function start(): Promise<void> {
   if (typeof DecompressionStream === "undefined")
     return fail("This browser is too old for this page: any from 2023 on will do.");
   try {
-    render(<App page={await unpack(text)} />, holder);
+    const page = await unpack(text);
+    // Until now it held the line that says why there is nothing to see where this script may not run.
+    holder.replaceChildren();
+    render(<App page={page} />, holder);
     document.documentElement.dataset["ready"] = "yes";
   } catch (error) {
     fail(`This page cannot be shown (${String(error)}): it may be damaged. Make it again with compile-inspect report.`);

@@ -27,7 +27,7 @@ function graph(stage: Graph["stage"], direction: Graph["direction"], nodes: Grap
 }
 
 function kernel(name: string, nodes: number[], stacks: number[]): Kernel {
-  return { name, kind: "cpp", title: "", nodes, stacks, lines: null, call: null };
+  return { name, kind: "cpp", title: "", nodes, fuses: nodes.length, stacks, lines: null, call: null };
 }
 
 function lowering(direction: Lowering["direction"], index: number, kernels: Kernel[]): Lowering {

@@ -55,7 +55,7 @@ function lowering(direction: Lowering["direction"], compilation: string, extra: 
 }
 
 function kernel(name: string, lines: Kernel["lines"], call: number | null): Kernel {
-  return { name, kind: "cpp", title: "", nodes: [], stacks: [], lines, call };
+  return { name, kind: "cpp", title: "", nodes: [], fuses: 0, stacks: [], lines, call };
 }
 
 const code: Line[] = ["import x", "def k0():", "  exp(1)", "def k1():", "  pass", "k0()", "k1()", "lib()"].map((text) => [
@@ -90,9 +90,9 @@ const capture = {
     },
   ],
   compilations: [
-    { id: "0/0", name: "f", outcome: "compiled", calls: 3, backend: "inductor" },
-    { id: "1/0", name: "g", outcome: "compiled", calls: 9, backend: "aot_eager" },
-    { id: "2/0", name: "empty", outcome: "failed", calls: 100, backend: "inductor" },
+    { id: "0/0", name: "f", outcome: "compiled", operations: 3, backend: "inductor" },
+    { id: "1/0", name: "g", outcome: "compiled", operations: 9, backend: "aot_eager" },
+    { id: "2/0", name: "empty", outcome: "failed", operations: 100, backend: "inductor" },
   ],
   graphs: [
     graph("post_grad", "backward", "0/0"),

@@ -56,7 +56,7 @@ const compilation = (id: string, more: Partial<Compilation> = {}): Compilation =
   started: 0,
   seconds: 1,
   backward_seconds: null,
-  calls: 0,
+  operations: 0,
   guards: 0,
   check_microseconds: null,
   symbols: [],
@@ -358,8 +358,8 @@ test("library calls are launches, but not fused", () => {
   const lowering = {
     direction: "forward",
     kernels: [
-      { kind: "extern", nodes: [1, 2] },
-      { kind: "cpp", nodes: [1, 2] },
+      { kind: "extern", nodes: [1, 2], fuses: 2 },
+      { kind: "cpp", nodes: [], fuses: 2 },
     ],
   };
   const counts = kernelCounts({ ...EMPTY, lowerings: [lowering] as unknown as Capture["lowerings"] });

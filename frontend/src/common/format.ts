@@ -36,3 +36,24 @@ export function percent(part: number, whole: number): string {
   const share = (100 * part) / whole;
   return share > 0 && share < 1 ? "<1 %" : `${share.toFixed(0)} %`;
 }
+
+/** Names and conditions come from the user's program, and some hold a whole tensor: lists show the beginning. */
+export const MOST_LETTERS = 300;
+/** The most of one text that is shown at all. */
+export const MOST_TEXT = 20_000;
+
+/** The beginning of a text that is too long, with a sign that it goes on. */
+export function shorten(text: string, most = MOST_LETTERS): string {
+  if (text.length <= most) return text;
+  // Half of a pair is no character.
+  const last = text.charCodeAt(most - 2);
+  return `${text.slice(0, last >= 0xd800 && last <= 0xdbff ? most - 2 : most - 1)}…`;
+}
+
+/** The part of a path after its last folders; Windows has two ways to part them. */
+export function fileName(path: string, parts = 1): string {
+  return path
+    .split(/[\\/]+/)
+    .slice(-parts)
+    .join("/");
+}

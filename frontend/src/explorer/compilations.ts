@@ -1,32 +1,34 @@
 /** The compilations that the explorer offers, and the stages of one in the order of the pipeline. */
-import { count } from "../common/format";
+import { exploredCompilations } from "../common/compilations";
+import { count, shorten } from "../common/format";
 import type { Capture, DirectionName, Graph } from "../data";
 
 export interface Choice {
   /** null stands for graphs and kernels that belong to no recorded compilation. */
   id: string | null;
   label: string;
-  calls: number;
+  operations: number;
 }
 
 /** Compilations with graphs or lowerings, in the order they ran. */
 export function choices(capture: Capture): Choice[] {
-  const used = new Set([...capture.graphs, ...capture.lowerings].map((item) => item.compilation));
+  const used = new Set(exploredCompilations(capture));
   const found: Choice[] = [];
   for (const item of capture.compilations) {
     if (!used.delete(item.id)) continue;
-    const label = `${item.id} · ${item.name} · ${item.outcome} · ${count(item.calls, "call")}`;
-    found.push({ id: item.id, label, calls: item.calls });
+    const label = `${shorten(item.id, 40)} · ${shorten(item.name, 80)} · ${item.outcome} · ${count(item.operations, "operation")}`;
+    found.push({ id: item.id, label, operations: item.operations });
   }
   for (const id of used)
-    found.push({ id, label: id === null ? "not part of a compilation" : `${id} · not recorded`, calls: 0 });
+    found.push({ id, label: id === null ? "not part of a compilation" : `${id} · not recorded`, operations: 0 });
   return found;
 }
 
-/** The one to start with: most calls, the first of equals. */
+/** The one to start with: most operations, the first of equals. */
 export function firstChoice(found: Choice[]): string | null {
   return (
-    found.reduce<Choice | null>((best, item) => (best === null || item.calls > best.calls ? item : best), null)?.id ?? null
+    found.reduce<Choice | null>((best, item) => (best === null || item.operations > best.operations ? item : best), null)?.id ??
+    null
   );
 }
 

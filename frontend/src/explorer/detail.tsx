@@ -1,6 +1,7 @@
 /** All that is known of the thing that is pinned. */
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { Boundary } from "../common/boundary";
 import { CodeLine } from "../common/code";
 import { count, number } from "../common/format";
 import { reveal } from "../common/navigation";
@@ -15,7 +16,7 @@ import { unindented } from "./code-lines";
 import { moduleText } from "./modules";
 import { StackList } from "./stack-list";
 import { compilationsOfLine } from "./targets";
-import { type Thing, thing } from "./things";
+import { keyOf, type Thing, thing } from "./things";
 
 export function Detail({ lighting }: { lighting: Lighting }): JSX.Element {
   const [pinned, setPinned] = useState<Thing | null>(lighting.pinned);
@@ -33,9 +34,11 @@ export function Detail({ lighting }: { lighting: Lighting }): JSX.Element {
           <button type="button" class="small detail-close" onClick={() => lighting.pin(null)} aria-label="Let go">
             ✕
           </button>
-          {pinned.kind === "line" ? <LineDetail lighting={lighting} target={pinned} /> : null}
-          {pinned.kind === "node" ? <NodeDetail lighting={lighting} target={pinned} /> : null}
-          {pinned.kind === "kernel" ? <KernelDetail lighting={lighting} target={pinned} /> : null}
+          <Boundary key={keyOf(pinned)}>
+            {pinned.kind === "line" ? <LineDetail lighting={lighting} target={pinned} /> : null}
+            {pinned.kind === "node" ? <NodeDetail lighting={lighting} target={pinned} /> : null}
+            {pinned.kind === "kernel" ? <KernelDetail lighting={lighting} target={pinned} /> : null}
+          </Boundary>
         </>
       )}
     </aside>

@@ -5,6 +5,7 @@
  */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Boundary } from "../common/boundary";
 import { onReveal, type Reveal } from "../common/navigation";
 import type { Capture } from "../data";
 import { choices, firstChoice } from "./compilations";
@@ -14,6 +15,7 @@ import { GraphPane } from "./graph-pane";
 import { KernelsPane } from "./kernels-pane";
 import { Lighting } from "./lighting";
 import { buildLinks } from "./links";
+import { brokenPane } from "./pane";
 import { SearchBox } from "./search-box";
 import { SourcePane } from "./source-pane";
 import { compilationOf, targetOf } from "./targets";
@@ -46,9 +48,15 @@ export function Explorer({ capture }: { capture: Capture }): JSX.Element {
     () => (
       <Columns key={String(compilation)} names={["source", "graph", "kernels"]}>
         {[
-          <SourcePane lighting={lighting} />,
-          <GraphPane lighting={lighting} />,
-          <KernelsPane lighting={lighting} compilation={compilation} />,
+          <Boundary frame={brokenPane("source", "Source")}>
+            <SourcePane lighting={lighting} />
+          </Boundary>,
+          <Boundary frame={brokenPane("graph", "Graph")}>
+            <GraphPane lighting={lighting} />
+          </Boundary>,
+          <Boundary frame={brokenPane("kernels", "Kernels")}>
+            <KernelsPane lighting={lighting} compilation={compilation} />
+          </Boundary>,
         ]}
       </Columns>
     ),
@@ -82,7 +90,9 @@ export function Explorer({ capture }: { capture: Capture }): JSX.Element {
         ) : (
           <span class="quiet">No compilation with graphs or kernels was recorded.</span>
         )}
-        <SearchBox key={String(compilation)} lighting={lighting} />
+        <Boundary key={String(compilation)}>
+          <SearchBox lighting={lighting} />
+        </Boundary>
       </div>
       {panes}
       <Detail key={`detail ${String(compilation)}`} lighting={lighting} />

@@ -125,6 +125,18 @@ export function PaneFrame(props: {
   );
 }
 
+/** The frame of a pane that cannot be shown. */
+export function brokenPane(name: PaneName, title: string): (sentence: JSX.Element) => JSX.Element {
+  return (sentence) => (
+    <section class={`pane pane-${name}`} data-pane={name} aria-label={title}>
+      <header class="pane-head">
+        <h3>{title}</h3>
+      </header>
+      <div class="pane-missing">{sentence}</div>
+    </section>
+  );
+}
+
 /** What a pane says where it has nothing to show. */
 export function Missing({ children }: { children: ComponentChildren }): JSX.Element {
   return <p class="pane-missing">{children}</p>;

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CodeLine } from "../common/code";
 import { count, number } from "../common/format";
+import { onVisit, positionIn } from "../common/navigation";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
 import type { Break, Capture } from "../data";
@@ -17,15 +18,9 @@ export function Breaks({ capture }: { capture: Capture }): JSX.Element {
   const [most, setMost] = useState(FIRST);
   useEffect(() => {
     // A link may lead to a break that is not made yet.
-    const follow = (): void => {
-      const wanted = Number(/^#break-(\d+)$/.exec(location.hash)?.[1] ?? 0);
-      if (wanted <= FIRST) return;
-      setMost(Infinity);
-      requestAnimationFrame(() => document.getElementById(`break-${wanted}`)?.scrollIntoView({ block: "start" }));
-    };
-    follow();
-    addEventListener("hashchange", follow);
-    return () => removeEventListener("hashchange", follow);
+    return onVisit((id) => {
+      if ((positionIn(id, "break") ?? 0) > FIRST) setMost(Infinity);
+    });
   }, []);
   return (
     <Section id="breaks" title="Graph breaks" {...noteOf(capture)}>

@@ -19,7 +19,8 @@ const MEASURES: Record<string, { of: (capture: Capture) => number | null; better
   breaks: { of: (capture) => capture.breaks.length, better: "less" },
   recompiles: { of: (capture) => figure(capture, "recompiles"), better: "less" },
   time: { of: (capture) => capture.time.total, better: "less" },
-  kernels: { of: (capture) => kernelCounts(capture).all, better: "less" },
+  // Fewer launches are better, unless there are fewer because something was not compiled at all.
+  kernels: { of: (capture) => kernelCounts(capture).all, better: null },
   cache: { of: (capture) => capture.caches.filter((item) => item.outcome === "hit").length, better: null },
 };
 
@@ -34,18 +35,51 @@ const NOISE = 0.1;
 
 export function compareFacts(before: Capture, after: Capture): ComparedFact[] {
   const keys = [...new Set([...before.verdict.facts, ...after.verdict.facts].map((fact) => fact.key))];
-  return keys.map((key) => {
+  const facts = keys.map((key): ComparedFact => {
     const [first, second] = [before, after].map((capture) => capture.verdict.facts.find((fact) => fact.key === key));
     const base = { key, label: second?.label ?? first?.label ?? key, before: first?.value ?? "–", after: second?.value ?? "–" };
+    // What only one of them has cannot have become better or worse.
+    if (!first || !second) return { ...base, difference: "only in one", direction: "none", tone: "plain" };
     const measure = MEASURES[key];
     const [from, to] = [measure?.of(before) ?? null, measure?.of(after) ?? null];
     if (measure && from !== null && to !== null) return { ...base, ...difference(from, to, measure.better, key === "time") };
-    const ranks: Record<Tone, number> = { bad: 0, warn: 1, plain: 2, good: 3 };
-    const change = ranks[second?.tone ?? "plain"] - ranks[first?.tone ?? "plain"];
     if (base.before === base.after) return { ...base, difference: "the same", direction: "same", tone: "plain" };
-    const told = second?.tone === "plain" || first?.tone === "plain" || change === 0;
-    return { ...base, difference: "differs", direction: "none", tone: told ? "plain" : change > 0 ? "good" : "bad" };
+    return { ...base, difference: "differs", direction: "none", tone: changeOfTone(first.tone, second.tone) };
   });
+  return withFailures(facts, before, after);
+}
+
+/** Whether one tone is better than another; a plain one says nothing about that. */
+function changeOfTone(before: Tone, after: Tone): Tone {
+  const ranks: Record<Tone, number> = { bad: 0, warn: 1, plain: NaN, good: 2 };
+  const change = ranks[after] - ranks[before];
+  return change > 0 ? "good" : change < 0 ? "bad" : "plain";
+}
+
+export function failures(capture: Capture): number {
+  return capture.compilations.filter((item) => item.tone === "bad").length;
+}
+
+/**
+ * Compilations that failed, in a row after the one that counts all.
+ *
+ * Where more fail than before, less is compiled: what is less for that reason is no gain.
+ */
+function withFailures(facts: ComparedFact[], before: Capture, after: Capture): ComparedFact[] {
+  const [from, to] = [failures(before), failures(after)];
+  if (from + to === 0) return facts;
+  const row: ComparedFact = {
+    key: "failed",
+    label: "Failed compilations",
+    before: from.toLocaleString("en"),
+    after: to.toLocaleString("en"),
+    ...difference(from, to, "less", false),
+  };
+  const judged = facts.map((fact) =>
+    to > from && fact.tone === "good" && MEASURES[fact.key] ? { ...fact, tone: "plain" as const } : fact,
+  );
+  const at = judged.findIndex((fact) => fact.key === "compilations") + 1;
+  return [...judged.slice(0, at), row, ...judged.slice(at)];
 }
 
 function difference(
@@ -101,7 +135,7 @@ export function kernelCounts(capture: Capture): KernelCounts {
   const counts: KernelCounts = { all: 0, fused: 0, by: {} };
   for (const lowering of capture.lowerings) {
     counts.all += lowering.kernels.length;
-    counts.fused += lowering.kernels.filter((kernel) => kernel.kind !== "extern" && kernel.nodes.length > 1).length;
+    counts.fused += lowering.kernels.filter((kernel) => kernel.kind !== "extern" && kernel.fuses > 1).length;
     counts.by[lowering.direction] = (counts.by[lowering.direction] ?? 0) + lowering.kernels.length;
   }
   return counts;
@@ -158,7 +192,10 @@ export interface ComparedRow {
   after: string;
 }
 
-/** What differs about the machine and its settings; paths of the process itself always do and say nothing. */
+/** Rows about the process itself, which always differ and say nothing. */
+const OF_THE_PROCESS = new Set(["Process", "Command", "Recorded by"]);
+
+/** What differs about the machine and its settings. */
 export function compareEnvironment(before: Capture, after: Capture): ComparedRow[] {
   const rowsOf = (capture: Capture): Map<string, ComparedRow> =>
     new Map(
@@ -173,7 +210,7 @@ export function compareEnvironment(before: Capture, after: Capture): ComparedRow
   return [...new Set([...first.keys(), ...second.keys()])].flatMap((key) => {
     const [left, right] = [first.get(key), second.get(key)];
     const row = left ?? right;
-    if (!row || left?.before === right?.before) return [];
+    if (!row || OF_THE_PROCESS.has(row.name) || left?.before === right?.before) return [];
     return [{ ...row, before: left?.before ?? "–", after: right?.before ?? "–" }];
   });
 }

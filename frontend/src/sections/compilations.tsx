@@ -1,16 +1,30 @@
 /** Every compilation in a table. */
 import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { number, seconds } from "../common/format";
+import { onVisit, positionIn } from "../common/navigation";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
 import type { Capture, Compilation } from "../data";
 import { Folded } from "./parts/folded";
 import { CompilationLink } from "./parts/links";
-import { Table, usePaged } from "./parts/table";
+import { PAGE_SIZE, Table, usePaged } from "./parts/table";
 import { ToneText } from "./parts/tone";
 
 export function Compilations({ capture }: { capture: Capture }): JSX.Element {
-  const [shown, more] = usePaged(capture.compilations, "compilations");
+  const [shown, more, showAll] = usePaged(capture.compilations, "compilations");
+  // The row that was last gone to; a new object each time, so that it opens again after it was closed.
+  const [visited, setVisited] = useState<{ position: number; times: number }>({ position: 0, times: 0 });
+  useEffect(
+    () =>
+      onVisit((id) => {
+        const position = positionIn(id, "compilation");
+        if (position === null) return;
+        if (position > PAGE_SIZE) showAll();
+        setVisited((before) => ({ position, times: before.times + 1 }));
+      }),
+    [],
+  );
   return (
     <Section id="compilations" title="Compilations">
       {shown.length === 0 ? (
@@ -27,13 +41,18 @@ export function Compilations({ capture }: { capture: Capture }): JSX.Element {
             { title: "Outcome" },
             { title: "Forward", figures: true },
             { title: "Backward", figures: true },
-            { title: "Calls", figures: true },
+            { title: "Operations", figures: true },
             { title: "Guards", figures: true },
             { title: "Restarts", figures: true },
           ]}
         >
-          {shown.map((item) => (
-            <Row capture={capture} item={item} />
+          {shown.map((item, index) => (
+            <Row
+              capture={capture}
+              item={item}
+              position={index + 1}
+              visited={visited.position === index + 1 ? visited.times : 0}
+            />
           ))}
         </Table>
       )}
@@ -42,12 +61,19 @@ export function Compilations({ capture }: { capture: Capture }): JSX.Element {
   );
 }
 
-function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.Element {
+function Row(props: {
+  capture: Capture;
+  item: Compilation;
+  position: number;
+  /** Which of the visits to the table was to this row; 0 where the last one was not. */
+  visited: number;
+}): JSX.Element {
+  const { capture, item, visited } = props;
   const about = [item.backend, item.recompile ? "recompile" : "", item.resume ? "rest of a function" : ""]
     .filter(Boolean)
     .join(", ");
   return (
-    <tr data-compilation={item.id}>
+    <tr id={`compilation-${props.position}`} data-compilation={item.id}>
       <th scope="row">
         <CompilationLink capture={capture} id={item.id} />
       </th>
@@ -66,7 +92,7 @@ function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.El
           <div class="aside">Begun again: {reason}</div>
         ))}
         {item.failure ? (
-          <Folded printed summary={<span class="bad">Why it failed</span>}>
+          <Folded key={visited} open={visited > 0} printed summary={<span class="bad">Why it failed</span>}>
             {() => <pre class="said">{item.failure}</pre>}
           </Folded>
         ) : null}
@@ -76,7 +102,7 @@ function Row({ capture, item }: { capture: Capture; item: Compilation }): JSX.El
       </td>
       <td class="figures">{seconds(item.seconds)}</td>
       <td class="figures">{seconds(item.backward_seconds)}</td>
-      <td class="figures">{number(item.calls)}</td>
+      <td class="figures">{number(item.operations)}</td>
       <td class="figures">{number(item.guards)}</td>
       <td class="figures">{number(Math.max(0, item.attempts - 1))}</td>
     </tr>

@@ -30,6 +30,14 @@ export interface Flame {
   rows: number;
 }
 
+/** Deeper phases share the last row. */
+const DEEPEST = 200;
+
+/** The row of a phase within its lane; a damaged capture may name any depth. */
+export function depthOf(phase: Pick<Phase, "depth">): number {
+  return Math.max(0, Math.min(DEEPEST, Math.trunc(phase.depth) || 0));
+}
+
 export type View = [start: number, end: number];
 
 /** From the first phase to the end of the last one. */
@@ -41,7 +49,7 @@ export function wholeView(phases: Phase[]): View {
 
 export function lanesOf(phases: Phase[]): Lane[] {
   const depths = new Map<number, number>();
-  for (const phase of phases) depths.set(phase.thread, Math.max(depths.get(phase.thread) ?? 0, phase.depth));
+  for (const phase of phases) depths.set(phase.thread, Math.max(depths.get(phase.thread) ?? 0, depthOf(phase)));
   let row = 0;
   return [...depths]
     .sort(([first], [second]) => first - second)
@@ -65,7 +73,7 @@ export function layout(phases: Phase[], view: View, width: number): Flame {
     const start = Math.max(view[0], phase.start);
     const end = Math.min(view[1], phase.start + phase.seconds);
     if (end < start || (end === start && phase.seconds > 0)) return;
-    const row = (firstRow.get(phase.thread) ?? 0) + phase.depth;
+    const row = (firstRow.get(phase.thread) ?? 0) + depthOf(phase);
     const x = (start - view[0]) * scale;
     const wide = (end - start) * scale;
     const before = last.get(row);
@@ -88,9 +96,10 @@ export function parentsOf(phases: Phase[]): number[] {
   return phases.map((phase, index) => {
     const stack = open.get(phase.thread) ?? [];
     open.set(phase.thread, stack);
-    stack.length = Math.min(stack.length, phase.depth);
-    const parent = phase.depth > 0 ? (stack[phase.depth - 1] ?? -1) : -1;
-    stack[phase.depth] = index;
+    const depth = depthOf(phase);
+    stack.length = Math.min(stack.length, depth);
+    const parent = depth > 0 ? (stack[depth - 1] ?? -1) : -1;
+    stack[depth] = index;
     return parent;
   });
 }

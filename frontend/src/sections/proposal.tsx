@@ -7,6 +7,7 @@ import { ToneText } from "./parts/tone";
 
 const STANDINGS: Record<Proposal["standing"], { word: string; tone: Tone }> = {
   proven: { word: "Proven", tone: "good" },
+  partly: { word: "Proven in part", tone: "plain" },
   withdrawn: { word: "Withdrawn", tone: "bad" },
   untried: { word: "Not tried", tone: "plain" },
 };
@@ -46,7 +47,11 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
         ) : null}
         <dt>Proof</dt>
         <dd>
-          <ToneText tone={standing.tone}>{standing.word}</ToneText>
+          {proposal.standing === "partly" ? (
+            <span class="standing partly">{standing.word}</span>
+          ) : (
+            <ToneText tone={standing.tone}>{standing.word}</ToneText>
+          )}
           {proposal.standing === "untried" && !proposal.reason ? <Untried /> : proofText(proposal.reason)}
         </dd>
       </dl>

@@ -1,5 +1,6 @@
 /** Everything on the page but the explorer, in the order it is shown. */
 import type { JSX } from "preact";
+import { SectionBoundary } from "../common/boundary";
 import type { Capture, Page } from "../data";
 import { Agreements } from "./agreement";
 import { Breaks } from "./breaks";
@@ -13,8 +14,10 @@ import { MemorySection } from "./memory";
 import { Recompiles } from "./recompiles";
 import { Speed } from "./speed/speed";
 import { CompileTime } from "./time";
+import { captureLabel, firstCapture, TogetherSection } from "./together";
 import { Verdict as VerdictSection } from "./verdict";
 
+export { captureLabel, firstCapture };
 export type { Entry };
 
 export function entries(capture: Capture): Entry[] {
@@ -23,28 +26,53 @@ export function entries(capture: Capture): Entry[] {
 
 /** The verdict, at the top of the page. */
 export function Verdict({ capture }: { capture: Capture }): JSX.Element {
-  return <VerdictSection capture={capture} />;
+  return (
+    <SectionBoundary id="verdict" title="Verdict">
+      <VerdictSection capture={capture} />
+    </SectionBoundary>
+  );
 }
+
+const PARTS: [id: string, title: string, part: (props: { capture: Capture }) => JSX.Element][] = [
+  ["breaks", "Graph breaks", Breaks],
+  ["guards", "Guards", Guards],
+  ["recompiles", "Recompiles", Recompiles],
+  ["time", "Compile time", CompileTime],
+  ["speed", "Speed", Speed],
+  ["agreement", "Agreement with eager", Agreements],
+  ["memory", "Memory", MemorySection],
+  ["caches", "Caches and CUDA graphs", Caches],
+  ["compilations", "Compilations", Compilations],
+  ["environment", "Environment", Environment],
+];
 
 /** All sections after the explorer. */
 export function Sections({ capture }: { capture: Capture }): JSX.Element {
   return (
     <>
-      <Breaks capture={capture} />
-      <Guards capture={capture} />
-      <Recompiles capture={capture} />
-      <CompileTime capture={capture} />
-      <Speed capture={capture} />
-      <Agreements capture={capture} />
-      <MemorySection capture={capture} />
-      <Caches capture={capture} />
-      <Compilations capture={capture} />
-      <Environment capture={capture} />
+      {PARTS.map(([id, title, Part]) => (
+        <SectionBoundary id={id} title={title}>
+          <Part capture={capture} />
+        </SectionBoundary>
+      ))}
     </>
   );
 }
 
 /** Two captures held against each other. */
 export function Comparison({ page }: { page: Page }): JSX.Element {
-  return <ComparisonSection page={page} />;
+  return (
+    <SectionBoundary id="comparison" title="Comparison">
+      <ComparisonSection page={page} />
+    </SectionBoundary>
+  );
+}
+
+/** What all processes did together. */
+export function Together(props: { page: Page; chosen: number; choose: (index: number) => void }): JSX.Element {
+  return (
+    <SectionBoundary id="together" title="All processes">
+      <TogetherSection {...props} />
+    </SectionBoundary>
+  );
 }

@@ -67,7 +67,10 @@ function Rows(props: {
   const { timeline, rows, width } = props;
   const narrow = width < NARROW;
   const left = narrow ? 8 : 250;
-  const end = Math.max(...rows.flatMap((row) => row.marks.map((mark) => mark.start + mark.length)), 1e-6);
+  const end = rows.reduce(
+    (last, row) => row.marks.reduce((most, mark) => Math.max(most, mark.start + mark.length), last),
+    1e-6,
+  );
   const scale = linearScale([0, end], [left, width - 14]);
   const low = !narrow && rows.length > MANY_ROWS;
   const rowHeight = narrow ? ROW + 14 : low ? LOW_ROW : ROW;

@@ -1,20 +1,35 @@
 /** Links of the sections: to a compilation in the explorer, to evidence on this page, to torch's own pages; nowhere else. */
 import type { ComponentChildren, JSX } from "preact";
+import { exploredCompilations, positionOf } from "../../common/compilations";
+import { shorten } from "../../common/format";
 import { reveal } from "../../common/navigation";
 import type { Capture } from "../../data";
 
-/** The id of a compilation, as a button that shows it in the explorer; as text where the capture has no such compilation. */
+/**
+ * The id of a compilation, as a button that shows it in the explorer.
+ *
+ * One without graphs and kernels, such as one that failed, is not in there: its row in the table says what is known. Where
+ * the capture has no such compilation, the id is text.
+ */
 export function CompilationLink({ capture, id }: { capture: Capture; id: string }): JSX.Element | null {
   if (!id) return null;
-  if (!capture.compilations.some((item) => item.id === id)) return <code class="compilation-id">{id}</code>;
+  const position = positionOf(capture, id);
+  if (position === undefined) return <code class="compilation-id">{shorten(id, 80)}</code>;
+  if (!exploredCompilations(capture).has(id)) {
+    return (
+      <a class="compilation-id" href={`#compilation-${position}`} title={`Show compilation ${shorten(id, 80)} in the table`}>
+        {shorten(id, 80)}
+      </a>
+    );
+  }
   return (
     <button
       type="button"
       class="link compilation-id"
-      title={`Show compilation ${id} in the explorer`}
+      title={`Show compilation ${shorten(id, 80)} in the explorer`}
       onClick={() => reveal({ kind: "compilation", id })}
     >
-      {id}
+      {shorten(id, 80)}
     </button>
   );
 }

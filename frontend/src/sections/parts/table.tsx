@@ -40,17 +40,22 @@ export function Table(props: {
 
 export const PAGE_SIZE = 200;
 
-/** The items to show at first, and the button that shows all of them; null where all are shown. */
-export function usePaged<T>(items: T[], noun: string, size = PAGE_SIZE): [shown: T[], more: JSX.Element | null] {
-  const [all, showAll] = useState(false);
-  if (all || items.length <= size) return [items, null];
+/** The items to show at first, the button that shows all of them (null where all are shown), and what it does. */
+export function usePaged<T>(
+  items: T[],
+  noun: string,
+  size = PAGE_SIZE,
+): [shown: T[], more: JSX.Element | null, showAll: () => void] {
+  const [all, setAll] = useState(false);
+  const showAll = (): void => setAll(true);
+  if (all || items.length <= size) return [items, null, showAll];
   const button = (
     <p class="more">
       {number(size)} of {number(items.length)} {noun}.{" "}
-      <button type="button" onClick={() => showAll(true)}>
+      <button type="button" onClick={showAll}>
         Show all
       </button>
     </p>
   );
-  return [items.slice(0, size), button];
+  return [items.slice(0, size), button, showAll];
 }

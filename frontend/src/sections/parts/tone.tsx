@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Tone } from "../../data";
 
-const SIGNS: Record<Tone, string> = { good: "✓", warn: "!", bad: "✕", plain: "·" };
+export const SIGNS: Record<Tone, string> = { good: "✓", warn: "!", bad: "✕", plain: "·" };
 const WORDS: Record<Tone, string> = { good: "good", warn: "worth a look", bad: "bad", plain: "" };
 
 /** The sign alone, with its meaning for those who cannot see it. */
