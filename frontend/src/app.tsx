@@ -50,10 +50,10 @@ export function App({ page }: { page: Page }): JSX.Element {
             {part.title}
             {part.badge ? (
               <>
-                <span class="badge" aria-hidden="true">
+                <span class="unseen">, {part.spoken ?? ""}</span>
+                <span class="badge" {...(part.spoken ? { "aria-hidden": "true" as const } : {})}>
                   {part.badge}
                 </span>
-                <span class="unseen">, {part.spoken ?? part.badge}</span>
               </>
             ) : null}
           </a>

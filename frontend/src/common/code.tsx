@@ -1,9 +1,14 @@
 /** Lines of code: text in spans, coloured by the classes that came with it. Nothing in here is ever markup. */
 import type { JSX } from "preact";
 import { type Line, TOKEN_CLASSES } from "../data";
+import { shorten } from "./format";
+
+/** Longer lines are data rather than code: they lose their end and their colours. */
+const LONGEST = 5_000;
 
 export function CodeLine({ line }: { line: Line }): JSX.Element {
   const [text, ...tokens] = line;
+  if (text.length > LONGEST) return <>{shorten(text, LONGEST)}</>;
   if (tokens.length === 0) return <>{text}</>;
   const parts: (JSX.Element | string)[] = [];
   let start = 0;

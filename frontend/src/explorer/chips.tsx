@@ -1,5 +1,6 @@
 /** Small coloured marks: the kernels that compute a line or a node. */
 import type { JSX } from "preact";
+import { shorten } from "../common/format";
 import { hueOf, hueStyle, isBackward } from "./colours";
 import type { Links, Reference } from "./links";
 import { place } from "./things";
@@ -26,5 +27,5 @@ export function Chips({ links, kernels }: { links: Links; kernels: Reference[] }
 
 export function chipTitle(links: Links, [lowering, kernel]: Reference): string {
   const found = links.capture.lowerings[lowering];
-  return `${found?.direction ?? ""} kernel ${kernel + 1}: ${found?.kernels[kernel]?.name ?? "?"}`;
+  return `${found?.direction ?? ""} kernel ${kernel + 1}: ${shorten(found?.kernels[kernel]?.name ?? "?", 80)}`;
 }

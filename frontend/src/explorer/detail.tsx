@@ -3,8 +3,9 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Boundary } from "../common/boundary";
 import { CodeLine } from "../common/code";
-import { count, number } from "../common/format";
+import { count, number, shorten } from "../common/format";
 import { reveal } from "../common/navigation";
+import { bounded } from "../common/text";
 import type { Line } from "../data";
 import { chipTitle } from "./chips";
 import { hueOf, hueStyle, isBackward } from "./colours";
@@ -68,7 +69,7 @@ function KernelButtons({ lighting, kernels }: { lighting: Lighting; kernels: Ref
           title={chipTitle(links, [lowering, kernel])}
           onClick={() => lighting.goTo(thing("kernel", lowering, kernel))}
         >
-          {links.capture.lowerings[lowering]?.kernels[kernel]?.name ?? "?"}
+          {shorten(links.capture.lowerings[lowering]?.kernels[kernel]?.name ?? "?", 80)}
         </button>
       ))}
       {kernels.length > shown.length ? (
@@ -96,7 +97,7 @@ function LineDetail({ lighting, target }: { lighting: Lighting; target: Thing })
   return (
     <>
       <h4>
-        {capture.paths[target.holder]?.short ?? "?"}:{target.item}
+        {shorten(capture.paths[target.holder]?.short ?? "?")}:{target.item}
       </h4>
       <LineText line={lineOf(lighting, target)} />
       <dl>
@@ -129,7 +130,7 @@ function Elsewhere({ lighting, target }: { lighting: Lighting; target: Thing }):
       <span class="kernel-buttons" data-elsewhere="">
         {others.slice(0, 8).map((id) => (
           <button type="button" class="small" onClick={() => show(id ?? "")}>
-            {id} {capture.compilations.find((item) => item.id === id)?.name ?? ""}
+            {id} {shorten(capture.compilations.find((item) => item.id === id)?.name ?? "", 80)}
           </button>
         ))}
         {others.length > 8 ? ` and ${others.length - 8} more compilations` : ""}
@@ -168,16 +169,16 @@ function NodeDetail({ lighting, target }: { lighting: Lighting; target: Thing })
   return (
     <>
       <h4>
-        {node.name} <span class="quiet">in {stageLabel(graph)}</span>
+        {shorten(node.name)} <span class="quiet">in {stageLabel(graph)}</span>
       </h4>
       <pre class="detail-code">
-        {node.kind === "call" ? `${node.target}(${node.arguments})` : `${node.kind} ${node.target} ${node.arguments}`}
+        {bounded(node.kind === "call" ? `${node.target}(${node.arguments})` : `${node.kind} ${node.target} ${node.arguments}`)}
       </pre>
       <dl>
-        {node.type === "" ? null : <Fact name="Type">{node.type}</Fact>}
+        {node.type === "" ? null : <Fact name="Type">{bounded(node.type)}</Fact>}
         {node.module === "" ? null : (
           <Fact name="Module">
-            <span title={node.module}>{moduleText(node.module)}</span>
+            <span title={shorten(node.module)}>{shorten(moduleText(node.module))}</span>
           </Fact>
         )}
         {node.fate === "" ? null : <Fact name="No kernel">{node.fate}</Fact>}
@@ -195,6 +196,12 @@ function NodeDetail({ lighting, target }: { lighting: Lighting; target: Thing })
   );
 }
 
+/** Of a kernel whose nodes are not in the page. */
+export function unlisted(fuses: number): string {
+  if (fuses === 0) return "which nodes was not recorded";
+  return `${count(fuses, "node")}, not listed: the graph was left out of this page`;
+}
+
 function KernelDetail({ lighting, target }: { lighting: Lighting; target: Thing }): JSX.Element | null {
   const { capture } = lighting.links;
   const lowering = capture.lowerings[target.holder];
@@ -205,7 +212,7 @@ function KernelDetail({ lighting, target }: { lighting: Lighting; target: Thing 
   return (
     <>
       <h4>
-        {kernel.name}{" "}
+        {shorten(kernel.name)}{" "}
         <span class="quiet">
           kernel {target.item + 1} of the {lowering.direction}, {kernel.title}
         </span>
@@ -213,11 +220,11 @@ function KernelDetail({ lighting, target }: { lighting: Lighting; target: Thing 
       <LineText line={kernel.call === null ? undefined : lowering.code[kernel.call - 1]} />
       <dl>
         <Fact name="Computes">
-          {nodes.length === 0 ? "which nodes was not recorded" : null}
+          {nodes.length === 0 ? unlisted(kernel.fuses) : null}
           <span class="node-buttons">
             {nodes.slice(0, 60).map((node) => (
               <button type="button" class="link" onClick={() => graph !== null && lighting.goTo(thing("node", graph, node))}>
-                {graph === null ? "" : (capture.graphs[graph]?.nodes[node]?.name ?? "?")}
+                {graph === null ? "" : shorten(capture.graphs[graph]?.nodes[node]?.name ?? "?", 80)}
               </button>
             ))}
             {nodes.length > 60 ? ` and ${nodes.length - 60} more` : null}

@@ -1,6 +1,6 @@
 /** The boxes and lines of the drawing that are in view. */
 import type { JSX } from "preact";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import type { Graph } from "../data";
 import { hueOf, hueStyle } from "./colours";
 import { type Box, boxId, HEADER } from "./layout";
@@ -60,7 +60,7 @@ function cut(text: string, width: number, character = CHARACTER): string {
 
 function OpenGroup(props: { box: Box; legible: boolean; dense: boolean; scale: number }): JSX.Element {
   const { box, legible, dense, scale } = props;
-  const label = box.group?.label ?? "";
+  const label = shorten(box.group?.label ?? "");
   // Far away a group that is all there is to see carries its name in letters as large as they are near by.
   const named = dense && box.width * scale > label.length * CHARACTER + 6 && box.height * scale > 14;
   return (
@@ -109,9 +109,9 @@ function ClosedGroup(props: { links: Links; index: number; box: Box; group: Grou
       data-item=""
       tabindex={-1}
       aria-expanded="false"
-      aria-label={`${group.label}, ${count(group.size, "node")}, collapsed`}
+      aria-label={`${shorten(group.label)}, ${count(group.size, "node")}, collapsed`}
     >
-      <title>{`${group.path || group.label}: ${count(group.size, "node")}`}</title>
+      <title>{`${shorten(group.path || group.label)}: ${count(group.size, "node")}`}</title>
       <rect class="behind" x="4" y="4" width={box.width - 4} height={box.height - 2} rx="6" />
       <rect class="face" width={box.width - 4} height={box.height - 4} rx="6" />
       {kernels.slice(0, strip).map((kernel, position) => (
@@ -173,10 +173,10 @@ function NodeBox(props: { links: Links; index: number; graph: Graph; box: Box; l
       role="button"
       data-item=""
       tabindex={-1}
-      aria-label={`${node.name}${node.type === "" ? "" : `, ${node.type}`}, ${note}`}
+      aria-label={`${shorten(node.name)}${node.type === "" ? "" : `, ${shorten(node.type)}`}, ${shorten(note)}`}
       style={first ? hueStyle(hueOf(links, first)) : undefined}
     >
-      <title>{`${node.name}: ${node.type}\n${note}(${node.arguments.slice(0, 300)})`}</title>
+      <title>{`${shorten(node.name)}: ${shorten(node.type)}\n${shorten(note)}(${shorten(node.arguments)})`}</title>
       <rect width={box.width} height={box.height} rx={node.kind === "call" ? 5 : 17} />
       {props.legible ? (
         <>

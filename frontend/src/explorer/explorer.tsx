@@ -9,6 +9,7 @@ import { Boundary } from "../common/boundary";
 import { onReveal, type Reveal } from "../common/navigation";
 import type { Capture } from "../data";
 import { choices, firstChoice } from "./compilations";
+import { CounterpartBar } from "./counterpart-bar";
 import { Detail } from "./detail";
 import { Columns } from "./dividers";
 import { GraphPane } from "./graph-pane";
@@ -96,6 +97,9 @@ export function Explorer({ capture }: { capture: Capture }): JSX.Element {
       </div>
       {panes}
       <Detail key={`detail ${String(compilation)}`} lighting={lighting} />
+      <Boundary key={`bar ${String(compilation)}`}>
+        <CounterpartBar lighting={lighting} />
+      </Boundary>
     </div>
   );
 }

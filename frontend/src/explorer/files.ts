@@ -1,4 +1,5 @@
 /** The files of the source pane, and the rows of one of them. */
+import { fileName, shorten } from "../common/format";
 import type { Capture, Line } from "../data";
 import { type Links, linkedLines } from "./links";
 
@@ -22,7 +23,7 @@ export function sourceFiles(capture: Capture, links: Links): SourceFile[] {
     const known = capture.paths[path];
     return {
       path,
-      label: fileName(known?.short ?? `file ${path}`),
+      label: shorten(fileName(known?.short ?? `file ${path}`), 80),
       title: known?.path ?? "",
       library: known?.library ?? false,
       recorded: recorded.has(path),
@@ -34,16 +35,12 @@ export function sourceFiles(capture: Capture, links: Links): SourceFile[] {
   return files.sort((one, other) => rank(one) - rank(other) || other.linked.size - one.linked.size || one.path - other.path);
 }
 
-function fileName(path: string, parts = 1): string {
-  return path.split("/").slice(-parts).join("/");
-}
-
 /** Files of the same name are told apart by their folders. */
 function distinguish(files: { label: string; title: string }[]): void {
   const byLabel = new Map<string, { label: string; title: string }[]>();
   for (const file of files) byLabel.set(file.label, [...(byLabel.get(file.label) ?? []), file]);
   for (const group of byLabel.values()) {
-    if (group.length > 1) for (const file of group) file.label = fileName(file.title, 2);
+    if (group.length > 1) for (const file of group) file.label = shorten(fileName(file.title, 2), 80);
   }
 }
 
@@ -82,5 +79,5 @@ function unrecordedRows(capture: Capture, file: SourceFile): SourceRow[] {
   }
   return [...file.linked]
     .sort((one, other) => one - other)
-    .map((number) => ({ kind: "line", number, line: [`in ${names.get(number) ?? "?"}`] }));
+    .map((number) => ({ kind: "line", number, line: [`in ${shorten(names.get(number) ?? "?")}`] }));
 }

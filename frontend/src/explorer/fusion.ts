@@ -1,4 +1,5 @@
 /** Why kernels were kept apart: what stands between neighbours in the list, and all the rest. */
+import { shorten } from "../common/format";
 import type { Lowering, NotFused } from "../data";
 
 export interface Apart {
@@ -59,7 +60,7 @@ export function apartFrom(lowering: Lowering, kernel: number): Apart[] {
 
 /** The two sides in words. Library calls share their names, so a kernel is told by its number as well. */
 export function pairText(lowering: Lowering, item: Apart): string {
-  const title = (kernel: number): string => `${kernel + 1} ${lowering.kernels[kernel]?.name ?? ""}`;
-  if (item.first === null || item.second === null) return item.names[0] ?? "";
+  const title = (kernel: number): string => `${kernel + 1} ${shorten(lowering.kernels[kernel]?.name ?? "", 80)}`;
+  if (item.first === null || item.second === null) return shorten(item.names[0] ?? "");
   return `${title(item.first)} and ${title(item.second)}`;
 }

@@ -1,6 +1,6 @@
 /** A graph as text: one row per node, folded by module. */
 import type { JSX } from "preact";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import type { Graph } from "../data";
 import { Chips } from "./chips";
 import { kernelsOfNode, type Links } from "./links";
@@ -46,11 +46,11 @@ function GroupRow(props: { index: number; group: Group; open: boolean; level: nu
       tabIndex={-1}
       data-item=""
       data-group={place(props.index, group.id)}
-      title={group.path}
+      title={shorten(group.path)}
       style={{ "--level": String(props.level) }}
     >
       <span class="group-mark" aria-hidden="true" />
-      <span class="group-name">{group.label}</span> <span class="quiet">{count(group.size, "node")}</span>
+      <span class="group-name">{shorten(group.label)}</span> <span class="quiet">{count(group.size, "node")}</span>
     </div>
   );
 }
@@ -59,7 +59,7 @@ function NodeRow(props: { links: Links; graph: Graph; index: number; node: numbe
   const node = props.graph.nodes[props.node];
   if (!node) return null;
   const called = node.kind === "call";
-  const shown = shortened(node.arguments);
+  const shown = shorten(node.arguments, MOST_CHARACTERS);
   return (
     <div
       class={`node-row ${node.kind}`}
@@ -73,19 +73,15 @@ function NodeRow(props: { links: Links; graph: Graph; index: number; node: numbe
     >
       <Chips links={props.links} kernels={kernelsOfNode(props.links, props.index, props.node)} />
       <code>
-        <span class="node-name">{node.name}</span>
-        {node.type === "" ? null : <span class="node-type">: {node.type}</span>}
+        <span class="node-name">{shorten(node.name)}</span>
+        {node.type === "" ? null : <span class="node-type">: {shorten(node.type)}</span>}
         {called || node.kind === "output" ? " = " : null}
-        {called || node.kind === "output" ? <span class="node-target">{node.target}</span> : null}
+        {called || node.kind === "output" ? <span class="node-target">{shorten(node.target)}</span> : null}
         {called ? `(${shown})` : shown === "" ? null : ` ${shown}`}
         {!called && node.kind !== "output" && node.target.toLowerCase() !== node.name.toLowerCase() ? (
-          <span class="quiet"> {node.target}</span>
+          <span class="quiet"> {shorten(node.target)}</span>
         ) : null}
       </code>
     </div>
   );
-}
-
-function shortened(text: string): string {
-  return text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text;
 }

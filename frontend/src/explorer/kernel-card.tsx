@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { CodeLine } from "../common/code";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import type { Kernel, Line, Lowering } from "../data";
 import { unindented } from "./code-lines";
 import { hueStyle } from "./colours";
@@ -32,16 +32,14 @@ export function KernelCard(props: {
       data-kernel={place(props.index, props.number)}
       tabIndex={-1}
       style={hueStyle(props.hue)}
-      aria-label={`Kernel ${props.number + 1}: ${kernel.name}, ${kernel.title}, ${count(kernel.nodes.length, "node")}`}
+      aria-label={`Kernel ${props.number + 1}: ${shorten(kernel.name)}, ${kernel.title}, ${count(kernel.fuses, "node")}`}
     >
       <div class="kernel-head">
         <span class="kernel-number">{props.number + 1}</span>
-        <span class="kernel-name">{kernel.name}</span>
+        <span class="kernel-name">{shorten(kernel.name)}</span>
         <span class="kernel-facts">
           <span class="kernel-kind">{kernel.title}</span>
-          <span>
-            {kernel.nodes.length > 1 ? `fuses ${count(kernel.nodes.length, "node")}` : count(kernel.nodes.length, "node")}
-          </span>
+          <span>{kernel.fuses > 1 ? `fuses ${count(kernel.fuses, "node")}` : count(kernel.fuses, "node")}</span>
           {kernel.lines && code.length > 0 ? (
             <button type="button" class="small" data-code-toggle="" aria-expanded={shown} onClick={() => setOpen(!shown)}>
               {shown ? "Hide code" : `Code, ${count(code.length, "line")}`}

@@ -1,7 +1,7 @@
 /** What Inductor made of it: kernels in the order of their launches, or the whole generated module. */
 import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import type { Lowering } from "../data";
 import { hueOf } from "./colours";
 import { loweringTabs } from "./compilations";
@@ -160,7 +160,7 @@ function KernelList(props: { lighting: Lighting; lowering: Lowering; index: numb
             />
             {(apart.between.get(number) ?? []).map((item) => (
               <li class="apart">
-                not fused with the next: {item.reason}
+                not fused with the next: {shorten(item.reason)}
                 {item.times > 1 ? ` (asked ${item.times} times)` : ""}
               </li>
             ))}
@@ -183,7 +183,7 @@ function KeptApart({ lowering, list }: { lowering: Lowering; list: Apart[] }): J
       {[...byReason].map(([reason, items]) => (
         <details>
           <summary>
-            {reason} <span class="quiet">({count(items.length, "pair")})</span>
+            {shorten(reason)} <span class="quiet">({count(items.length, "pair")})</span>
           </summary>
           <ul>
             {items.slice(0, 100).map((item) => (

@@ -23,6 +23,8 @@ export interface PaneHooks {
 }
 
 const PANES: PaneName[] = ["source", "graph", "kernels"];
+/** As in explorer.css. */
+const STACKED = "(max-width: 900px)";
 const MARKED = "[data-line],[data-node],[data-kernel]";
 
 export class Lighting {
@@ -92,7 +94,10 @@ export class Lighting {
 
   /** Pins a thing and shows it and its counterparts: for links that lead here from elsewhere. */
   goTo(target: Thing): void {
-    if (!this.panes.get(PANE_OF[target.kind])?.show(target)) return;
+    const hooks = this.panes.get(PANE_OF[target.kind]);
+    if (!hooks?.show(target)) return;
+    // Where the panes stand below each other, the one that is meant may be out of sight.
+    if (matchMedia(STACKED).matches) hooks.root.scrollIntoView({ block: "nearest" });
     this.pin(target);
     this.showCounterparts(target);
   }

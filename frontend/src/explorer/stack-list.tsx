@@ -1,7 +1,7 @@
 /** A stack as links to its lines, innermost first; frames of libraries are folded. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import type { Lighting } from "./lighting";
 import { thing } from "./things";
 
@@ -20,7 +20,7 @@ export function StackList({ lighting, stack }: { lighting: Lighting; stack: numb
     <ol class="stack">
       {kept.map(([path, line, name]) => (
         <li class={capture.paths[path]?.library ? "quiet" : ""}>
-          <FrameLink lighting={lighting} path={path} line={line} /> <span class="quiet">in {name}</span>
+          <FrameLink lighting={lighting} path={path} line={line} /> <span class="quiet">in {shorten(name, 80)}</span>
         </li>
       ))}
       {frames.length > kept.length ? (
@@ -36,7 +36,7 @@ export function StackList({ lighting, stack }: { lighting: Lighting; stack: numb
 
 function FrameLink({ lighting, path, line }: { lighting: Lighting; path: number; line: number }): JSX.Element {
   const { capture } = lighting.links;
-  const text = `${capture.paths[path]?.short ?? "?"}:${line}`;
+  const text = `${shorten(capture.paths[path]?.short ?? "?", 160)}:${line}`;
   const recorded = capture.sources.some((source) => source.path === path);
   if (!recorded) return <code class="place">{text}</code>;
   return (

@@ -1,7 +1,8 @@
 /** Guards on numbers that will change, and sizes that were pinned: what makes torch compile again without anybody meaning it. */
 import type { JSX } from "preact";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import { PlaceLink } from "../common/place";
+import { Shortened } from "../common/text";
 import type { Accident, Capture } from "../data";
 import { accidentGroups } from "./guard-groups";
 import { Folded } from "./parts/folded";
@@ -45,17 +46,23 @@ function AccidentTable(props: { capture: Capture; accidents: Accident[]; caption
         columns={[{ title: "Variable" }, { title: "Value" }, { title: "Suspicion" }, { title: "Where" }, { title: "In" }]}
       >
         {shown.map((group) => (
-          <tr data-accident={group.variable}>
+          <tr data-accident={shorten(group.variable)}>
             <th scope="row">
-              <code>{group.variable}</code>
-              <div class="aside">{group.accident.holder}</div>
+              <code>
+                <Shortened text={group.variable} />
+              </code>
+              <div class="aside">{shorten(group.accident.holder)}</div>
             </th>
             <td>
-              <code>{group.values.slice(0, 6).join(", ")}</code>
+              <code>
+                <Shortened text={group.values.slice(0, 6).join(", ")} />
+              </code>
               {group.values.length > 6 ? ` and ${group.values.length - 6} more` : ""}
             </td>
             <td>
-              <ToneText tone={group.accident.degree === "number" ? "plain" : "warn"}>{group.accident.suspicion}</ToneText>
+              <ToneText tone={group.accident.degree === "number" ? "plain" : "warn"}>
+                {shorten(group.accident.suspicion)}
+              </ToneText>
             </td>
             <td>
               <PlaceLink capture={props.capture} place={group.accident.place} />
@@ -76,7 +83,7 @@ function AccidentTable(props: { capture: Capture; accidents: Accident[]; caption
       {remedies.map((remedy) => (
         <p class="remedy">
           <strong>Remedy</strong>
-          {remedies.length > 1 ? ` for ${holdersOf(groups, remedy)}` : ""}: {remedy}
+          {remedies.length > 1 ? ` for ${holdersOf(groups, remedy)}` : ""}: {shorten(remedy, 2_000)}
         </p>
       ))}
     </>
@@ -101,17 +108,23 @@ export function Specializations({ capture }: { capture: Capture }): JSX.Element 
         columns={[{ title: "Variable" }, { title: "Pinned to" }, { title: "At" }, { title: "Reason" }, { title: "In" }]}
       >
         {shown.map((item) => (
-          <tr data-specialization={item.variable}>
+          <tr data-specialization={shorten(item.variable)}>
             <th scope="row">
-              <code>{item.variable}</code>
+              <code>
+                <Shortened text={item.variable} />
+              </code>
             </th>
             <td>
-              <code>{item.value}</code>
+              <code>
+                <Shortened text={item.value} />
+              </code>
             </td>
             <td>
               <PlaceLink capture={capture} place={item.place} />
             </td>
-            <td>{item.reason}</td>
+            <td>
+              <Shortened text={item.reason} />
+            </td>
             <td>
               <CompilationLink capture={capture} id={item.compilation} />
             </td>

@@ -1,8 +1,9 @@
 /** Whether the ways of running the function give what eager gives, and what is to blame where one does not. */
 import type { JSX } from "preact";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
+import { Shortened } from "../common/text";
 import type { Agreement, Capture } from "../data";
 import { Folded } from "./parts/folded";
 import { ToneText } from "./parts/tone";
@@ -27,13 +28,16 @@ function OneAgreement({ capture, agreement }: { capture: Capture; agreement: Agr
   return (
     <div class="agreement">
       <h3>
-        <code>{agreement.name}</code> <span class="aside">{agreement.gradients ? "values and gradients" : "values"}</span>
+        <code>{shorten(agreement.name)}</code>{" "}
+        <span class="aside">{agreement.gradients ? "values and gradients" : "values"}</span>
       </h3>
       <p class="note">
-        Compared at {count(agreement.points.length, "input")}: {agreement.points.join("; ")}.
+        Compared at {count(agreement.points.length, "input")}: <Shortened text={agreement.points.join("; ")} most={1_000} />.
       </p>
       {agreement.notes.map((note) => (
-        <p class="note">{note}</p>
+        <p class="note">
+          <Shortened text={note} most={1_000} />
+        </p>
       ))}
       <ul class="variants">
         {agreement.variants.map((variant) => (
@@ -50,9 +54,14 @@ function VariantView({ capture, variant }: { capture: Capture; variant: Agreemen
   return (
     <li class={`card tone-${variant.tone}`} data-variant={variant.name} data-agreement={variant.tone}>
       <h4>
-        <code>{variant.name}</code> <ToneText tone={variant.tone}>{repeated ? variant.reason : variant.verdict}</ToneText>
+        <code>{variant.name}</code>{" "}
+        <ToneText tone={variant.tone}>{shorten(repeated ? variant.reason : variant.verdict)}</ToneText>
       </h4>
-      {variant.reason && !repeated ? <p>{variant.reason}</p> : null}
+      {variant.reason && !repeated ? (
+        <p>
+          <Shortened text={variant.reason} most={1_000} />
+        </p>
+      ) : null}
       {variant.differences.length > 0 ? (
         <Folded open={variant.tone === "bad"} printed summary={count(variant.differences.length, "difference")}>
           {() => <Texts texts={variant.differences} />}
@@ -68,11 +77,13 @@ function VariantView({ capture, variant }: { capture: Capture; variant: Agreemen
       ) : null}
       {variant.blame ? (
         <p class="blame">
-          <strong>To blame:</strong> {variant.blame} <PlaceLink capture={capture} place={variant.place} />
+          <strong>To blame:</strong> {shorten(variant.blame, 1_000)} <PlaceLink capture={capture} place={variant.place} />
         </p>
       ) : null}
       {variant.notes.map((note) => (
-        <p class="aside">{note}</p>
+        <p class="aside">
+          <Shortened text={note} most={1_000} />
+        </p>
       ))}
     </li>
   );
@@ -82,7 +93,9 @@ function Texts({ texts }: { texts: string[] }): JSX.Element {
   return (
     <ul>
       {texts.map((text) => (
-        <li>{text}</li>
+        <li>
+          <Shortened text={text} most={1_000} />
+        </li>
       ))}
     </ul>
   );

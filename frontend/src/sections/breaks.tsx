@@ -2,10 +2,11 @@
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { CodeLine } from "../common/code";
-import { count, number } from "../common/format";
+import { count, number, shorten } from "../common/format";
 import { onVisit, positionIn } from "../common/navigation";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
+import { bounded, Shortened } from "../common/text";
 import type { Break, Capture } from "../data";
 import { Folded } from "./parts/folded";
 import { CompilationLink, WebLink } from "./parts/links";
@@ -56,22 +57,24 @@ function BreakView({ capture, item, index }: { capture: Capture; item: Break; in
   const withdrawn = item.proposals.filter((proposal) => proposal.standing === "withdrawn");
   const id = `break-${index + 1}`;
   return (
-    <article id={id} class={`break card tone-${item.tone}`} data-break={item.kind} aria-labelledby={`${id}-title`}>
+    <article id={id} class={`break card tone-${item.tone}`} data-break={shorten(item.kind)} aria-labelledby={`${id}-title`}>
       <h3 id={`${id}-title`}>
         <a class="number" href={`#${id}`} aria-label={`Link to break ${index + 1}`}>
           {index + 1}
         </a>
-        {item.kind}
+        <span>
+          <Shortened text={item.kind} />
+        </span>
       </h3>
       <p class="break-effect">
-        <ToneText tone={item.tone}>{item.effect}</ToneText>
+        <ToneText tone={item.tone}>{shorten(item.effect)}</ToneText>
       </p>
       <dl class="pairs">
         {item.place ? (
           <>
             <dt>Where</dt>
             <dd>
-              <PlaceLink capture={capture} place={item.place} /> in <code>{item.place.name}</code>
+              <PlaceLink capture={capture} place={item.place} /> in <code>{shorten(item.place.name)}</code>
               {item.inside ? (
                 <>
                   , inside of <PlaceLink capture={capture} place={item.inside} />
@@ -95,11 +98,13 @@ function BreakView({ capture, item, index }: { capture: Capture; item: Break; in
         {item.cost ? (
           <>
             <dt>Cost</dt>
-            <dd>{item.cost}</dd>
+            <dd>{shorten(item.cost)}</dd>
           </>
         ) : null}
       </dl>
-      <p class="why">{item.why}</p>
+      <p class="why">
+        <Shortened text={item.why} most={2_000} />
+      </p>
       {item.excerpt ? <Excerpt excerpt={item.excerpt} /> : null}
       {offered.map((proposal, position) => (
         <ProposalView proposal={proposal} first={position === 0} />
@@ -114,16 +119,22 @@ function BreakView({ capture, item, index }: { capture: Capture; item: Break; in
           {() => (
             <ul class="hints">
               {item.hints.map((hint) => (
-                <li>{hint}</li>
+                <li>
+                  <Shortened text={hint} most={2_000} />
+                </li>
               ))}
             </ul>
           )}
         </Folded>
       ) : null}
-      {item.explanation ? <Folded summary="What torch says">{() => <pre class="said">{item.explanation}</pre>}</Folded> : null}
+      {item.explanation ? (
+        <Folded summary="What torch says">{() => <pre class="said">{bounded(item.explanation)}</pre>}</Folded>
+      ) : null}
       {item.link.startsWith("https://") ? (
         <p class="elsewhere">
-          <WebLink address={item.link}>torch’s page about it{item.identifier ? ` (${item.identifier})` : ""}</WebLink>
+          <WebLink address={item.link}>
+            torch’s page about it{item.identifier ? ` (${shorten(item.identifier, 40)})` : ""}
+          </WebLink>
         </p>
       ) : null}
     </article>

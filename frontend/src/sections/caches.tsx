@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { count, number, seconds } from "../common/format";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
+import { Shortened } from "../common/text";
 import type { CacheLookup, Capture } from "../data";
 import { CompilationLink } from "./parts/links";
 import { Table, usePaged } from "./parts/table";
@@ -55,7 +56,9 @@ function Lookups({ capture }: { capture: Capture }): JSX.Element {
               <CompilationLink capture={capture} id={item.compilation} />
             </td>
             <td class="figures">{seconds(item.saved)}</td>
-            <td>{item.reason}</td>
+            <td>
+              <Shortened text={item.reason} />
+            </td>
           </tr>
         ))}
       </Table>
@@ -99,7 +102,9 @@ function CudaGraphs({ capture }: { capture: Capture }): JSX.Element {
               <td>
                 <PlaceLink capture={capture} place={item.place} />
               </td>
-              <td>{item.reason}</td>
+              <td>
+                <Shortened text={item.reason} />
+              </td>
             </tr>
           ))}
         </Table>

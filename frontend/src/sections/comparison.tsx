@@ -1,6 +1,6 @@
 /** Two captures side by side: what changed between them, and whether for the better. */
 import type { JSX } from "preact";
-import { number, seconds } from "../common/format";
+import { number, seconds, shorten } from "../common/format";
 import { placeText } from "../common/place";
 import { Nothing, Section } from "../common/section";
 import type { Break, Capture, Page, Tone } from "../data";
@@ -105,7 +105,7 @@ function BreakList(props: {
       <ul>
         {shown.map((item) => (
           <li>
-            {item.kind}
+            {shorten(item.kind)}
             {item.place ? (
               <>
                 {" "}
@@ -113,7 +113,9 @@ function BreakList(props: {
               </>
             ) : null}
             {item.excerpt ? (
-              <code class="aside-code">{item.excerpt.lines[item.excerpt.marked - item.excerpt.first]?.[0]?.trim() ?? ""}</code>
+              <code class="aside-code">
+                {shorten(item.excerpt.lines[item.excerpt.marked - item.excerpt.first]?.[0]?.trim() ?? "")}
+              </code>
             ) : null}
           </li>
         ))}
@@ -142,7 +144,7 @@ function Functions({ before, after }: Both): JSX.Element | null {
       >
         {shown.map((item) => (
           <tr data-compare-function={item.name}>
-            <th scope="row">{item.name}</th>
+            <th scope="row">{shorten(item.name)}</th>
             <td class="figures">{number(item.before.versions)}</td>
             <td class="figures">
               {item.after.versions === item.before.versions ? (
@@ -277,10 +279,10 @@ function EnvironmentOfBoth({ before, after }: Both): JSX.Element {
                 <div class="aside">{row.group}</div>
               </th>
               <td>
-                <code>{row.before}</code>
+                <code>{shorten(row.before)}</code>
               </td>
               <td>
-                <code>{row.after}</code>
+                <code>{shorten(row.after)}</code>
               </td>
             </tr>
           ))}

@@ -1,10 +1,11 @@
 /** Every compilation in a table. */
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { number, seconds } from "../common/format";
+import { number, seconds, shorten } from "../common/format";
 import { onVisit, positionIn } from "../common/navigation";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
+import { bounded, Shortened } from "../common/text";
 import type { Capture, Compilation } from "../data";
 import { Folded } from "./parts/folded";
 import { CompilationLink } from "./parts/links";
@@ -69,7 +70,7 @@ function Row(props: {
   visited: number;
 }): JSX.Element {
   const { capture, item, visited } = props;
-  const about = [item.backend, item.recompile ? "recompile" : "", item.resume ? "rest of a function" : ""]
+  const about = [shorten(item.backend, 80), item.recompile ? "recompile" : "", item.resume ? "rest of a function" : ""]
     .filter(Boolean)
     .join(", ");
   return (
@@ -78,22 +79,27 @@ function Row(props: {
         <CompilationLink capture={capture} id={item.id} />
       </th>
       <td>
-        {item.name}
+        <Shortened text={item.name} />
         <div class="aside">
           <PlaceLink capture={capture} place={item.place} />
           {about ? ` · ${about}` : ""}
         </div>
         {item.symbols.length > 0 ? (
           <div class="aside">
-            Symbols: <code>{item.symbols.map(([name, value]) => `${name} = ${value}`).join(", ")}</code>
+            Symbols:{" "}
+            <code>
+              <Shortened text={item.symbols.map(([name, value]) => `${name} = ${value}`).join(", ")} />
+            </code>
           </div>
         ) : null}
         {item.restart_reasons.map((reason) => (
-          <div class="aside">Begun again: {reason}</div>
+          <div class="aside">
+            Begun again: <Shortened text={reason} />
+          </div>
         ))}
         {item.failure ? (
           <Folded key={visited} open={visited > 0} printed summary={<span class="bad">Why it failed</span>}>
-            {() => <pre class="said">{item.failure}</pre>}
+            {() => <pre class="said">{bounded(item.failure)}</pre>}
           </Folded>
         ) : null}
       </td>

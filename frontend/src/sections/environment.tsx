@@ -1,6 +1,8 @@
 /** The machine, the versions and the settings that the capture was made with, and what was noted meanwhile. */
 import type { JSX } from "preact";
+import { shorten } from "../common/format";
 import { Nothing, Section } from "../common/section";
+import { Shortened } from "../common/text";
 import type { Capture } from "../data";
 import { Folded } from "./parts/folded";
 
@@ -29,7 +31,9 @@ export function Environment({ capture }: { capture: Capture }): JSX.Element {
           <h3>Notes</h3>
           <ul>
             {capture.notes.map((note) => (
-              <li>{note}</li>
+              <li>
+                <Shortened text={note} most={2_000} />
+              </li>
             ))}
           </ul>
         </div>
@@ -43,9 +47,11 @@ function Rows({ rows }: { rows: [name: string, value: string][] }): JSX.Element 
     <dl class="pairs environment-rows">
       {rows.map(([name, value]) => (
         <>
-          <dt>{name}</dt>
+          <dt>{shorten(name)}</dt>
           <dd>
-            <code>{value}</code>
+            <code>
+              <Shortened text={value} most={2_000} />
+            </code>
           </dd>
         </>
       ))}

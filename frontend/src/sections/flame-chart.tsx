@@ -6,7 +6,7 @@
  */
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { percent, seconds } from "../common/format";
+import { percent, seconds, shorten } from "../common/format";
 import type { Time } from "../data";
 import { BottomAxis, ChartBox, type Tip, TipNote } from "./chart/frame";
 import { secondsLabel } from "./chart/labels";
@@ -90,7 +90,7 @@ function viewOf(phases: Phase[], inside: number | undefined, whole: View): View 
 
 export function phaseText(phase: Phase, total: number): string {
   const within = phase.compilation ? ` of ${phase.compilation}` : "";
-  return `${phase.name}${within}: ${seconds(phase.seconds)} (${percent(phase.seconds, total)} of compiling), ${seconds(phase.own)} of it its own`;
+  return `${shorten(phase.name)}${within}: ${seconds(phase.seconds)} (${percent(phase.seconds, total)} of compiling), ${seconds(phase.own)} of it its own`;
 }
 
 function familyClass(family: string): string {
@@ -174,7 +174,7 @@ function Bars(props: BarsProps): JSX.Element {
             <g
               key={bar.phase}
               class={`flame-bar ${familyClass(familyOf(phase.name))} ${bar.phase === current ? "current" : ""}`}
-              data-phase={phase.name}
+              data-phase={shorten(phase.name)}
               data-index={bar.phase}
               role="button"
               tabindex={bar.phase === stop ? 0 : -1}

@@ -5,9 +5,10 @@
  */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { count, number } from "../common/format";
+import { count, number, shorten } from "../common/format";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
+import { Shortened } from "../common/text";
 import type { Capture, Compilation, GuardGroup } from "../data";
 import { Accidents, Specializations } from "./accidents";
 import { byCompilation, type GuardedCompilation, matches } from "./guard-groups";
@@ -76,7 +77,7 @@ function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; ope
       open={props.open}
       summary={
         <>
-          <code>{entry.compilation || "no compilation"}</code> {compilation?.name ?? ""}{" "}
+          <code>{entry.compilation || "no compilation"}</code> {shorten(compilation?.name ?? "")}{" "}
           <span class="aside">
             {count(entry.own.length, "variable")}
             {entry.noise.length > 0 ? `, and ${number(entry.noise.length)} that nobody needs to act on` : ""}
@@ -122,18 +123,22 @@ function GuardTable(props: { capture: Capture; groups: GuardGroup[]; caption: st
         columns={[{ title: "Variable" }, { title: "Condition" }, { title: "Kind" }, { title: "Read at" }]}
       >
         {shown.map((group) => (
-          <tr data-guard={group.variable}>
+          <tr data-guard={shorten(group.variable)}>
             <th scope="row">
-              <code>{group.variable}</code>
+              <code>
+                <Shortened text={group.variable} />
+              </code>
             </th>
             <td>
               {group.conditions.map(([, condition]) => (
-                <div>{condition}</div>
+                <div>
+                  <Shortened text={condition} />
+                </div>
               ))}
             </td>
             <td>
               {group.conditions.map(([kind]) => (
-                <div class="guard-kind">{kind}</div>
+                <div class="guard-kind">{shorten(kind, 80)}</div>
               ))}
             </td>
             <td>

@@ -1,6 +1,6 @@
 /** One way to remove a graph break: the change, what it does, and how far it is proven. */
 import type { JSX } from "preact";
-import { seconds } from "../common/format";
+import { seconds, shorten } from "../common/format";
 import type { Proposal, Tone } from "../data";
 import { Copyable } from "./parts/copy";
 import { ToneText } from "./parts/tone";
@@ -23,7 +23,7 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
       {proposal.diff.length > 0 ? (
         <Copyable class="diff" what="the change" text={proposal.patch}>
           {proposal.diff.map(([sign, text]) => (
-            <div class={`diff-line ${DIFF_CLASSES[sign] ?? ""}`}>{sign + text || " "}</div>
+            <div class={`diff-line ${DIFF_CLASSES[sign] ?? ""}`}>{shorten(sign + text, 2_000) || " "}</div>
           ))}
         </Copyable>
       ) : null}

@@ -1,9 +1,10 @@
 /** Recompiles: when functions were compiled again, and which guards made it necessary. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { seconds } from "../common/format";
+import { seconds, shorten } from "../common/format";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
+import { bounded, Shortened } from "../common/text";
 import type { Capture, Recompile } from "../data";
 import { CompilationLink } from "./parts/links";
 import { Table, usePaged } from "./parts/table";
@@ -25,7 +26,7 @@ export function Recompiles({ capture }: { capture: Capture }): JSX.Element {
         <p class="notice warning" data-limit={limit.compilation}>
           <ToneSign tone="bad" />
           <span>
-            {limit.sentence} <PlaceLink capture={capture} place={limit.place} />
+            {shorten(limit.sentence, 600)} <PlaceLink capture={capture} place={limit.place} />
           </span>
         </p>
       ))}
@@ -54,7 +55,7 @@ function Chosen({ capture, id }: { capture: Capture; id: string | null }): JSX.E
   return (
     <div class="chosen-mark card" role="status">
       <h3>
-        <CompilationLink capture={capture} id={compilation.id} /> {compilation.name}{" "}
+        <CompilationLink capture={capture} id={compilation.id} /> {shorten(compilation.name)}{" "}
         <span class="aside">
           {kind.title}, {seconds(compilation.seconds)}
         </span>
@@ -68,7 +69,7 @@ function Chosen({ capture, id }: { capture: Capture; id: string | null }): JSX.E
             : "The first version of this function: no guard had to fail for it."}
         </p>
       )}
-      {compilation.failure ? <pre class="said">{compilation.failure}</pre> : null}
+      {compilation.failure ? <pre class="said">{bounded(compilation.failure)}</pre> : null}
     </div>
   );
 }
@@ -94,16 +95,20 @@ function Failures({ capture, recompile }: { capture: Capture; recompile: Recompi
             <CompilationLink capture={capture} id={failure.against} />
           </th>
           <td>
-            <code>{failure.variable}</code>
+            <code>
+              <Shortened text={failure.variable} />
+            </code>
           </td>
           <td>
-            <code>{failure.expected || "–"}</code>
+            <code>
+              <Shortened text={failure.expected || "–"} />
+            </code>
           </td>
           <td>
             {failure.actual ? (
               <code class="actual">
                 <span aria-hidden="true">→ </span>
-                {failure.actual}
+                <Shortened text={failure.actual} />
               </code>
             ) : (
               "–"
@@ -112,7 +117,9 @@ function Failures({ capture, recompile }: { capture: Capture; recompile: Recompi
           <td>
             <PlaceLink capture={capture} place={failure.place} />
           </td>
-          <td>{failure.reason}</td>
+          <td>
+            <Shortened text={failure.reason} />
+          </td>
         </tr>
       ))}
     </Table>
@@ -128,19 +135,19 @@ function RecompileList({ capture }: { capture: Capture }): JSX.Element {
       <ol class="recompile-list">
         {shown.map((item) => (
           <li data-recompile={item.compilation}>
-            <CompilationLink capture={capture} id={item.compilation} /> {item.name}{" "}
+            <CompilationLink capture={capture} id={item.compilation} /> {shorten(item.name)}{" "}
             <PlaceLink capture={capture} place={item.place} />
             <ul>
               {item.failures.map((failure) => (
                 <li>
                   {failure.expected && failure.actual ? (
                     <>
-                      <code>{failure.variable}</code> was <code>{failure.expected}</code> in{" "}
-                      {failure.against || "an earlier version"}, now <code>{failure.actual}</code>
+                      <code>{shorten(failure.variable)}</code> was <code>{shorten(failure.expected)}</code> in{" "}
+                      {failure.against || "an earlier version"}, now <code>{shorten(failure.actual)}</code>
                     </>
                   ) : (
                     <>
-                      {failure.variable ? <code>{failure.variable}</code> : null} {failure.reason}
+                      {failure.variable ? <code>{shorten(failure.variable)}</code> : null} {shorten(failure.reason)}
                       {failure.against ? ` (${failure.against})` : ""}
                     </>
                   )}{" "}

@@ -1,7 +1,7 @@
 /** Where compile time goes. */
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
-import { number, percent, seconds } from "../common/format";
+import { number, percent, seconds, shorten } from "../common/format";
 import { Nothing, Section } from "../common/section";
 import type { Capture } from "../data";
 import { byName } from "./flame";
@@ -47,9 +47,9 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
         ]}
       >
         {shown.map((item) => (
-          <tr data-own-time={item.name}>
+          <tr data-own-time={shorten(item.name)}>
             <th scope="row">
-              <code>{item.name}</code>
+              <code>{shorten(item.name)}</code>
             </th>
             <td>{item.family}</td>
             <td class="figures">{seconds(item.own)}</td>

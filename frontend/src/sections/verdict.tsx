@@ -1,6 +1,6 @@
 /** How it went: the sentence, the figures that support it, and what is worth doing about it. */
 import type { JSX } from "preact";
-import { count } from "../common/format";
+import { count, shorten } from "../common/format";
 import type { Capture, Fact, Todo } from "../data";
 import { fragment } from "./parts/links";
 import { ToneSign } from "./parts/tone";
@@ -17,9 +17,9 @@ export function Verdict({ capture }: { capture: Capture }): JSX.Element {
     <section id="verdict" class="section verdict" aria-labelledby="verdict-title">
       <h2 id="verdict-title" class={`sentence ${verdict.tone}`}>
         <ToneSign tone={verdict.tone} />
-        <span>{verdict.sentence}</span>
+        <span>{shorten(verdict.sentence, 1_000)}</span>
       </h2>
-      <p class="origin">{verdict.origin}</p>
+      <p class="origin">{shorten(verdict.origin, 1_000)}</p>
       <Notices capture={capture} />
       <ul class="facts" aria-label="Figures">
         {verdict.facts.map((fact) => (
@@ -39,7 +39,7 @@ function FactCard({ fact }: { fact: Fact }): JSX.Element {
         {fact.tone === "plain" ? null : <ToneSign tone={fact.tone} />}
         {fact.value}
       </span>
-      {fact.detail ? <span class="fact-detail">{fact.detail}</span> : null}
+      {fact.detail ? <span class="fact-detail">{shorten(fact.detail)}</span> : null}
     </>
   );
   const link = fragment(fact.link);
@@ -66,13 +66,13 @@ function WorthDoing({ todo }: { todo: Todo[] }): JSX.Element {
           return (
             <li data-todo={entry.standing}>
               <div class="todo-head">
-                {link ? <a href={link}>{entry.title}</a> : <strong>{entry.title}</strong>}
+                {link ? <a href={link}>{shorten(entry.title)}</a> : <strong>{shorten(entry.title)}</strong>}
                 <span class={`standing ${entry.standing}`} title={STANDINGS[entry.standing]}>
                   {entry.standing}
                   <span class="unseen">. {STANDINGS[entry.standing]}</span>
                 </span>
               </div>
-              <p>{entry.why}</p>
+              <p>{shorten(entry.why, 2_000)}</p>
             </li>
           );
         })}
@@ -97,7 +97,7 @@ function Notices({ capture }: { capture: Capture }): JSX.Element | null {
       {missing.map((item) => (
         <p class="notice" data-notice="missing">
           <strong>Not recorded: {item.collector}</strong>
-          {item.times > 1 ? ` (${count(item.times, "time")})` : ""}. {item.reason}
+          {item.times > 1 ? ` (${count(item.times, "time")})` : ""}. {shorten(item.reason, 2_000)}
         </p>
       ))}
       {left_out.length > 0 ? (
