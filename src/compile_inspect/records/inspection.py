@@ -153,4 +153,4 @@ class Inspection:
         from html import escape
 
         page = escape(self.to_html(), quote=True)
-        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="900" frameborder="0"></iframe>'
+        return f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-popups allow-popups-to-escape-sandbox" width="100%" height="900" frameborder="0"></iframe>'
