@@ -39,17 +39,24 @@ def _shown(label: str, inspection: Inspection) -> Shown:
     from compile_inspect.fixes.differences import differences
     from compile_inspect.reporters.html import Shown
 
-    return Shown(label, inspection, findings_of(inspection), accidental(inspection), differences(inspection.sources))
+    findings, strangers = findings_of(inspection)
+    told = f"Fixes were tried for {strangers} causes of graph breaks that this capture does not have: they are not shown."
+    notes = [told.replace("1 causes", "1 cause")] if strangers else []
+    return Shown(label, inspection, findings, accidental(inspection), differences(inspection.sources), notes)
 
 
-def findings_of(inspection: Inspection) -> tuple[Finding, ...]:
-    """The causes of graph breaks: those with trials as they were recorded, advice alone for the others."""
+def findings_of(inspection: Inspection) -> tuple[tuple[Finding, ...], int]:
+    """The causes of graph breaks, those with trials as they were added, and how many of these belong to no cause."""
     from compile_inspect.fixes.treating import advised
 
     tried = {_key(finding): finding for finding in inspection.findings}
-    return by_cost(tuple(tried.get(_key(finding), finding) for finding in advised(inspection)))
+    every = advised(inspection)
+    strangers = len(tried.keys() - {_key(finding) for finding in every})
+    return by_cost(tuple(tried.get(_key(finding), finding) for finding in every)), strangers
 
 
-def _key(finding: Finding) -> tuple[str, str, int]:
+def _key(finding: Finding) -> tuple[str, str, int, str]:
     place = finding.cause.own_location or finding.cause.location
-    return finding.cause.kind, "" if place is None else place.file, 0 if place is None else place.line
+    if place is None:
+        return finding.cause.kind, "", 0, ""
+    return finding.cause.kind, place.file, place.line, place.code.strip()

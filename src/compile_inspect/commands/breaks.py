@@ -46,8 +46,7 @@ def breaks(
     Nothing on disk is changed: fixes are tried on a copy, values and gradients are compared with eager. From a capture file the
     same is said, but nothing can be tried.
     """
-    if capture is not None:
-        known_capture(capture)  # said before minutes are spent
+    known = None if capture is None else known_capture(capture)  # said before minutes are spent
 
     from compile_inspect.fixes.treating import advised, together, treated
 
@@ -66,14 +65,30 @@ def breaks(
         return
     with _progress(f"compiling {target} …") as say:
         laboratory = _laboratory(target, inputs, backend, seconds)
+        refuse_another_program(known, laboratory.inspection, capture)
         findings = (
-            treated(laboratory, on_trial=lambda title: say(f"trying: {title} …")) if proof else advised(laboratory.inspection)
+            treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
+            if proof
+            else advised(laboratory.inspection, disk=True)
         )
         verdict = _verdict(laboratory, findings, together, say) if proof and not as_json else ""
     sources = laboratory.inspection.sources
     if capture is not None:
         join(capture, lambda known: with_findings(known, laboratory.inspection, findings))
     _tell(findings, sources, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
+
+
+def refuse_another_program(known: Inspection | None, laboratory: Inspection, capture: Path | None) -> None:
+    """Raise where a capture was recorded with another text than that which trials are made with."""
+    if known is None or not known.compilations:
+        return
+    for cause in laboratory.breaks:
+        place = cause.own_location or cause.location
+        file = "" if place is None else place.file
+        if file in laboratory.sources and known.sources.get(file) != laboratory.sources[file]:
+            raise InspectError(
+                f"{capture} was recorded with another text of {file} (or without it): record it again, or name another capture"
+            )
 
 
 def with_findings(known: Inspection, laboratory: Inspection, findings: Sequence[Finding]) -> Inspection:
@@ -119,7 +134,7 @@ def fix(
             f"No fix was proven for any of {len(findings)} causes. To read about them: compile-inspect breaks {target}"
         )
         sys.exit(1)
-    for line in differences(laboratory.inspection.sources)(treatment.proposal).split("\n"):
+    for line in differences(laboratory.inspection.sources, disk=True)(treatment.proposal).split("\n"):
         console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
     for setting in treatment.proposal.settings:
         console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
@@ -182,7 +197,7 @@ def _tell(
         return
     if not findings:
         console.print("No graph breaks: every frame was captured whole.")
-    render(findings, console, sources, differences(sources), tried=tried, limit=limit)
+    render(findings, console, sources, differences(sources, disk=tried), tried=tried, limit=limit)
     if verdict:
         console.print(verdict, soft_wrap=True)
 

@@ -36,7 +36,7 @@ def report(
     """
     if compare and len(files) != 2:
         raise InspectError(f"--compare takes two captures, the earlier one first, not {len(files)}")
-    path = output if output is not None else Path(files[0].name).with_suffix(".html")
+    path = output if output is not None else Path(files[0].name or "report").with_suffix(".html")
     _refuse(path, files, force)
 
     from compile_inspect.capture_file import load, load_together
@@ -59,14 +59,22 @@ def report(
 
 def _refuse(path: Path, files: Sequence[Path], force: bool) -> None:
     """Said before captures are read and the page is made, not after."""
-    if path.is_dir():
-        raise InspectError(f"{path} is a directory; name a file in it, for example {path / 'report.html'}")
-    if any(path.exists() and item.exists() and path.samefile(item) for item in files):
-        raise InspectError(f"{path} is one of the captures; give the page another name with -o")
-    if path.exists() and not force:
-        raise InspectError(f"{path} exists already; choose another name with -o, or add --force to overwrite it")
-    if not path.absolute().parent.is_dir():
-        raise InspectError(f"the directory {path.parent} does not exist; create it first")
+    try:
+        if path.is_dir():
+            raise InspectError(f"{path} is a directory; name a file in it, for example {path / 'report.html'}")
+        if path.exists() and not path.is_file():
+            raise InspectError(f"{path} is a device or a pipe; name a regular file with -o")
+        if any(path.exists() and item.exists() and path.samefile(item) for item in files):
+            raise InspectError(f"{path} is one of the captures; give the page another name with -o")
+        if path.exists() and not force:
+            raise InspectError(f"{path} exists already; choose another name with -o, or add --force to overwrite it")
+        parent = path.absolute().parent
+        if parent.exists() and not parent.is_dir():
+            raise InspectError(f"{path.parent} is a file, not a directory; choose another name with -o")
+        if not parent.is_dir():
+            raise InspectError(f"the directory {path.parent} does not exist; create it first")
+    except (OSError, ValueError) as error:
+        raise InspectError(f"{path} cannot be the name of a page ({error}); choose another one with -o") from error
 
 
 def _labelled(loaded: Sequence[tuple[Path, Inspection]]) -> list[tuple[str, Inspection]]:
@@ -78,11 +86,13 @@ def _labelled(loaded: Sequence[tuple[Path, Inspection]]) -> list[tuple[str, Insp
 
 
 def _write(path: Path, page: str) -> None:
-    """The page appears whole or not at all."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.writing")
+    """The page appears whole or not at all; a link stays a link: what it points to is written."""
+    path = path.resolve()
+    partial = path.with_name(f".{os.getpid()}.writing")
     try:
         partial.write_text(page, encoding="utf-8")
         partial.replace(path)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        raise InspectError(f"the page cannot be written to {path}: {error}; choose another name with -o") from error
+    finally:
         partial.unlink(missing_ok=True)
-        raise InspectError(f"the page cannot be written to {path}: {error.strerror or error}") from error

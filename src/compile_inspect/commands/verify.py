@@ -5,13 +5,26 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from compile_inspect.commands.bench import names_of
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
 from compile_inspect.errors import TargetError
+
+if TYPE_CHECKING:
+    from compile_inspect.records import Agreement, Inspection
+
+
+def with_agreement(known: Inspection, found: Agreement) -> Inspection:
+    """A capture with a comparison, in the place of an earlier one of the same function and variants."""
+
+    def same(other: Agreement) -> bool:
+        names = ({item.name for item in agreement.variants} for agreement in (other, found))
+        return other.function == found.function and other.gradients == found.gradients and set.issubset(*names)
+
+    return replace(known, agreements=(*(item for item in known.agreements if not same(item)), found))
 
 
 def verify(
@@ -63,7 +76,7 @@ def verify(
     with progress.status(f"comparing {target} …") if progress.is_terminal else progress:
         found = verify_target(find_target(target, inputs), variants=names, gradients=gradients, samples=samples, seed=seed)
     if capture is not None:
-        join(capture, lambda known: replace(known, agreements=(*known.agreements, found)))
+        join(capture, lambda known: with_agreement(known, found))
     console = make_console(no_color)
     if as_json:
         import json

@@ -37,9 +37,12 @@ FIXERS: tuple[Fixer, ...] = (
 """All kinds, those that know more about a line before those that know less."""
 
 
-def advise(cause: GraphBreak, sources: Mapping[str, str]) -> Advice:
-    """Why a break is one, and what to try; `sources` are the texts of files as they were recorded."""
-    place = Place.of(cause, sources)
+def advise(cause: GraphBreak, sources: Mapping[str, str], *, disk: bool = False) -> Advice:
+    """Why a break is one, and what to try; `sources` are the texts of files as they were recorded.
+
+    With `disk`, the files themselves are read, so that what is proposed fits them byte by byte.
+    """
+    place = Place.of(cause, sources, disk=disk)
     concerned = [fixer for fixer in FIXERS if fixer.concerns(place)]
     if not concerned:
         return Advice(cause.explanation or cause.kind, (), cause.hints)

@@ -26,13 +26,13 @@ class Place:
     """Whether the break itself is inside an installed package that the user's line calls."""
 
     @classmethod
-    def of(cls, cause: GraphBreak, sources: Mapping[str, str]) -> Place:
-        """The place of a cause."""
+    def of(cls, cause: GraphBreak, sources: Mapping[str, str], *, disk: bool = False) -> Place:
+        """The place of a cause, in the text that was recorded; with `disk`, in the file itself, where it is the same."""
         location = cause.own_location or cause.location
         deeper = cause.location is not None and cause.location != location and cause.location.in_library
         if location is None or location.in_library:
             return cls(cause, location, None, True)
-        return cls(cause, location, read(location.file, sources.get(location.file)), deeper)
+        return cls(cause, location, read(location.file, sources.get(location.file), disk=disk), deeper)
 
     @cached_property
     def statement(self) -> ast.stmt | None:

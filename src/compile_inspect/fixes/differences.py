@@ -10,7 +10,7 @@ from compile_inspect.records.fixes import Proposal
 from compile_inspect.reporters.text.locations import short_path
 
 
-def differences(sources: Mapping[str, str]) -> Callable[[Proposal], str]:
+def differences(sources: Mapping[str, str], *, disk: bool = False) -> Callable[[Proposal], str]:
     """A function that shows a proposal as a unified diff; empty where it changes no line, or the file has changed since.
 
     >>> from compile_inspect.records.fixes import Replacement
@@ -26,7 +26,7 @@ def differences(sources: Mapping[str, str]) -> Callable[[Proposal], str]:
     def diff(proposal: Proposal) -> str:
         parts = []
         for file in dict.fromkeys(item.file for item in proposal.replacements):
-            source = read(file, sources.get(file))
+            source = read(file, sources.get(file), disk=disk)
             if source is None:
                 continue
             try:

@@ -6,7 +6,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from compile_inspect.errors import InspectError
@@ -224,8 +224,13 @@ def difference(file: str, before: str, after: str, *, context: int = 2) -> str:
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in found)
 
 
-def read(file: str, recorded: str | None = None) -> SourceFile | None:
-    """The file as it is, or as it was recorded where it is not there or has changed; None where that is no Python."""
+def read(file: str, recorded: str | None = None, *, disk: bool = True) -> SourceFile | None:
+    """The file as it is, or as it was recorded where it is not there or has changed; None where that is no Python.
+
+    Without `disk` no file is opened: the paths in a capture are somebody else's, and may name anything on this machine.
+    """
+    if not disk:
+        return None if recorded is None else _parsed(file, recorded)
     try:
         with Path(file).open(encoding="utf-8", newline="") as opened:
             text = opened.read()
@@ -233,9 +238,15 @@ def read(file: str, recorded: str | None = None) -> SourceFile | None:
             text = recorded
     except (OSError, ValueError):
         text = recorded  # type: ignore[assignment]
+    return None if text is None else _parsed(file, text)
+
+
+@lru_cache(maxsize=32)
+def _parsed(file: str, text: str) -> SourceFile | None:
+    """Every cause in a file asks for it, and parsing a long one takes a second."""
     try:
-        return None if text is None else SourceFile(file, text)
-    except (SyntaxError, ValueError):
+        return SourceFile(file, text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

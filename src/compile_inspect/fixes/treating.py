@@ -15,11 +15,12 @@ MOST_TRIALS = 4
 """Proposals of one cause that are tried."""
 
 
-def advised(inspection: Inspection) -> tuple[Finding, ...]:
-    """Advice for every cause of a capture, from what was recorded alone."""
+def advised(inspection: Inspection, *, disk: bool = False) -> tuple[Finding, ...]:
+    """Advice for every cause of a capture, from what was recorded alone; with `disk`, from the files as they are."""
+    sources = inspection.sources
     return by_cost(
         tuple(
-            Finding(cause, advise(cause, inspection.sources), cost=break_cost(inspection, cause)) for cause in inspection.breaks
+            Finding(cause, advise(cause, sources, disk=disk), cost=break_cost(inspection, cause)) for cause in inspection.breaks
         )
     )
 
@@ -27,7 +28,7 @@ def advised(inspection: Inspection) -> tuple[Finding, ...]:
 def treated(laboratory: Laboratory, *, on_trial: Callable[[str], object] = lambda _: None) -> tuple[Finding, ...]:
     """Advice for every cause, each proposal tried; `on_trial` is told what is being tried."""
     findings = []
-    for finding in advised(laboratory.inspection):
+    for finding in advised(laboratory.inspection, disk=True):
         trials: list[tuple[Proposal, Proof]] = []
         for proposal in finding.advice.proposals[:MOST_TRIALS]:
             on_trial(proposal.title)

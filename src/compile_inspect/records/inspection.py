@@ -153,4 +153,6 @@ class Inspection:
         from html import escape
 
         page = escape(self.to_html(), quote=True)
-        return f'<iframe srcdoc="{page}" sandbox="allow-scripts" width="100%" height="900" frameborder="0"></iframe>'
+        # Links to torch's pages open in a window of their own; nothing else gets out of the frame.
+        allowed = "allow-scripts allow-popups allow-popups-to-escape-sandbox"
+        return f'<iframe srcdoc="{page}" sandbox="{allowed}" width="100%" height="900" frameborder="0"></iframe>'

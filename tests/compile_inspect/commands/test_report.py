@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -102,12 +103,33 @@ def test_a_page_never_replaces_a_capture(folder: Path) -> None:
         (("one.inspection", "--compare"), "--compare takes two captures, the earlier one first, not 1"),
         (("one.inspection", "-o", "nowhere/a.html"), "the directory nowhere does not exist; create it first"),
         (("one.inspection", "-o", "."), "is a directory; name a file in it"),
+        (("one.inspection", "-o", "mine.py/a.html"), "mine.py is a file, not a directory"),
+        (("one.inspection", "-o", "x" * 300 + ".html"), "choose another one with -o"),
+        ((".",), ". is a directory, not a capture file"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(folder: Path, arguments: tuple[str, ...], message: str) -> None:
     done = command("report", *arguments, cwd=folder)
     assert done.returncode == 2 and message in done.stderr
     assert len(done.stderr.strip().split("\n")) == 1
+
+
+def test_links_are_followed_and_pipes_left_alone(folder: Path) -> None:
+    (folder / "real.html").write_text("old")
+    (folder / "link.html").symlink_to("real.html")
+    done = command("report", "one.inspection", "-o", "link.html", "--force", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "link.html").is_symlink() and (folder / "real.html").read_text().startswith("<!doctype")
+    os.mkfifo(folder / "pipe.html")
+    done = command("report", "one.inspection", "-o", "pipe.html", "--force", cwd=folder)
+    assert done.returncode == 2 and "is a device or a pipe" in done.stderr
+
+
+def test_a_title_that_is_no_text_is_no_traceback(folder: Path) -> None:
+    done = command("report", "one.inspection", "-o", "odd.html", "--title", "bad\udcff\u202e", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "<title>bad · compile-inspect</title>" in (folder / "odd.html").read_text()
+    assert not list(folder.glob("*.writing")) and not list(folder.glob(".*.writing"))
 
 
 def test_two_captures_are_compared(folder: Path) -> None:
@@ -157,6 +179,13 @@ def test_tried_fixes_join_a_capture(folder: Path) -> None:
     assert finding.chosen is not None and finding.chosen.title == "Choose with torch.where"
     assert inspection.breaks == (finding.cause,)
     assert command("report", "breaks.inspection", cwd=folder).returncode == 0
+    (folder / "mine.py").write_text(PROGRAM.replace("return x * 2", "return x * 3"))
+    other = command(
+        "breaks", "mine.py:branch", "--inputs", "mine.py:inputs", "--backend", "eager", "--seconds", "0",
+        "--capture", "breaks.inspection", cwd=folder,
+    )  # fmt: skip
+    (folder / "mine.py").write_text(PROGRAM)
+    assert other.returncode == 2 and "was recorded with another text of" in other.stderr
     again = command("breaks", "breaks.inspection", "--capture", "one.inspection", cwd=folder)
     assert again.returncode == 2 and "nothing can be tried on it" in again.stderr
 

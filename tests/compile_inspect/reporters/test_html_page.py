@@ -5,17 +5,21 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import json
 import re
 import string
+import time
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from html_contract import Schema
 from html_pages import HOSTILE, capture_of, data_of, full, hostile
-from samples import everything
+from samples import MODEL, MODEL_SOURCE, everything
 
 from compile_inspect import report
-from compile_inspect.records import Inspection, Node, Stage
+from compile_inspect.records import Inspection, Location, Node, Stage
+from compile_inspect.records.fixes import Proof, Proposal, Replacement, Standing
 
 
 class Elements(HTMLParser):
@@ -106,14 +110,83 @@ def test_two_captures_are_needed_for_a_comparison() -> None:
 
 def test_a_large_capture_is_thinned_and_says_so() -> None:
     sample = everything()
-    nodes = tuple(Node(f"n{number}", "call_function", "torch.sin") for number in range(15_000))
-    graphs = tuple(dataclasses.replace(sample.graphs[0], id=f"g{number}", nodes=nodes) for number in range(3))
-    large = dataclasses.replace(sample, graphs=graphs)
+    nodes = tuple(Node(f"n{number}", "call_function", "torch.sin") for number in range(45_000))
+    stages = (Stage.DYNAMO, Stage.FORWARD, Stage.BACKWARD, Stage.POST_GRAD)
+    graphs = tuple(dataclasses.replace(sample.graphs[0], id=stage.name, stage=stage, nodes=nodes) for stage in stages)
+    large = dataclasses.replace(sample, graphs=graphs, lowerings=())
     thin, whole = capture_of(large), capture_of(large, whole=True)
-    assert len(thin["graphs"]) == 1 and len(whole["graphs"]) == 3
-    assert thin["left_out"][0] == "2 graphs of later compilations"
+    # What links the panes stays.
+    assert [graph["stage"] for graph in thin["graphs"]] == ["dynamo", "post_grad"] and len(whole["graphs"]) == 4
+    assert thin["left_out"][0] == "2 graphs (AOTAutograd forward of 0/0, AOTAutograd backward of 0/0)"
     assert "compile-inspect report --whole" in thin["left_out"][-1]
     assert whole["left_out"] == []
+
+
+def test_several_processes_are_judged_together_and_the_worst_comes_first() -> None:
+    good = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing=(), graphs=(), lowerings=())
+    good = dataclasses.replace(good, compilations=good.compilations[:1])
+    data = data_of(report.html([("rank 0", good), ("rank 1", everything())]))
+    assert data["together"]["sentence"].startswith("Not captured whole: 1 compilation failed")
+    assert [item["tone"] for item in data["together"]["processes"]] == ["good", "bad"] and data["first"] == 1
+    assert data_of(report.html([("a", good)]))["together"] is None
+    assert data_of(report.html([("a", good), ("b", good)], comparison=True))["together"] is None
+
+
+def test_nothing_on_disk_is_read_for_a_capture(tmp_path: Path) -> None:
+    secret = tmp_path / "settings.py"
+    secret.write_text("PASSWORD = 'hunter2'\n")
+    sample = full()
+    (finding,) = sample.findings
+    change = Replacement(str(secret), (2, 0), (2, 0), "", "x = 1\n")
+    proposal = Proposal("prints", "Look here", (change,))
+    advice = dataclasses.replace(finding.advice, proposals=(proposal,))
+    leaking = dataclasses.replace(finding, advice=advice, trials=((proposal, Proof(Standing.PROVEN)),))
+    place = dataclasses.replace(sample.breaks[1].own_location or sample.breaks[1].location, file=str(secret), line=1)
+    there = dataclasses.replace(sample.breaks[1], location=place, own_location=place)
+    capture = capture_of(dataclasses.replace(sample, findings=(leaking,), breaks=(sample.breaks[0], there)))
+    assert "hunter2" not in json.dumps(capture)
+    (found,) = [item for item in capture["breaks"] if item["identifier"] == "GB0059"]
+    assert [item["standing"] for item in found["proposals"]] == ["untried"]
+
+
+def test_fixes_tried_on_another_text_are_not_shown_as_proven() -> None:
+    sample = full()
+    (finding,) = sample.findings
+    moved = dataclasses.replace(finding.cause, own_location=dataclasses.replace(finding.cause.own_location, code="print(0)"))
+    stranger = dataclasses.replace(finding, cause=moved)
+    capture = capture_of(dataclasses.replace(sample, findings=(stranger,)))
+    assert not any(item["standing"] == "proven" for found in capture["breaks"] for item in found["proposals"])
+    assert any("that this capture does not have" in note for note in capture["notes"])
+    changed = capture_of(dataclasses.replace(sample, sources={MODEL: MODEL_SOURCE.replace("print(y.sum())", "print(y)")}))
+    assert not any(item["standing"] == "proven" for found in changed["breaks"] for item in found["proposals"])
+
+
+def test_control_characters_are_in_no_id_either() -> None:
+    sample = everything()
+    odd = "0/0\u202e\x1b[31m\x00"
+    graphs = tuple(dataclasses.replace(graph, compilation=odd) for graph in sample.graphs)
+    compilations = (dataclasses.replace(sample.compilations[0], id=odd),)
+    breaks = (dataclasses.replace(sample.breaks[0], compilations=(odd,)),)
+    text = json.dumps(capture_of(dataclasses.replace(sample, graphs=graphs, compilations=compilations, breaks=breaks)))
+    assert "\\u202e" not in text and "\\u001b" not in text and "\\u0000" not in text
+
+
+def test_no_text_is_endless() -> None:
+    sample = everything()
+    long = dataclasses.replace(sample.breaks[0], kind="k" * 2_000_000, explanation="e" * 3_000_000)
+    assert len(json.dumps(capture_of(dataclasses.replace(sample, breaks=(long,)))["breaks"])) < 100_000
+
+
+def test_many_breaks_in_a_long_file_are_quick() -> None:
+    sample = everything()
+    source = MODEL_SOURCE + "".join(f"def f{number}(x):\n    return x + {number}\n\n" for number in range(1_000))
+    breaks = tuple(
+        dataclasses.replace(sample.breaks[0], own_location=Location(MODEL, 11 + 3 * number, "f", f"return x + {number}"))
+        for number in range(60)
+    )
+    start = time.process_time()
+    capture_of(dataclasses.replace(sample, sources={MODEL: source}, breaks=breaks))
+    assert time.process_time() - start < 10  # 60 times parsed and highlighted it takes a minute
 
 
 def test_the_joint_graph_is_left_out_where_its_parts_are_there() -> None:
@@ -139,5 +212,5 @@ def test_a_notebook_shows_the_page_in_a_frame() -> None:
     elements.feed(shown)
     assert [tag for tag, _ in elements.seen] == ["iframe"]
     attributes = elements.seen[0][1]
-    assert attributes["sandbox"] == "allow-scripts"
+    assert attributes["sandbox"] == "allow-scripts allow-popups allow-popups-to-escape-sandbox"
     assert (attributes["srcdoc"] or "").startswith("<!doctype html>")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from samples import LIBRARY, MODEL, everything
 
-from compile_inspect.records import Inspection, Kernel, KernelKind, Location, Lowering, Phase, Stack
+from compile_inspect.records import Inspection, Kernel, KernelKind, Location, Lowering, MemoryEstimate, NotFused, Phase, Stack
 from compile_inspect.records.timing import Measurement, Timing, TimingPoint
 from compile_inspect.reporters.html.highlighting import CLASSES, highlighted
 from conftest import ROOT
@@ -112,3 +112,29 @@ def test_guards_are_grouped_and_those_nobody_can_act_on_come_last() -> None:
     assert [group["noise"] for group in groups] == sorted(group["noise"] for group in groups)
     assert len({(group["compilation"], group["variable"], group["noise"]) for group in groups}) == len(groups)
     assert sum(len(group["conditions"]) for group in groups) == len(everything().guards)
+
+
+def test_reasons_why_nothing_was_fused_belong_to_the_launch_they_are_about() -> None:
+    nodes = tuple(
+        Kernel("cpp_fused_0", KernelKind.CPP, (), scheduler_nodes=(f"op{number}", f"op{number}b")) for number in (1, 2, 3)
+    )
+    apart = (
+        NotFused("op3", "op1", "far away", "cpp_fused_0", "cpp_fused_0"),
+        NotFused("op2_op2b", "gone", "no", "cpp_fused_0", "cpp_fused_0"),
+    )
+    lowering = Lowering("l", "0/0", everything().lowerings[0].direction, None, kernels=nodes, not_fused=apart)
+    (found,) = capture_of(Inspection(lowerings=(lowering,)))["lowerings"]
+    assert [(item["first"], item["second"]) for item in found["not_fused"]] == [(2, 0), (1, None)]
+
+
+def test_a_phase_below_the_ground_is_on_it() -> None:
+    capture = capture_of(Inspection(phases=(Phase("0/0", "odd", 1.0, 1.0, depth=-1),)))
+    assert [item["depth"] for item in capture["time"]["phases"]] == [0]
+
+
+def test_memory_steps_know_their_kernels() -> None:
+    kernel = Kernel("k", KernelKind.CPP, (), scheduler_nodes=("op0", "op1"))
+    memory = MemoryEstimate(8, (("op0_op1", 8), ("op7", 4)))
+    lowering = Lowering("l", "0/0", everything().lowerings[0].direction, None, kernels=(kernel,), memory=memory)
+    (found,) = capture_of(Inspection(lowerings=(lowering,)))["lowerings"]
+    assert found["memory"]["steps"] == [["op0_op1", 8, 0], ["op7", 4, None]]

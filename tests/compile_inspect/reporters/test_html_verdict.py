@@ -56,13 +56,13 @@ def test_agreement_counts_what_could_run() -> None:
         (VariantAgreement("a", Verdict.AGREES, ""), VariantAgreement("b", Verdict.REFUSED, "")),
     )
     found = facts(dataclasses.replace(everything(), agreements=(agreement,)))["agreement"]
-    assert (found["value"], found["detail"], found["tone"]) == ("1 of 1 agree", "values and gradients, 2 inputs", "good")
+    assert (found["value"], found["detail"], found["tone"]) == ("1 of 1 agree", "f: values and gradients, 2 inputs", "good")
 
 
 def test_speed_is_that_of_torch_compile_and_names_what_is_faster() -> None:
     found = facts(timed(measured("inductor", 2.0, payback=Payback(500, 450, 550)), measured("aot-inductor", 4.0)))
     assert found["speed"]["value"] == "2.00×"
-    assert found["speed"]["detail"] == "inductor, 1.95 to 2.05; aot-inductor 4.00×"
+    assert found["speed"]["detail"] == "inductor, 1.95 to 2.05; f; aot-inductor 4.00×"
     assert found["payback"]["value"] == "500 calls"
     todo = capture_of(timed(measured("inductor", 2.0), measured("aot-inductor", 4.0)))["verdict"]["todo"]
     assert todo[0]["title"].startswith("Use a faster variant")
@@ -78,7 +78,7 @@ def test_where_compiling_is_slower_eager_is_recommended() -> None:
     verdict = capture_of(inspection)["verdict"]
     assert {item["key"]: item["tone"] for item in verdict["facts"]}["speed"] == "bad"
     assert {item["key"]: item["value"] for item in verdict["facts"]}["payback"] == "never"
-    assert verdict["todo"][0]["title"] == "Leave this function in eager mode"
+    assert verdict["todo"][0]["title"] == "Leave it in eager mode: f"
 
 
 def test_a_fix_of_lines_that_no_input_reaches_is_not_called_proven() -> None:
@@ -91,3 +91,43 @@ def test_a_fix_of_lines_that_no_input_reaches_is_not_called_proven() -> None:
     assert entry["standing"] == "suggested" and "No input reaches line 6" in entry["why"]
     (entry,) = [item for item in capture_of(sample)["verdict"]["todo"] if item["title"].startswith("Leave it out")]
     assert entry["standing"] == "proven" and "It saves 1.0 ms of a call." in entry["why"]
+
+
+def test_a_variant_that_is_wrong_is_never_recommended() -> None:
+    wrong = Agreement("f", False, ("the example",), (VariantAgreement("aot-inductor", Verdict.DISAGREES, "it differs"),))
+    inspection = timed(measured("inductor", 2.0), measured("aot-inductor", 4.0))
+    titles = [item["title"] for item in capture_of(dataclasses.replace(inspection, agreements=(wrong,)))["verdict"]["todo"]]
+    assert titles == ["Do not use aot-inductor here"]
+
+
+def test_where_no_variant_could_run_nothing_is_said_to_agree() -> None:
+    refused = Agreement("f", False, ("the example",), (VariantAgreement("a", Verdict.REFUSED, "it cannot"),))
+    found = facts(Inspection(agreements=(refused,)))["agreement"]
+    assert (found["value"], found["tone"]) == ("not comparable", "warn")
+
+
+def test_none_is_good_news_only_where_something_was_compiled_and_all_recorded() -> None:
+    assert {facts(Inspection())[key]["tone"] for key in ("breaks", "recompiles")} == {"plain"}
+    sample = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing=(), compilations=())
+    compiled = dataclasses.replace(sample, compilations=everything().compilations[:1])
+    assert {facts(compiled)[key]["tone"] for key in ("breaks", "recompiles")} == {"good"}
+    assert facts(dataclasses.replace(compiled, complete=False))["breaks"]["tone"] == "plain"
+
+
+def test_a_capture_of_a_comparison_alone_says_so() -> None:
+    verdict = capture_of(timed(measured("inductor", 2.0)))["verdict"]
+    assert verdict["sentence"].startswith("No compilation was recorded here") and verdict["tone"] == "plain"
+
+
+def test_the_size_that_was_timed_is_named() -> None:
+    inspection = timed(measured("inductor", 2.0))
+    (timing,) = inspection.timings
+    point = dataclasses.replace(timing.points[0], sizes={"batch": 64})
+    inspection = dataclasses.replace(inspection, timings=(dataclasses.replace(timing, points=(point,)),))
+    assert facts(inspection)["speed"]["detail"] == "inductor, 1.95 to 2.05; f, batch 64"
+
+
+def test_a_failed_compilation_leads_to_its_row() -> None:
+    todo = capture_of(everything())["verdict"]["todo"]
+    (entry,) = [item for item in todo if item["title"].startswith("See why broken")]
+    assert entry["link"] == "#compilation-5" and entry["why"] == "BackendError: no"

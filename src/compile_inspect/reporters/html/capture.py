@@ -14,8 +14,8 @@ from compile_inspect.reporters.html import measurements
 from compile_inspect.reporters.html.graphs import graphs_of, lowerings_of
 from compile_inspect.reporters.html.places import Places, stacks_of
 from compile_inspect.reporters.html.sources import sources_of
+from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.html.verdict import verdict_of
-from compile_inspect.reporters.text.plain import clean, one_line
 from compile_inspect.reporters.text.quantities import count
 
 Data = dict[str, Any]
@@ -25,9 +25,9 @@ Data = dict[str, Any]
 class Limits:
     """How much of a capture goes into a page; None stands for all of it."""
 
-    nodes: int | None = 20_000
+    nodes: int | None = 100_000
     """Nodes of all graphs together: those of the first compilations are kept."""
-    code_lines: int | None = 60_000
+    code_lines: int | None = 100_000
     """Lines of generated code, over all lowerings."""
     phases: int = 5_000
     guards: int = 5_000
@@ -47,6 +47,7 @@ class Shown:
     findings: Sequence[Finding] = ()
     accidents: Sequence[Accident] = ()
     diff: Callable[[Proposal], str] = field(default=lambda _: "")
+    notes: Sequence[str] = ()
 
 
 def capture_data(shown: Shown, limits: Limits) -> Data:
@@ -54,8 +55,7 @@ def capture_data(shown: Shown, limits: Limits) -> Data:
     inspection = shown.inspection
     places, left_out = Places(), []
     graphs, gone = _kept_graphs(inspection, limits)
-    if gone:
-        left_out.append(f"{count(gone, 'graph')} of later compilations")
+    left_out += gone
     with_code = limits.code_lines is None or _code_lines(inspection) <= limits.code_lines
     if not with_code:
         left_out.append(f"the generated code ({_code_lines(inspection):,} lines)")
@@ -64,16 +64,16 @@ def capture_data(shown: Shown, limits: Limits) -> Data:
         left_out.append(f"{count(phases, 'short phase')} of compile time")
     guards = found.guards_of(inspection, places)
     if len(guards) > limits.guards:
-        left_out.append(f"{len(guards) - limits.guards:,} guards")
-    how = "`compile-inspect report --whole` leaves nothing out; `compile-inspect show` reads the capture in the terminal."
+        left_out.append(f"guards on {len(guards) - limits.guards:,} variables")
+    how = "`compile-inspect report --whole` shows them too; `compile-inspect show` reads the capture in the terminal."
     data: Data = {
-        "label": one_line(shown.label),
+        "label": words(shown.label),
         "verdict": verdict_of(inspection, shown.findings, shown.accidents),
         "left_out": [*left_out, how] if left_out else [],
         "complete": inspection.complete,
-        "notes": [clean(note) for note in inspection.notes],
+        "notes": [paragraph(note) for note in (*inspection.notes, *shown.notes)],
         "missing": [
-            {"collector": one_line(item.collector), "reason": clean(item.reason), "times": item.times}
+            {"collector": words(item.collector), "reason": paragraph(item.reason), "times": item.times}
             for item in inspection.missing
         ],
         "environment": _environment(inspection),
@@ -97,21 +97,30 @@ def capture_data(shown: Shown, limits: Limits) -> Data:
     return {**data, "paths": places.paths()}
 
 
-def _kept_graphs(inspection: Inspection, limits: Limits) -> tuple[list[Graph], int]:
-    """Graphs as they were made, until there are enough nodes; the joint graph is left out where its parts are there."""
+_STAGES = (Stage.DYNAMO, Stage.POST_GRAD, Stage.FORWARD, Stage.BACKWARD, Stage.INFERENCE, Stage.JOINT)
+"""Stages, those that are missed most first: the panes are linked through Dynamo's graph and the one that was lowered."""
+
+
+def _kept_graphs(inspection: Inspection, limits: Limits) -> tuple[list[Graph], list[str]]:
+    """Graphs until there are enough nodes, and what was left out; the joint graph is where its parts are there."""
     split = {graph.compilation for graph in inspection.graphs if graph.stage is Stage.FORWARD}
     wanted = [graph for graph in inspection.graphs if graph.stage is not Stage.JOINT or graph.compilation not in split]
-    if limits.nodes is None:
-        return wanted, 0
-    kept: list[Graph] = []
-    nodes = 0
-    for graph in wanted:
-        nodes += len(graph.nodes)
+    if limits.nodes is None or sum(len(graph.nodes) for graph in wanted) <= limits.nodes:
+        return wanted, []
+    order = list(dict.fromkeys(graph.compilation for graph in wanted))
+    ranked = sorted(wanted, key=lambda graph: (order.index(graph.compilation), _STAGES.index(graph.stage)))
+    kept: set[int] = set()
+    nodes, gone = 0, []
+    for graph in ranked:
         # One graph is always shown, however large.
-        if nodes > limits.nodes and kept:
-            break
-        kept.append(graph)
-    return kept, len(wanted) - len(kept)
+        if kept and nodes + len(graph.nodes) > limits.nodes:
+            gone.append(graph)
+        else:
+            kept.add(id(graph))
+            nodes += len(graph.nodes)
+    names = [f"{graph.stage.value} of {words(graph.compilation or 'no compilation')}" for graph in gone]
+    more = f" and {len(names) - 6} more" if len(names) > 6 else ""
+    return [graph for graph in wanted if id(graph) in kept], [f"{count(len(gone), 'graph')} ({', '.join(names[:6])}{more})"]
 
 
 def _code_lines(inspection: Inspection) -> int:
@@ -138,7 +147,7 @@ def _environment(inspection: Inspection) -> list[Data]:
         ("Configuration of torch that is not the default", environment.configuration),
     )
     return [
-        {"title": title, "rows": [[one_line(name), one_line(value)] for name, value in rows.items() if value not in ("", None)]}
+        {"title": title, "rows": [[words(name), words(value)] for name, value in rows.items() if value not in ("", None)]}
         for title, rows in groups
         if rows
     ]

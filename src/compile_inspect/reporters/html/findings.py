@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,16 +10,18 @@ from compile_inspect.records import BreakEffect, Inspection
 from compile_inspect.records.accidents import Accident
 from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
 from compile_inspect.reporters.html.highlighting import highlighted
+from compile_inspect.reporters.html.measurements import number
 from compile_inspect.reporters.html.places import Places
+from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.causes import limit_sentence
 from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.plain import clean, one_line
 
 Data = dict[str, Any]
 Diff = Callable[[Proposal], str]
 
 _TONES = {BreakEffect.RAISED: "bad", BreakEffect.SKIPPED: "bad", BreakEffect.SPLIT: "warn"}
 _AROUND = 4
+_TORCH_PAGE = re.compile(r"https://(meta-pytorch\.github\.io|(docs\.|dev-discuss\.)?pytorch\.org)/[\w./#%?=&-]*", re.ASCII)
 
 
 def breaks_of(inspection: Inspection, findings: Sequence[Finding], diff: Diff, places: Places) -> list[Data]:
@@ -33,20 +36,20 @@ def _break(inspection: Inspection, finding: Finding, diff: Diff, places: Places)
     ordered = sorted(finding.advice.proposals, key=lambda item: item is not finding.chosen)
     link = cause.link or ""
     return {
-        "kind": one_line(cause.kind),
+        "kind": words(cause.kind),
         "effect": cause.effect.value,
         "tone": _TONES[cause.effect],
-        "identifier": one_line(cause.identifier or ""),
-        # Whatever a capture says, the page links to nothing but an address of the web.
-        "link": link if link.startswith("https://") and link.isprintable() and not set(link) & set("\"'<> ") else "",
-        "why": clean(finding.advice.why),
-        "explanation": clean(cause.explanation),
-        "hints": [clean(hint) for hint in finding.advice.hints],
+        "identifier": words(cause.identifier or ""),
+        # Whatever a capture says, the page links to nothing but torch's own pages.
+        "link": link if _TORCH_PAGE.fullmatch(link) else "",
+        "why": paragraph(finding.advice.why),
+        "explanation": paragraph(cause.explanation),
+        "hints": [paragraph(hint) for hint in finding.advice.hints],
         "place": places.of(place),
         "inside": places.of(cause.location) if cause.location != place else None,
         "excerpt": None if place is None else _excerpt(inspection, place.file, place.line),
         "stack": cause.stack if cause.stack is not None and 0 <= cause.stack < len(inspection.stacks) else None,
-        "compilations": list(cause.compilations),
+        "compilations": [words(item) for item in cause.compilations],
         "hits": cause.hits,
         "cost": str(finding.cost),
         "proposals": [_proposal(item, proofs.get(item), diff) for item in ordered],
@@ -65,46 +68,64 @@ def _excerpt(inspection: Inspection, file: str, line: int) -> Data | None:
 
 
 def _proposal(proposal: Proposal, proof: Proof | None, diff: Diff) -> Data:
-    patch = clean(diff(proposal)) if proposal.replacements else ""
+    patch = paragraph(diff(proposal)) if proposal.replacements else ""
     lines = patch.split("\n")
-    standing = "untried"
-    if proof is not None and proof.standing is not Standing.UNTRIED:
-        standing = "proven" if proof.holds else "withdrawn"
+    # Tried on a text that is not the one of this capture: what is shown here was not tried.
+    stale = bool(proposal.replacements) and not patch
+    standing = "untried" if stale else standing_of(proof)
     return {
-        "title": clean(proposal.title),
+        "title": paragraph(proposal.title),
         "diff": [[line[:1], line[1:]] for line in lines if line and not line.startswith(("---", "+++"))],
         "patch": patch,
-        "settings": [clean(item.code) for item in proposal.settings],
-        "changes": clean(proposal.changes),
-        "where": clean(proposal.where),
+        "settings": [paragraph(item.code) for item in proposal.settings],
+        "changes": paragraph(proposal.changes),
+        "where": paragraph(proposal.where),
         "standing": standing,
-        "reason": "" if proof is None else _sentences(proof),
-        "seconds": None if proof is None or proof.seconds is None else list(proof.seconds),
+        "reason": "" if proof is None or stale else _sentences(proof),
+        "seconds": None if proof is None or stale else _seconds(proof),
     }
+
+
+def standing_of(proof: Proof | None) -> str:
+    """How far a proposal was proven, in a word: what no input reaches was not compared by any trial.
+
+    >>> standing_of(None), standing_of(Proof(Standing.PROVEN)), standing_of(Proof(Standing.PROVEN, unreached=(7,)))
+    ('untried', 'proven', 'partly')
+    """
+    if proof is None or proof.standing is Standing.UNTRIED:
+        return "untried"
+    if not proof.holds:
+        return "withdrawn"
+    return "partly" if proof.unreached else "proven"
+
+
+def _seconds(proof: Proof) -> list[float] | None:
+    found = [number(value) for value in proof.seconds or ()]
+    return [value for value in found if value is not None] if len(found) == 2 and None not in found else None
 
 
 def _sentences(proof: Proof) -> str:
     """What a trial has shown, each part as a sentence."""
     parts = (proof.standing.value.removeprefix("withdrawn: "), proof.reason)
-    return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in map(clean, parts) if part)
+    return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in map(paragraph, parts) if part)
 
 
 def guards_of(inspection: Inspection, places: Places) -> list[Data]:
     """Guards by compilation and variable, those that a user can act on first."""
     groups: dict[tuple[str, str, bool], Data] = {}
     for guard in inspection.guards:
-        key = (guard.compilation or "", guard.variable, guard.noise)
+        key = (words(guard.compilation or ""), guard.variable, guard.noise)
         group = groups.setdefault(
             key,
             {
                 "compilation": key[0],
-                "variable": one_line(guard.variable or guard.source),
+                "variable": words(guard.variable or guard.source),
                 "noise": guard.noise,
                 "place": places.of(guard.location),
                 "conditions": [],
             },
         )
-        group["conditions"].append([one_line(guard.kind), one_line(guard.condition)])
+        group["conditions"].append([words(guard.kind), words(guard.condition)])
     return sorted(groups.values(), key=lambda group: group["noise"])
 
 
@@ -112,9 +133,9 @@ def accidents_of(accidents: Sequence[Accident], places: Places) -> list[Data]:
     """Guards on numbers that will change."""
     return [
         {
-            "compilation": item.guard.compilation or "",
-            "variable": one_line(item.guard.variable),
-            "value": one_line(item.value),
+            "compilation": words(item.guard.compilation or ""),
+            "variable": words(item.guard.variable),
+            "value": words(item.value),
             "holder": item.holder.value,
             "suspicion": item.suspicion.value,
             "degree": item.suspicion.name.lower(),
@@ -129,10 +150,10 @@ def specializations_of(inspection: Inspection, places: Places) -> list[Data]:
     """Sizes that were pinned, and the lines that pinned them."""
     return [
         {
-            "compilation": item.compilation or "",
-            "variable": one_line(item.variable),
-            "value": one_line(item.value),
-            "reason": one_line(item.reason),
+            "compilation": words(item.compilation or ""),
+            "variable": words(item.variable),
+            "value": words(item.value),
+            "reason": words(item.reason),
             "place": places.of(item.location),
         }
         for item in inspection.specializations
@@ -143,16 +164,16 @@ def recompiles_of(inspection: Inspection, places: Places) -> list[Data]:
     """Every recompile with the guards that failed."""
     return [
         {
-            "compilation": item.compilation,
+            "compilation": words(item.compilation),
             "name": function_name(item.function),
             "place": places.place(item.file, item.line, item.function),
             "failures": [
                 {
-                    "against": failure.against or "",
-                    "variable": one_line(failure.variable),
-                    "reason": one_line(failure.reason),
-                    "expected": one_line(failure.expected or ""),
-                    "actual": one_line(failure.actual or ""),
+                    "against": words(failure.against or ""),
+                    "variable": words(failure.variable),
+                    "reason": words(failure.reason),
+                    "expected": words(failure.expected or ""),
+                    "actual": words(failure.actual or ""),
                     "place": places.of(failure.location),
                 }
                 for failure in item.failures
@@ -166,7 +187,7 @@ def limits_of(inspection: Inspection, places: Places) -> list[Data]:
     """Functions that torch gave up on."""
     return [
         {
-            "compilation": item.compilation or "",
+            "compilation": words(item.compilation or ""),
             "name": function_name(item.function),
             "place": places.place(item.file, item.line, item.function),
             "sentence": limit_sentence(item),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compile_inspect.records import Graph, Inspection, Kernel, KernelKind, Lowering, Node
 from compile_inspect.reporters.html.highlighting import highlighted
-from compile_inspect.reporters.text.plain import one_line, shorten
+from compile_inspect.reporters.html.texts import words
+from compile_inspect.reporters.text.plain import shorten
 
 Data = dict[str, Any]
 
@@ -29,8 +30,8 @@ def _graph(graph: Graph, lowering: Lowering | None, stacks: int) -> Data:
             kernels.setdefault(name, []).append(number)
     fates = {} if lowering is None else {item.name: item.fate.value for item in lowering.unplaced}
     return {
-        "id": graph.id,
-        "compilation": graph.compilation,
+        "id": words(graph.id),
+        "compilation": None if graph.compilation is None else words(graph.compilation),
         "stage": graph.stage.name.lower(),
         "title": graph.stage.value,
         "direction": graph.direction.name.lower(),
@@ -43,14 +44,14 @@ def _node(node: Node, numbers: dict[str, int], kernels: dict[str, list[int]], fa
     # A damaged capture may point at a stack that is not there.
     stack = node.stack if node.stack is not None and 0 <= node.stack < stacks else None
     return {
-        "name": one_line(node.name),
+        "name": words(node.name),
         "kind": _KINDS.get(node.operation, "call"),
-        "target": one_line(node.target),
+        "target": words(node.target),
         "inputs": [numbers[name] for name in dict.fromkeys(node.inputs) if name in numbers],
         "arguments": shorten(node.arguments, _LONGEST_ARGUMENTS),
-        "type": one_line(", ".join(map(str, node.value))),
+        "type": words(", ".join(map(str, node.value))),
         "stack": stack,
-        "module": one_line(node.module),
+        "module": words(node.module),
         "kernels": kernels.get(node.name, []),
         "fate": fates.get(node.name, ""),
     }
@@ -68,27 +69,25 @@ def lowerings_of(inspection: Inspection, graphs: Sequence[Graph], *, with_code: 
 
 def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks: int, with_code: bool) -> Data:
     numbers = {node.name: number for number, node in enumerate(nodes.nodes)} if nodes is not None else {}
-    launches: dict[str, int] = {}
-    for number, kernel in enumerate(lowering.kernels):
-        launches.setdefault(kernel.name, number)
+    launch = _launches(lowering)
     # The estimate names a step by its scheduler nodes, joined.
     steps = {"_".join(kernel.scheduler_nodes): number for number, kernel in enumerate(lowering.kernels)}
     language = _language(lowering.kernels)
     return {
-        "id": lowering.id,
-        "compilation": lowering.compilation,
+        "id": words(lowering.id),
+        "compilation": None if lowering.compilation is None else words(lowering.compilation),
         "direction": lowering.direction.name.lower(),
         "graph": graph,
         "language": language,
         "code": _module(lowering) if with_code else [],
-        "code_path": one_line(lowering.code_path),
+        "code_path": words(lowering.code_path),
         "kernels": [_kernel(kernel, numbers, stacks) for kernel in lowering.kernels],
         "not_fused": [
             {
-                "first": launches.get(item.first_kernel or ""),
-                "second": launches.get(item.second_kernel or ""),
-                "names": [one_line(item.first), one_line(item.second)],
-                "reason": one_line(item.reason),
+                "first": launch(item.first, item.first_kernel),
+                "second": launch(item.second, item.second_kernel),
+                "names": [words(item.first), words(item.second)],
+                "reason": words(item.reason),
                 "times": item.times,
             }
             for item in lowering.not_fused
@@ -97,10 +96,30 @@ def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks
         if lowering.memory is None
         else {
             "peak": lowering.memory.peak_bytes,
-            "steps": [[one_line(name), size, steps.get(name)] for name, size in lowering.memory.steps],
+            "steps": [[words(name), size, steps.get(name)] for name, size in lowering.memory.steps],
         },
         "from_cache": lowering.from_cache,
     }
+
+
+def _launches(lowering: Lowering) -> Callable[[str, str | None], int | None]:
+    """Which launch one of the scheduler's names stands for; layers that are alike launch kernels of one name."""
+    by_node: dict[str, int] = {}
+    by_name: dict[str, list[int]] = {}
+    for number, kernel in enumerate(lowering.kernels):
+        by_name.setdefault(kernel.name, []).append(number)
+        for name in (*kernel.scheduler_nodes, "_".join(kernel.scheduler_nodes)):
+            by_node[name] = number
+
+    def launch(name: str, kernel: str | None) -> int | None:
+        # What was fused later is named by its parts.
+        for known in (name, name.partition("_")[0]):
+            if known in by_node:
+                return by_node[known]
+        same = by_name.get(kernel or "", [])
+        return same[0] if len(same) == 1 else None
+
+    return launch
 
 
 def _language(kernels: Sequence[Kernel]) -> str:
@@ -115,7 +134,7 @@ _WRITTEN_IN = {KernelKind.CPP: "cpp", KernelKind.TRITON: "python", KernelKind.TE
 
 def _module(lowering: Lowering) -> list[list[str | int]]:
     """The generated module. Kernels are texts inside of Python, which a reader wants to see as what they are."""
-    lines = highlighted(lowering.code) if lowering.code else []
+    lines = list(highlighted(lowering.code)) if lowering.code else []
     text = lowering.code.replace("\r\n", "\n").split("\n")
     for kernel in lowering.kernels:
         language = _WRITTEN_IN.get(kernel.kind)
@@ -141,10 +160,11 @@ def _inside(text: list[str], first: int, last: int) -> tuple[int, int]:
 def _kernel(kernel: Kernel, numbers: dict[str, int], stacks: int) -> Data:
     has_lines = kernel.first_line is not None and kernel.last_line is not None
     return {
-        "name": one_line(kernel.name),
+        "name": words(kernel.name),
         "kind": kernel.kind.name.lower(),
         "title": kernel.kind.value,
         "nodes": [numbers[name] for name in kernel.nodes if name in numbers],
+        "fuses": len(kernel.nodes),
         "stacks": [index for index in kernel.stacks if 0 <= index < stacks],
         "lines": [kernel.first_line, kernel.last_line] if has_lines else None,
         "call": kernel.call_line,

@@ -10,8 +10,8 @@ from compile_inspect.records import CacheOutcome, CudaGraphOutcome, Inspection, 
 from compile_inspect.records.agreement import Agreement, Verdict
 from compile_inspect.records.timing import Measurement, Timing
 from compile_inspect.reporters.html.places import Places
+from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.plain import clean, one_line
 
 Data = dict[str, Any]
 
@@ -42,24 +42,24 @@ def compilations_of(inspection: Inspection, places: Places) -> list[Data]:
     origin = origin_of(inspection)
     return [
         {
-            "id": item.id,
+            "id": words(item.id),
             "name": function_name(item.function),
             "place": places.place(item.file, item.line, item.function),
             "outcome": item.outcome.value,
             "tone": _OUTCOME_TONES.get(item.outcome, "plain"),
-            "backend": one_line(item.backend or ""),
+            "backend": words(item.backend or ""),
             "started": None if item.started is None else number(item.started - origin),
             "seconds": number(item.seconds),
             "backward_seconds": number(item.backward_seconds),
-            "calls": item.graph_calls,
+            "operations": item.graph_calls,
             "guards": item.guard_count,
             "check_microseconds": number(item.guard_check_microseconds),
-            "symbols": [[one_line(name), one_line(value)] for name, value in item.dynamic_symbols.items()],
+            "symbols": [[words(name), words(value)] for name, value in item.dynamic_symbols.items()],
             "recompile": item.is_recompile,
             "resume": item.is_resume,
             "attempts": item.attempts,
-            "restart_reasons": [one_line(reason) for reason in item.restart_reasons],
-            "failure": clean(item.failure or ""),
+            "restart_reasons": [words(reason) for reason in item.restart_reasons],
+            "failure": paragraph(item.failure or ""),
         }
         for item in inspection.compilations
     ]
@@ -78,12 +78,12 @@ def time_of(inspection: Inspection, *, most: int) -> tuple[Data, int]:
         "total": number(inspection.compile_seconds),
         "phases": [
             {
-                "name": one_line(item.name),
-                "compilation": item.compilation or "",
+                "name": words(item.name),
+                "compilation": words(item.compilation or ""),
                 "start": number(item.start - origin),
                 "seconds": number(item.seconds),
                 "own": number(item.own_seconds),
-                "depth": item.depth,
+                "depth": max(0, item.depth),
                 "thread": threads[item.thread],
             }
             for item in shown
@@ -96,16 +96,16 @@ def timings_of(timings: Sequence[Timing]) -> list[Data]:
     """Every run of the clock."""
     return [
         {
-            "target": one_line(timing.target),
-            "device": one_line(timing.device),
-            "hardware": one_line(timing.hardware),
-            "torch": one_line(timing.torch),
+            "target": words(timing.target),
+            "device": words(timing.device),
+            "hardware": words(timing.hardware),
+            "torch": words(timing.torch),
             "threads": timing.threads,
             "gradients": timing.gradients,
             "points": [
                 {
-                    "sizes": [[one_line(name), size] for name, size in point.sizes.items()],
-                    "inputs": [one_line(item) for item in point.inputs],
+                    "sizes": [[words(name), size] for name, size in point.sizes.items()],
+                    "inputs": [words(item) for item in point.inputs],
                     "measurements": [_measurement(item) for item in point.measurements],
                 }
                 for point in timing.points
@@ -120,8 +120,8 @@ def _measurement(item: Measurement) -> Data:
     # Every so manieth sample: a plot of thousands shows no more than one of hundreds.
     step = max(1, math.ceil(len(item.samples) / _MOST_SAMPLES))
     return {
-        "variant": one_line(item.variant),
-        "refused": one_line(item.refused),
+        "variant": words(item.variant),
+        "refused": words(item.refused),
         "samples": [number(value) for value in item.samples[::step] if math.isfinite(value)],
         "median": None if summary is None else number(summary.median),
         "low": None if summary is None else number(summary.low),
@@ -139,7 +139,7 @@ def _measurement(item: Measurement) -> Data:
         },
         "peak_bytes": None if item.memory is None else item.memory.peak_bytes,
         "doubts": [doubt.value for doubt in item.doubts],
-        "assumes": [one_line(text) for text in item.assumes],
+        "assumes": [words(text) for text in item.assumes],
     }
 
 
@@ -147,20 +147,20 @@ def agreements_of(agreements: Sequence[Agreement], places: Places) -> list[Data]
     """Every comparison with eager."""
     return [
         {
-            "name": one_line(agreement.function),
+            "name": words(agreement.function),
             "gradients": agreement.gradients,
-            "points": [one_line(point) for point in agreement.points],
-            "notes": [clean(note) for note in agreement.notes],
+            "points": [words(point) for point in agreement.points],
+            "notes": [paragraph(note) for note in agreement.notes],
             "variants": [
                 {
-                    "name": one_line(item.name),
+                    "name": words(item.name),
                     "verdict": item.verdict.value,
                     "tone": _VERDICT_TONES.get(item.verdict, "plain"),
-                    "reason": clean(item.reason),
-                    "differences": [clean(str(difference)) for difference in item.differences],
-                    "assumptions": [clean(text) for text in item.assumptions],
-                    "notes": [clean(text) for text in item.notes],
-                    "blame": "" if item.blame is None else clean(item.blame.message),
+                    "reason": paragraph(item.reason),
+                    "differences": [paragraph(str(difference)) for difference in item.differences],
+                    "assumptions": [paragraph(text) for text in item.assumptions],
+                    "notes": [paragraph(text) for text in item.notes],
+                    "blame": "" if item.blame is None else paragraph(item.blame.message),
                     "place": None if item.blame is None else places.of(item.blame.location),
                 }
                 for item in agreement.variants
@@ -174,11 +174,11 @@ def caches_of(inspection: Inspection) -> list[Data]:
     """Every look-up in a cache."""
     return [
         {
-            "cache": one_line(item.cache),
+            "cache": words(item.cache),
             "outcome": item.outcome.value,
             "tone": _CACHE_TONES.get(item.outcome, "plain"),
-            "compilation": item.compilation or "",
-            "reason": one_line(item.reason),
+            "compilation": words(item.compilation or ""),
+            "reason": words(item.reason),
             "saved": number(item.seconds_saved),
         }
         for item in inspection.caches
@@ -191,8 +191,8 @@ def cuda_graphs_of(inspection: Inspection, places: Places) -> list[Data]:
         {
             "outcome": item.outcome.value,
             "tone": _GRAPH_TONES.get(item.outcome, "plain"),
-            "reason": one_line(item.reason),
-            "compilation": item.compilation or "",
+            "reason": words(item.reason),
+            "compilation": words(item.compilation or ""),
             "direction": item.direction.name.lower(),
             "times": item.times,
             "place": places.of(item.location),

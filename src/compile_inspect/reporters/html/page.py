@@ -17,6 +17,8 @@ from importlib.resources import files
 from typing import Any
 
 from compile_inspect.reporters.html.capture import Limits, Shown, capture_data
+from compile_inspect.reporters.html.texts import words
+from compile_inspect.reporters.html.verdict import first_of, together_of
 
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'; connect-src 'none'"
@@ -33,9 +35,8 @@ _DOCUMENT = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-<noscript><p>{verdict}</p><p>This page needs JavaScript to show the rest; compile-inspect show reads the capture in a \
-terminal.</p></noscript>
-<div id="page"></div>
+<div id="page"><p id="waiting">{verdict} The rest of this page is shown by a script: if this line stays, the browser does not \
+run it. compile-inspect show reads the capture in a terminal.</p></div>
 <script type="application/gzip" id="data">{data}</script>
 <script>{script}</script>
 </body>
@@ -53,11 +54,15 @@ def render(
 
 def page_data(captures: Sequence[Shown], *, title: str, generator: str, comparison: bool, limits: Limits) -> dict[str, Any]:
     """What the page's script reads; frontend/src/data.ts describes it."""
+    several = len(captures) > 1 and not comparison
+    together = together_of([(shown.label, shown.inspection) for shown in captures]) if several else None
     return {
         "version": 1,
-        "title": title,
+        "title": words(title),
         "generator": generator,
         "comparison": comparison,
+        "together": together,
+        "first": 0 if together is None else first_of(together),
         "captures": [capture_data(shown, limits) for shown in captures],
     }
 
@@ -65,7 +70,8 @@ def page_data(captures: Sequence[Shown], *, title: str, generator: str, comparis
 def document(data: dict[str, Any]) -> str:
     """The page for some data."""
     script, style = asset("report.js"), asset("report.css")
-    verdict = " ".join(capture["verdict"]["sentence"] for capture in data["captures"])
+    together = data["together"]
+    verdict = together["sentence"] if together else " ".join(item["verdict"]["sentence"] for item in data["captures"])
     return _DOCUMENT.format(
         policy=escape(_POLICY.format(script=_hash(script), style=_hash(style))),
         title=escape(data["title"]),

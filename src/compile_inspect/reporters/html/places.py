@@ -7,8 +7,8 @@ from typing import Any
 
 from compile_inspect.records import Inspection, Location
 from compile_inspect.records.locations import is_library_file, is_torch_file
+from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.locations import short_path
-from compile_inspect.reporters.text.plain import clean, one_line
 
 Data = dict[str, Any]
 
@@ -30,7 +30,7 @@ class Places:
 
     def place(self, file: str, line: int, name: str = "") -> Data:
         """A line of a file."""
-        return {"path": self.path(file), "line": line, "name": one_line(name)}
+        return {"path": self.path(file), "line": line, "name": words(name)}
 
     def of(self, location: Location | None) -> Data | None:
         """The place of a location; None where there is none."""
@@ -39,7 +39,7 @@ class Places:
     def paths(self) -> list[Data]:
         """All files met so far."""
         return [
-            {"path": clean(file), "short": short_path(file), "library": is_library_file(file), "torch": is_torch_file(file)}
+            {"path": paragraph(file), "short": short_path(file), "library": is_library_file(file), "torch": is_torch_file(file)}
             for file in self._numbers
         ]
 
@@ -51,7 +51,7 @@ def stacks_of(inspection: Inspection, places: Places) -> list[Data]:
         line, own = stack.user_line, stack.own_line
         found.append(
             {
-                "frames": [[places.path(item.file), item.line, one_line(item.function)] for item in stack.locations],
+                "frames": [[places.path(item.file), item.line, words(item.function)] for item in stack.locations],
                 "line": None if line is None else [places.path(line.file), line.line],
                 "own": None if own is None else [places.path(own.file), own.line],
             }
