@@ -67,7 +67,7 @@ function ratio(first: Colour, second: Colour): number {
 
 const TOKENS = ["text", "quiet", "comment", "keyword", "string", "number", "name-function", "name-type"];
 /** Inside of what is lit these names have other values. */
-const LIT = names(base, ".chosen");
+const LIT = names(base, ".lit > .kernel-head");
 
 function inLit(theme: Theme, name: string): Colour {
   const instead = /^var\(--([\w-]+)\)$/.exec(LIT.get(name) ?? "")?.[1];
@@ -97,8 +97,8 @@ for (const [name, theme] of THEMES) {
       [`${token} on lit`, inLit(theme, token), of("lit")],
       [`${token} on weakly lit`, inLit(theme, token), mix(of("lit"), of("ground"), 0.4)],
       [`${token} on chosen`, inLit(theme, token), of("chosen")],
-      // The body of a lit kernel keeps the ground, though it is inside.
-      [`${token} of lit on ground`, inLit(theme, token), of("ground")],
+      // Buttons in it have a ground of their own.
+      [`${token} of lit on raised`, inLit(theme, token), of("raised")],
       [`${token} of lit on sunken`, inLit(theme, token), of("sunken")],
     ]);
     assert.deepEqual(tooClose(pairs), []);

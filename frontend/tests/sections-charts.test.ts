@@ -6,6 +6,7 @@ import { linearScale, linearTicks, logScale, logTicks, padded, wantsLog } from "
 import { stylesOf } from "../src/sections/chart/series";
 import {
   byName,
+  depthOf,
   familyOf,
   lanesOf,
   layout,
@@ -206,4 +207,12 @@ test("memory: the peak, the largest steps and the outline", () => {
     ),
     "M0.0 1.0L10.0 1.0L10.0 2.0L20.0 2.0",
   );
+});
+
+test("phases of any depth are drawn", () => {
+  const phases = [-1, 0, 1.5, 1e9].map((depth, index) => ({ ...phase("a", index, 1, 0), depth }));
+  assert.deepEqual(phases.map(depthOf), [0, 0, 1, 200]);
+  assert.equal(lanesOf(phases)[0]?.rows, 201);
+  assert.deepEqual(parentsOf(phases), [-1, -1, 1, -1]);
+  assert.equal(layout(phases, wholeView(phases), 500).bars.length, 4);
 });

@@ -296,6 +296,37 @@ test("facts are compared by what they count, not by how they are written", () =>
   );
 });
 
+test("what only one capture has, or says without a tone, is not judged", () => {
+  const told = (before: Fact[], after: Fact[]): string[] =>
+    compareFacts(withFacts(before, {}), withFacts(after, {})).map((item) => item.tone);
+  assert.deepEqual(told([fact("payback", "never", "bad")], []), ["plain"]);
+  assert.deepEqual(told([], [fact("breaks", "3", "warn")]), ["plain"]);
+  assert.deepEqual(told([fact("agreement", "1 of 1 differ", "bad")], [fact("agreement", "not checked", "plain")]), ["plain"]);
+});
+
+test("a version that fails to compile is not better for what it does not do", () => {
+  const lowering = { direction: "forward", kernels: [{ kind: "cpp", fuses: 1 }] };
+  const before = withFacts([fact("compilations", "1"), fact("time", "9 s"), fact("kernels", "1")], {
+    compilations: [compilation("0/0")],
+    lowerings: [lowering] as unknown as Capture["lowerings"],
+    time: { total: 9, phases: [] },
+  });
+  const after = withFacts([fact("compilations", "1"), fact("time", "1 s"), fact("kernels", "0")], {
+    compilations: [compilation("0/0", { tone: "bad", outcome: "failed" })],
+    time: { total: 1, phases: [] },
+  });
+  assert.deepEqual(
+    compareFacts(before, after).map((item) => [item.key, item.tone]),
+    [
+      ["compilations", "plain"],
+      ["failed", "bad"],
+      ["time", "plain"],
+      ["kernels", "plain"],
+    ],
+  );
+  assert.equal(compareFacts(after, before).find((item) => item.key === "failed")?.tone, "good");
+});
+
 test("compile time that differs by less than noise is neither better nor worse", () => {
   const of = (total: number): Capture => withFacts([fact("time", `${total} s`)], { time: { total, phases: [] } });
   assert.equal(compareFacts(of(10), of(10.5))[0]?.tone, "plain");
@@ -329,11 +360,15 @@ test("the environment shows what differs, and what only one has", () => {
       of([
         ["torch", "2.1"],
         ["CPU", "a"],
+        ["Command", "python a.py"],
+        ["Process", "1"],
       ]),
       of([
         ["torch", "2.2"],
         ["CPU", "a"],
         ["GPU", "b"],
+        ["Process", "2"],
+        ["Recorded by", "compile-inspect 1"],
       ]),
     ),
     [
@@ -391,6 +426,13 @@ test("proofs and ratios in words", () => {
   assert.equal(proofText(""), ".");
   assert.equal(ratioInWords(2, 1), "A call is 2.00× as fast.");
   assert.equal(ratioInWords(1, 1.001), "A call takes as long as before.");
+});
+
+test("the badges of the navigation are read as words, and those of damaged parts left out", () => {
+  const caches = [{ outcome: "hit" }, { outcome: "miss" }] as unknown as Capture["caches"];
+  const found = entriesOf({ ...EMPTY, caches, guards: null as unknown as [] });
+  assert.equal(found.find((entry) => entry.id === "caches")?.spoken, "1 of 2 lookups hit");
+  assert.equal(found.find((entry) => entry.id === "guards")?.badge, "");
 });
 
 test("the navigation names every part, also of an empty capture", () => {

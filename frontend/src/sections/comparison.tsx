@@ -11,6 +11,7 @@ import {
   compareEnvironment,
   compareFacts,
   compareSpeed,
+  failures,
   kernelCounts,
 } from "./compare";
 import { Table, usePaged } from "./parts/table";
@@ -80,7 +81,7 @@ function Breaks({ before, after }: Both): JSX.Element {
     <div class="compared" data-compare="break-list">
       <h3>Graph breaks</h3>
       {gone.length + added.length + both.length === 0 ? <Nothing>Neither has any.</Nothing> : null}
-      <BreakList title="Gone" tone="good" capture={before} breaks={gone} />
+      <BreakList title="Gone" tone={failures(after) > failures(before) ? "plain" : "good"} capture={before} breaks={gone} />
       <BreakList title="New" tone="bad" capture={after} breaks={added} />
       <BreakList title="In both" tone="plain" capture={after} breaks={both.map(([, item]) => item)} />
     </div>
