@@ -63,6 +63,7 @@ export function App({ page }: { page: Page }): JSX.Element {
         {page.comparison ? <Comparison page={page} /> : null}
         {page.together ? <Together page={page} chosen={chosen} choose={choose} /> : null}
         <div key={chosen}>
+          {page.together ? <p class="eyebrow of-process">Process {shorten(capture.label, 120)}</p> : null}
           <Verdict capture={capture} />
           <Section id="explorer" title="Explorer">
             <Boundary>

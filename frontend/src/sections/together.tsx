@@ -1,6 +1,6 @@
 /** Several processes of one program: what they did together, and which of them is worth a look. */
 import type { JSX } from "preact";
-import { shorten } from "../common/format";
+import { count, shorten } from "../common/format";
 import type { Page } from "../data";
 import { Table, usePaged } from "./parts/table";
 import { SIGNS, ToneSign, ToneText } from "./parts/tone";
@@ -23,6 +23,7 @@ export function TogetherSection(props: { page: Page; chosen: number; choose: (in
   if (!together) return null;
   return (
     <section id="together" class="section together" aria-labelledby="together-title">
+      <p class="eyebrow">{count(together.processes.length, "process", "processes")} together</p>
       <h2 id="together-title" class={`sentence ${together.tone}`}>
         <ToneSign tone={together.tone} />
         <span>{together.sentence}</span>
