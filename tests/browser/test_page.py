@@ -14,6 +14,8 @@ import pytest
 
 from compile_inspect import report
 from compile_inspect.records import Direction, Graph, Inspection, Node, Stage
+from compile_inspect.reporters.html import Limits, Shown
+from compile_inspect.reporters.html.page import document, page_data
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "compile_inspect" / "reporters"))
 
@@ -90,8 +92,45 @@ def test_processes_can_be_switched(opening: Callable[..., Any]) -> None:
     opened = opening(everything(), Inspection())
     first = opened.page.locator("#verdict").inner_text()
     opened.page.locator("header select").select_option("1")
+    opened.page.wait_for_timeout(100)
     assert opened.page.locator("#verdict").inner_text() != first
     assert "Nothing was compiled" in opened.page.locator("#verdict").inner_text()
+
+
+def test_the_worst_of_several_processes_is_seen_first(opening: Callable[..., Any]) -> None:
+    opened = opening(Inspection(), everything())
+    text = opened.page.locator("body").inner_text()
+    assert "Not captured whole: 1 compilation failed" in text
+    assert opened.page.locator("header select").input_value() == "1"
+
+
+def test_links_work_in_the_frame_of_a_notebook(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><h1>Notebook</h1>{everything()._repr_html_()}", encoding="utf-8")
+    page = browser.new_page()
+    complaints: list[str] = []
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(path.as_uri())
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-ready]").wait_for(state="attached")
+    frame.locator("nav a[href='#breaks']").first.click()
+    page.wait_for_timeout(300)
+    assert frame.locator("#verdict").count() == 1 and frame.locator("h1", has_text="Notebook").count() == 0
+    assert complaints == []
+    page.close()
+
+
+def test_one_part_that_cannot_be_shown_does_not_take_the_page(browser: Any, tmp_path: Path) -> None:
+    data = page_data([Shown("a", everything())], title="a", generator="", comparison=False, limits=Limits())
+    data["captures"][0]["guards"] = [None]
+    path = tmp_path / "damaged.html"
+    path.write_text(document(data), encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    assert "This part cannot be shown" in page.locator("body").inner_text()
+    assert page.locator("[data-pane=source] [data-line]").count() > 0
+    page.close()
 
 
 def test_two_captures_are_compared(opening: Callable[..., Any]) -> None:
