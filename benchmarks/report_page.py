@@ -119,7 +119,7 @@ def visit(path: Path, browser: str) -> tuple[float, float, float, float]:
 
 
 def light(page: object) -> float:
-    """From a pointer on a linked line to the frame in which its counterparts are lit, the slowest of the first hundred lines."""
+    """From a pointer on a linked line to the frame in which its counterparts are lit, the slowest of a hundred lines."""
     return page.evaluate(  # type: ignore[attr-defined]
         """async () => {
           const frame = () => new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve, 0)));
