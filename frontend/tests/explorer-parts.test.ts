@@ -162,8 +162,9 @@ test("what lies between the pieces of a file is a gap", () => {
 
 test("neighbours that were not fused stand between them, others at the end, the same once", () => {
   const first = lowering("forward", "0/0", {
-    kernels: [kernel("a", null, null), kernel("b", null, null), kernel("c", null, null)],
+    kernels: [kernel("a", null, null), kernel("b", null, null), kernel("c", null, null), kernel("d", null, null)],
     not_fused: [
+      { first: 3, second: 1, names: ["op4", "op1"], reason: "far", times: 1 },
       { first: 0, second: 1, names: ["op0", "op1"], reason: "r", times: 1 },
       { first: 0, second: 1, names: ["op2", "op1"], reason: "r", times: 2 },
       { first: 0, second: 2, names: ["op0", "op3"], reason: "s", times: 1 },
@@ -174,6 +175,10 @@ test("neighbours that were not fused stand between them, others at the end, the 
   assert.deepEqual(
     between.get(0)?.map((item) => [item.reason, item.times, item.names.length]),
     [["r", 3, 2]],
+  );
+  assert.deepEqual(
+    between.get(1)?.map((item) => item.reason),
+    ["far"],
   );
   assert.deepEqual(
     rest.map((item) => pairText(first, item)),

@@ -185,3 +185,23 @@ def test_a_line_of_another_compilation_leads_there(opened: Any) -> None:
     chosen = opened.page.locator("#explorer select").first.input_value()
     assert chosen != "0/0"
     assert opened.lit("graph", "data-node") == nodes_of_line(capture, line, shown_graph(opened)) != set()
+
+
+def test_why_kernels_were_not_fused_stands_between_them(opening: Callable[..., Any], gpt2: Inspection) -> None:
+    opened = opening(gpt2)
+    capture = capture_in(opened.path)
+    reasons = {item["reason"] for lowering in capture["lowerings"] for item in lowering["not_fused"]}
+    shown = opened.pane("kernels").locator(".apart").all_inner_texts()
+    assert shown and all(any(reason in text for reason in reasons) for text in shown)
+
+
+def test_modules_fold_and_unfold(opening: Callable[..., Any], gpt2: Inspection) -> None:
+    opened = opening(gpt2)
+    pane = opened.pane("graph")
+    pane.get_by_role("button", name="Expand all").click()
+    everything = pane.locator("[data-node]").count()
+    pane.get_by_role("button", name="Collapse all").click()
+    folded = pane.locator("[data-node]").count()
+    assert folded < everything
+    pane.get_by_role("button", name="Expand all").click()
+    assert pane.locator("[data-node]").count() == everything

@@ -34,23 +34,32 @@ export function merged(list: NotFused[]): Apart[] {
 }
 
 export interface KeptApart {
-  /** By the earlier of two neighbours: what was said about the pair. */
+  /** By the earlier of two: what was said about it and the nearest later one that the scheduler thought of fusing it with. */
   between: Map<number, Apart[]>;
   rest: Apart[];
 }
 
+/** Kernels that share nothing are never thought of, so the next in the list is often none that a reason is known for. */
 export function keptApart(lowering: Lowering): KeptApart {
+  const list = merged(lowering.not_fused);
+  const nearest = new Map<number, number>();
+  for (const item of list) {
+    const [early, late] = ordered(item);
+    if (early >= 0 && early < late) nearest.set(early, Math.min(late, nearest.get(early) ?? Infinity));
+  }
   const result: KeptApart = { between: new Map(), rest: [] };
-  for (const item of merged(lowering.not_fused)) {
-    const { first, second } = item;
-    if (first !== null && second !== null && Math.abs(first - second) === 1) {
-      const earlier = Math.min(first, second);
-      result.between.set(earlier, [...(result.between.get(earlier) ?? []), item]);
-    } else {
-      result.rest.push(item);
-    }
+  for (const item of list) {
+    const [early, late] = ordered(item);
+    if (nearest.get(early) === late) result.between.set(early, [...(result.between.get(early) ?? []), item]);
+    else result.rest.push(item);
   }
   return result;
+}
+
+/** The two kernels in the order of their launches; -1 where one of them is none. */
+export function ordered(item: Apart): [early: number, late: number] {
+  const [first, second] = [item.first ?? -1, item.second ?? -1];
+  return [Math.min(first, second), Math.max(first, second)];
 }
 
 /** What was said about one kernel and others. */

@@ -5,7 +5,7 @@ import { count, shorten } from "../common/format";
 import type { Lowering } from "../data";
 import { hueOf } from "./colours";
 import { loweringTabs } from "./compilations";
-import { type Apart, keptApart, pairText } from "./fusion";
+import { type Apart, keptApart, pairText, ordered } from "./fusion";
 import { KernelCard } from "./kernel-card";
 import type { Lighting } from "./lighting";
 import { noKernels } from "./missing";
@@ -160,7 +160,7 @@ function KernelList(props: { lighting: Lighting; lowering: Lowering; index: numb
             />
             {(apart.between.get(number) ?? []).map((item) => (
               <li class="apart">
-                not fused with the next: {shorten(item.reason)}
+                {apartTitle(item)}: {shorten(item.reason)}
                 {item.times > 1 ? ` (asked ${item.times} times)` : ""}
               </li>
             ))}
@@ -172,6 +172,12 @@ function KernelList(props: { lighting: Lighting; lowering: Lowering; index: numb
   );
 }
 
+/** The two kernels by their numbers: the later one is not always the next. */
+function apartTitle(item: Apart): string {
+  const [early, late] = ordered(item);
+  return late === early + 1 ? "Not fused with the next" : `${early + 1} not fused with ${late + 1}`;
+}
+
 /** Everything else that was kept apart, by reason. */
 function KeptApart({ lowering, list }: { lowering: Lowering; list: Apart[] }): JSX.Element | null {
   if (list.length === 0) return null;
@@ -179,7 +185,7 @@ function KeptApart({ lowering, list }: { lowering: Lowering; list: Apart[] }): J
   for (const item of list) byReason.set(item.reason, [...(byReason.get(item.reason) ?? []), item]);
   return (
     <details class="kept-apart">
-      <summary>Kept apart: {count(list.length, "pair")} of kernels that do not follow each other</summary>
+      <summary>Kept apart: {count(list.length, "pair")} of kernels that are further from each other</summary>
       {[...byReason].map(([reason, items]) => (
         <details>
           <summary>
