@@ -48,6 +48,7 @@ def test_same_answer_as_on_the_cpu(name: str, dtype: torch.dtype) -> None:
 
 def test_functions_run_as_one_launch() -> None:
     """After the first evaluations a CUDA graph takes over; the run ends where it ends without."""
+    # Some draws end at the iteration limit, with the recording as without it, at the same point (seed 7, on an H200).
     torch.manual_seed(0)
     data = torch.randn(30, 2000, dtype=torch.float64, device="cuda")
     start = torch.nn.functional.normalize(torch.randn(30, dtype=torch.float64, device="cuda"), dim=0)
