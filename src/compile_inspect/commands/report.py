@@ -43,6 +43,11 @@ def report(
     from compile_inspect.report import html
 
     loaded = [(item, load(item)) for item in files] if compare else load_together(files)
+    if compare:
+        for item in files:
+            others = len(load_together([item])) - 1
+            if others:
+                typer.echo(f"{item}: captures of other processes of the same program ({others}) are not compared.", err=True)
     captures = _labelled(loaded)
     try:
         page = html(captures, title=title, comparison=compare, whole=whole)

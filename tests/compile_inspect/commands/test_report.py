@@ -136,7 +136,12 @@ def test_two_captures_are_compared(folder: Path) -> None:
     done = command("report", "one.inspection", "two.inspection", "--compare", "-o", "both.html", "--title", "a & b", cwd=folder)
     assert done.returncode == 0, done.stderr
     page = (folder / "both.html").read_text()
-    assert "<title>a &amp; b · compile-inspect</title>" in page
+    assert "<title>a &amp; b · compile-inspect</title>" in page and done.stderr == ""
+    ranks = [folder / "job.inspection", folder / "job.rank1.inspection"]
+    for rank, path in enumerate(ranks):
+        save(Inspection(process=Process(pid=rank, rank=rank, session="job")), path)
+    done = command("report", ranks[0].name, "two.inspection", "--compare", "-o", "ranks.html", cwd=folder)
+    assert done.stderr == "job.inspection: captures of other processes of the same program (1) are not compared.\n"
 
 
 def test_verify_tells_what_agrees_and_joins_a_capture(folder: Path) -> None:
