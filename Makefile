@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-slow check check-frontend frontend screenshots bench bench-solver clean
+.PHONY: help tour test test-slow check check-frontend docs frontend screenshots bench bench-solver clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
@@ -20,13 +20,13 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip --upgrade >/dev/null  # uv makes them without
 ifdef TORCH
 	@sed '/^torch==/d' constraints.txt > $(VENV)/constraints.txt && echo 'torch==$(TORCH)' >> $(VENV)/constraints.txt
-	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[dev,qp,proxqp,plot]'
+	$(BIN)/python -m pip install --quiet --constraint $(VENV)/constraints.txt --editable '.[dev,docs,qp,proxqp,plot]'
 else
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,qp,proxqp,plot]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,docs,qp,proxqp,plot]'
 endif
 	@touch $(READY)
 
-tour: $(READY)  ## Record a built-in model and show what torch.compile did with it.
+tour: $(READY)  ## The guided tour: what torch.compile does on this machine, and a report of it (a few minutes).
 	$(BIN)/python -m compile_inspect tour
 
 # Two processes share the tests, file by file. Each computes with one thread: two that wait for each other on a busy core
@@ -37,7 +37,12 @@ test: $(READY)  ## Run the tests (a few minutes).
 	$(TEST)
 
 test-slow: $(READY)  ## Run the long tests too.
-	$(TEST) -m 'not gpu'
+	$(TEST) -m 'not gpu and not docs'
+
+# The pages are shared one by one: each is a test of its own.
+docs: $(READY)  ## Build the documentation into site/, and run every block of its pages.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide warnings from --strict too
+	$(TEST) --dist worksteal -m docs tests/docs
 
 check: $(READY)  ## Lint and type-check.
 	$(BIN)/ruff check src tests benchmarks examples
@@ -64,5 +69,5 @@ bench: $(READY)  ## Measure what recording costs (about 20 minutes).
 bench-solver: $(READY)  ## Measure the solver (minutes); peers only with PYGRANSO_PYTHON=… and NCOPT_PYTHON=….
 	$(BIN)/python benchmarks/solver_quality.py
 
-clean:  ## Remove the environments.
-	rm -rf .venv .venv-torch-*
+clean:  ## Remove the environments and the built documentation.
+	rm -rf .venv .venv-torch-* site

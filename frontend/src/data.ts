@@ -10,20 +10,67 @@ export interface Page {
   title: string;
   /** Name and version of what wrote the page. */
   generator: string;
-  /** Whether the captures are two versions of one thing to compare, rather than processes of one program. */
-  comparison: boolean;
-  /** What all processes did together, where there are several; null for one, and for a comparison. */
+  kind: PageKind;
+  /** What the page says first, also where its script does not run: of the tour, of all processes, or of each capture. */
+  sentence: string;
+  /** The machine of a tour, in one line; empty elsewhere, as each capture has its own. */
+  origin: string;
+  /** What a tour has shown; empty on other pages. */
+  lessons: Lesson[];
+  /** All captures, where there are several; null for one, and for a comparison. */
   together: Together | null;
   /** The capture to show first: of several processes the one with most to tell. */
   first: number;
+  /** The captures; a tour may have none. */
   captures: Capture[];
 }
+
+/** What the captures of a page are: processes of one program, two versions of one thing, or the models of a tour. */
+export type PageKind = "program" | "comparison" | "tour";
 
 export interface Together {
   sentence: string;
   tone: Tone;
   /** One for every capture, in their order. */
-  processes: { label: string; sentence: string; tone: Tone }[];
+  members: { label: string; sentence: string; tone: Tone }[];
+}
+
+export interface Lesson {
+  /** Letters, digits, `_` and `-`, no two alike: links to it are `#lesson-KEY`. */
+  key: string;
+  title: string;
+  question: string;
+  /** Paragraphs. */
+  theory: string[];
+  /** In the order it was shown. */
+  evidence: Evidence[];
+  /** Sentences with figures of this run. */
+  answer: string[];
+  /** What could not be run on this machine, and why. */
+  notes: string[];
+  seconds: number;
+}
+
+export type Evidence = Remark | LessonTable | Listing;
+
+export interface Remark {
+  kind: "remark";
+  text: string;
+}
+
+export interface LessonTable {
+  kind: "table";
+  title: string;
+  columns: { title: string; align: "left" | "right" }[];
+  rows: string[][];
+}
+
+export interface Listing {
+  kind: "listing";
+  title: string;
+  /** Lines of a diff and of a text have no highlighting; those of a diff are coloured by how they begin. */
+  language: "python" | "cpp" | "diff" | "text";
+  lines: Line[];
 }
 
 export interface Capture {

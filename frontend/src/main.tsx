@@ -26,7 +26,6 @@ async function start(): Promise<void> {
     // Until now it held the line that says why there is nothing to see where this script may not run.
     holder.replaceChildren();
     render(<App page={page} />, holder);
-    document.documentElement.dataset["ready"] = "yes";
   } catch (error) {
     fail(`This page cannot be shown (${String(error)}): it may be damaged. Make it again with compile-inspect report.`);
     throw error;

@@ -80,7 +80,7 @@ test("processes are named with the sign of how they went, the first to show is o
   const page = {
     captures: [{ label: "a" }, { label: "b" }],
     first: 1,
-    together: { sentence: "", tone: "bad", processes: [{ tone: "plain" }, { tone: "bad" }] },
+    together: { sentence: "", tone: "bad", members: [{ tone: "plain" }, { tone: "bad" }] },
   } as unknown as Page;
   assert.deepEqual([captureLabel(page, 0), captureLabel(page, 1)], ["a", "✕ b"]);
   assert.equal(captureLabel({ ...page, together: null }, 1), "b");

@@ -2,7 +2,7 @@
 
 A finished capture is a zip of `manifest.json` (what this is, which schema) and `inspection.json` (the records).
 While a recording runs, the same path holds its journal, so that a killed program leaves something to read.
-Loading runs no code from the file. docs/capture-file.md describes the schema.
+Loading runs no code from the file. docs/reference/capture-file.md describes the schema.
 """
 
 from __future__ import annotations

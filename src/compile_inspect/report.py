@@ -10,28 +10,47 @@ from compile_inspect.records import Inspection
 from compile_inspect.records.fixes import Finding, by_cost
 
 if TYPE_CHECKING:
+    from compile_inspect.records.lessons import Lesson
     from compile_inspect.reporters.html import Shown
 
 
-def html(captures: Sequence[tuple[str, Inspection]], *, title: str = "", comparison: bool = False, whole: bool = False) -> str:
+def html(
+    captures: Sequence[tuple[str, Inspection]],
+    *,
+    title: str = "",
+    comparison: bool = False,
+    whole: bool = False,
+    lessons: Sequence[Lesson] = (),
+    sentence: str = "",
+    origin: str = "",
+) -> str:
     """The page of some captures, each with a name.
 
     Several are processes of one program, or with `comparison` two versions to hold against each other. `whole` leaves
     nothing out of captures that would make a page too large to be handy.
 
+    With `lessons` it is the page of a tour: they come first, and the captures are the models that they were about, or
+    none. `sentence` tells of all of them (how many, in what time), `origin` of the machine.
+
     >>> page = html([("empty", Inspection())])
     >>> page.startswith("<!doctype html>"), "Nothing was compiled" in page
     (True, True)
     """
-    from compile_inspect.reporters.html import Limits, render
+    from compile_inspect.reporters.html import Limits, Tour, render
 
     if comparison and len(captures) != 2:
         raise ValueError(f"a comparison is of two captures, not of {len(captures)}")
+    if comparison and lessons:
+        raise ValueError(f"a comparison has no lessons, and {len(lessons)} were given: leave out one of the two")
+    if not lessons and (sentence or origin):
+        raise ValueError(f"{sentence or origin!r} tells of lessons, and there are none: pass them with lessons=")
     name = title or " and ".join(label for label, _ in captures[:2])
     shown = [_shown(label, inspection) for label, inspection in captures]
     generator = f"compile-inspect {__version__}"
     limits = Limits.none() if whole else None
-    return render(shown, title=f"{name} · compile-inspect", generator=generator, comparison=comparison, limits=limits)
+    tour = Tour(lessons, sentence, origin) if lessons else None
+    heading = f"{name} · compile-inspect" if name else "compile-inspect"
+    return render(shown, title=heading, generator=generator, comparison=comparison, limits=limits, tour=tour)
 
 
 def _shown(label: str, inspection: Inspection) -> Shown:

@@ -371,9 +371,11 @@ def _conclude(
     complementarity = float((np.abs(multipliers) * np.abs(at.c)).max(initial=0.0)) / (1.0 + abs(at.f))
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
     degenerate = largest > DEGENERATE * (1.0 + combination.longest)
-    holds = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
-    holds = holds and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
-    if holds and degenerate:
+    cancels = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
+    holds = cancels and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
+    if cancels and not holds:
+        reason = "not certified, constraints that have a multiplier are not at 0 (complementarity)"
+    elif holds and degenerate:
         reason = "not certified, the multipliers are unbounded (the constraints are degenerate here)"
     elif holds and not feasible:
         reason = "the point is not feasible"

@@ -1,6 +1,6 @@
 /** Search over the three panes: marks what is found, counts it, and goes through it. */
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { number } from "../common/format";
 import { graphTabs, loweringTabs } from "./compilations";
 import { sourceFiles } from "./files";
@@ -15,7 +15,8 @@ export function SearchBox({ lighting }: { lighting: Lighting }): JSX.Element {
   const [matches, setMatches] = useState<Matches>(NO_MATCHES);
   const [position, setPosition] = useState<number | null>(null);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  // Before anything is painted: another compilation makes another box, and no key may fall between the two.
+  useLayoutEffect(() => {
     const focus = (event: KeyboardEvent): void => {
       const busy = event.target instanceof Element && event.target.closest("input, textarea, select, [contenteditable]");
       if (event.key !== "/" || busy || event.ctrlKey || event.metaKey || event.altKey) return;

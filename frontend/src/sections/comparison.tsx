@@ -21,7 +21,7 @@ const ARROWS: Record<ComparedFact["direction"], string> = { up: "â†‘ ", down: "â
 
 export function ComparisonSection({ page }: { page: Page }): JSX.Element | null {
   const [before, after] = page.captures;
-  if (!page.comparison || !before || !after) return null;
+  if (page.kind !== "comparison" || !before || !after) return null;
   return (
     <Section
       id="comparison"

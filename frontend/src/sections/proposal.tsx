@@ -1,5 +1,6 @@
 /** One way to remove a graph break: the change, what it does, and how far it is proven. */
 import type { JSX } from "preact";
+import { signClass } from "../common/diff";
 import { seconds, shorten } from "../common/format";
 import type { Proposal, Tone } from "../data";
 import { Copyable } from "./parts/copy";
@@ -23,7 +24,7 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
       {proposal.diff.length > 0 ? (
         <Copyable class="diff" what="the change" text={proposal.patch}>
           {proposal.diff.map(([sign, text]) => (
-            <div class={`diff-line ${DIFF_CLASSES[sign] ?? ""}`}>{shorten(sign + text, 2_000) || " "}</div>
+            <div class={`diff-line ${signClass(sign)}`}>{shorten(sign + text, 2_000) || " "}</div>
           ))}
         </Copyable>
       ) : null}
@@ -64,8 +65,6 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
 export function proofText(reason: string): string {
   return reason ? `: ${reason.charAt(0).toLowerCase()}${reason.slice(1)}` : ".";
 }
-
-const DIFF_CLASSES: Record<string, string> = { "+": "added", "-": "removed", "@": "hunk" };
 
 function Untried(): JSX.Element {
   return (

@@ -10,6 +10,8 @@ import { Compilations } from "./compilations";
 import { entriesOf, type Entry } from "./entries";
 import { Environment } from "./environment";
 import { Guards } from "./guards";
+import { wordsOf } from "./kinds";
+import { LessonsSection } from "./lessons";
 import { MemorySection } from "./memory";
 import { Recompiles } from "./recompiles";
 import { Speed } from "./speed/speed";
@@ -68,10 +70,19 @@ export function Comparison({ page }: { page: Page }): JSX.Element {
   );
 }
 
-/** What all processes did together. */
+/** What a tour has shown. */
+export function Lessons({ page }: { page: Page }): JSX.Element {
+  return (
+    <SectionBoundary id="lessons" title="Lessons">
+      <LessonsSection page={page} />
+    </SectionBoundary>
+  );
+}
+
+/** All processes of a program, or all models of a tour. */
 export function Together(props: { page: Page; chosen: number; choose: (index: number) => void }): JSX.Element {
   return (
-    <SectionBoundary id="together" title="All processes">
+    <SectionBoundary id="together" title={wordsOf(props.page.kind).all}>
       <TogetherSection {...props} />
     </SectionBoundary>
   );

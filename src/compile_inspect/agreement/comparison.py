@@ -74,7 +74,7 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
         verdict, reason = Verdict.RANDOM, f"random, cannot be compared: {names} come from other random numbers than eager's"
     else:
         assumptions = find_assumptions(reference, prepared)
-        verdict, reason = Verdict.AGREES, f"it agrees with eager at {compared} inputs"
+        verdict, reason = Verdict.AGREES, f"it agrees with eager at {compared} input{'s' if compared != 1 else ''}"
         if assumptions:
             verdict = Verdict.ASSUMES
             reason = f"it agrees with eager as long as {', and '.join(assumptions)}"

@@ -14,6 +14,7 @@ from compile_inspect.agreement.inputs import cloned
 from compile_inspect.agreement.observation import observe, preserved_state, seeded
 from compile_inspect.agreement.reference import Reference, make_reference
 from compile_inspect.agreement.stages import compiled_with
+from compile_inspect.capture import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
 from compile_inspect.target import Target
@@ -156,5 +157,7 @@ def _blame_of_refusal(reference: Reference, item: Variant, blame: bool) -> Any:
     """Where a compiler raised: the stage and the operation, for torch.compile only."""
     if not blame or not isinstance(item, Compiled) or item.refusal(reference.task) is not None:
         return None
+    if item.backend == "inductor" and not torch_private.cpp_compiler():
+        return None  # nothing that is compiled is to blame
     with untouched(reference.task, reference.points[0].seed) as scratch:
         return find_blame(reference, item, None, reference.points[0], scratch)

@@ -114,7 +114,9 @@ def _call(
     try:
         result = compiled(*args, **kwargs)
         if gradients is not False:
-            _backward(result, required=gradients is True)
+            own = _backward(result, required=gradients is True)
+            if own:
+                recording.note("The function runs a backward of its own; none was run after it.")
     except TargetError:
         raise
     except Exception as error:
@@ -127,7 +129,8 @@ def _call(
     return True
 
 
-def _backward(result: Any, *, required: bool) -> None:
+def _backward(result: Any, *, required: bool) -> bool:
+    """Run the backward of a result; True where the function had run it already, and what it needs is gone."""
     import torch
 
     outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad and tensor.grad_fn is not None]
@@ -135,9 +138,15 @@ def _backward(result: Any, *, required: bool) -> None:
     if not leaves:
         if required:
             raise TargetError("the target was given with gradients=True, but no output has a gradient")
-        return
-    # `grad` rather than `backward`: the user's .grad fields stay as they are.
-    torch.autograd.grad(outputs, leaves, [torch.ones_like(output) for output in outputs], allow_unused=True)
+        return False
+    try:
+        # `grad` rather than `backward`: the user's .grad fields stay as they are.
+        torch.autograd.grad(outputs, leaves, [torch.ones_like(output) for output in outputs], allow_unused=True)
+    except RuntimeError as error:
+        if "backward through the graph a second time" not in str(error):
+            raise
+        return True
+    return False
 
 
 def _tensors(value: Any) -> Iterator[Any]:

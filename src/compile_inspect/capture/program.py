@@ -147,9 +147,8 @@ def _tell(path: Path) -> None:
         "" if all(inspection.complete for _, inspection in captures) else "; the program was cut short, the capture is partial"
     )
     processes = f" in {len(captures)} processes" if len(captures) > 1 else ""
-    print(
-        f"\nRecorded {count} compilations{processes}{state}.\nNext: compile-inspect show {shlex.quote(shown)}", file=sys.stderr
-    )
+    compilations = f"{count} compilation{'s' if count != 1 else ''}"
+    print(f"\nRecorded {compilations}{processes}{state}.\nNext: compile-inspect show {shlex.quote(shown)}", file=sys.stderr)
 
 
 def _die_of_the_same_signal(number: int) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from compile_inspect.command_options import InputsOption, TargetArgument
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
 from compile_inspect.errors import TargetError
 
@@ -23,15 +24,8 @@ _REDRAWN_SECONDS = 0.25
 
 
 def bench(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
-    inputs: Annotated[
-        str | None,
-        typer.Option(
-            "--inputs",
-            metavar="TARGET",
-            help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.",
-        ),
-    ] = None,
+    target: TargetArgument,
+    inputs: InputsOption = None,
     variants: Annotated[
         str | None,
         typer.Option(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from compile_inspect.command_options import InputsOption, NoColorOption, TargetArgument, TargetOrCaptureArgument
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
 from compile_inspect.errors import InspectError
 
@@ -20,26 +21,20 @@ if TYPE_CHECKING:
     from compile_inspect.records import Inspection
     from compile_inspect.records.fixes import Finding
 
-_Inputs = Annotated[
-    str | None,
-    typer.Option(
-        "--inputs", metavar="TARGET", help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one."
-    ),
-]
 _Backend = Annotated[str, typer.Option("--backend", help="What to compile with. eager is quick, and breaks as all others do.")]
 _Seconds = Annotated[float, typer.Option("--seconds", min=0.0, help="How long to time each fix; 0: do not.")]
 
 
 def breaks(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute, file.py:attribute, or a capture file")],
-    inputs: _Inputs = None,
+    target: TargetOrCaptureArgument,
+    inputs: InputsOption = None,
     backend: _Backend = "inductor",
     seconds: _Seconds = 0.5,
     proof: Annotated[bool, typer.Option("--proof/--no-proof", help="Try each fix on a copy.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N causes.")] = None,
     capture: CaptureOption = None,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+    no_color: NoColorOption = False,
 ) -> None:
     """List what breaks the graph, most expensive first, each with a fix that was tried.
 
@@ -99,15 +94,15 @@ def with_findings(known: Inspection, laboratory: Inspection, findings: Sequence[
 
 
 def fix(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
-    inputs: _Inputs = None,
+    target: TargetArgument,
+    inputs: InputsOption = None,
     apply: Annotated[bool, typer.Option("--apply", help="Write the changes to the files, after showing them.")] = False,
     unreached: Annotated[
         bool, typer.Option("--unreached", help="Also fixes of lines that no input reaches, of which nothing is proven.")
     ] = False,
     backend: _Backend = "inductor",
     seconds: _Seconds = 0.5,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+    no_color: NoColorOption = False,
 ) -> None:
     """Change what breaks the graph: the fixes that were proven, all at once, as one diff.
 

@@ -8,19 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from compile_inspect.command_options import InputsOption, NoColorOption, TargetOrCaptureArgument
 from compile_inspect.errors import InspectError
 
 
 def guards(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute, file.py:attribute, or a capture file")],
-    inputs: Annotated[
-        str | None,
-        typer.Option(
-            "--inputs",
-            metavar="TARGET",
-            help="Where the inputs are: a tuple, a mapping, a tensor, or a function for one.",
-        ),
-    ] = None,
+    target: TargetOrCaptureArgument,
+    inputs: InputsOption = None,
     what_if: Annotated[
         list[str] | None,
         typer.Option(
@@ -38,7 +32,7 @@ def guards(
     limit: Annotated[int | None, typer.Option("--recompile-limit", min=1, help="Instead of torch's own.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Show what is folded otherwise.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+    no_color: NoColorOption = False,
 ) -> None:
     """Show what compiled code depends on, and foretell recompiles.
 

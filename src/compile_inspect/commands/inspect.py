@@ -9,19 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from compile_inspect.command_options import InputsOption, TargetArgument
 from compile_inspect.errors import TargetError
 
 
 def inspect(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
-    inputs: Annotated[
-        str | None,
-        typer.Option(
-            "--inputs",
-            metavar="TARGET",
-            help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.",
-        ),
-    ] = None,
+    target: TargetArgument,
+    inputs: InputsOption = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file. Default: ATTRIBUTE.inspection")
     ] = None,
@@ -30,7 +24,9 @@ def inspect(
     dynamic: Annotated[
         bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes. Default: torch decides.")
     ] = None,
-    fullgraph: Annotated[bool, typer.Option("--fullgraph", help="Fail at a graph break.")] = False,
+    fullgraph: Annotated[
+        bool, typer.Option("--fullgraph", help="torch.compile's own fullgraph=True: most graph breaks become errors.")
+    ] = False,
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend; may be repeated.")
     ] = None,

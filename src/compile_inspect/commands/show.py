@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from compile_inspect.command_options import NoColorOption
 from compile_inspect.errors import CaptureError, InspectError
 from compile_inspect.reporters import SECTIONS
 from compile_inspect.reporters.options import ShowOptions
@@ -37,7 +38,7 @@ def show(
         Path | None, typer.Option("--trace", metavar="PATH", help="With section time: write a trace for Perfetto.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Let --trace overwrite a file.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+    no_color: NoColorOption = False,
 ) -> None:
     """Show what a capture holds, and what to look at next.
 

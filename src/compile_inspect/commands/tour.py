@@ -1,27 +1,77 @@
-"""`compile-inspect tour`: the recorder at work on a built-in model."""
+"""`compile-inspect tour`: five phases and some chapters, run on this machine."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-SECTIONS = ("breaks", "recompiles", "kernels", "time", "summary")
+from compile_inspect.command_options import InputsOption, NoColorOption
+from compile_inspect.tour.command import (
+    ExplainOption,
+    QuizOption,
+    TargetOption,
+    chosen,
+    fresh_caches,
+    make_guide,
+    own_target,
+    run_application,
+)
+
+if TYPE_CHECKING:
+    from compile_inspect.records.lessons import Lesson
+
+FOLDER = Path("compile-inspect-tour")
 
 
 def tour(
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The capture file.")] = Path("tour.inspection"),
+    lessons: Annotated[list[str] | None, typer.Argument(metavar="[LESSON]...", help="Only these; --list names them.")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="Name the lessons, and end.")] = False,
+    target: TargetOption = None,
+    inputs: InputsOption = None,
+    explain: ExplainOption = False,
+    quiz: QuizOption = False,
+    folder: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Where the models and the report are written.")
+    ] = FOLDER,
+    no_color: NoColorOption = False,
 ) -> None:
-    """Record a small built-in model with three graph breaks and a recompile, and show what was found."""
-    from compile_inspect.capture.inspecting import inspect
-    from compile_inspect.commands.show import show
-    from compile_inspect.examples import branching_target
+    """Show on this machine what each stage of torch.compile does, and when it pays: a few minutes, and a report at the end.
 
-    typer.echo("A small model with a print, an .item() and an `if` on a tensor, called with batches of 4 and 5.")
-    typer.echo("Compiling it (some 30 s the first time) …\n")
-    # The tour's own file may be replaced by the next tour; another name is the user's.
-    inspect(branching_target(), path=output, force=output == Path("tour.inspection"), fresh=True)
-    for section in SECTIONS:
-        show([str(output), section])
-        typer.echo()
+    Every lesson runs something, shows what was seen, and answers a question from the figures it has just measured.
+    """
+    chapters = chosen(lessons or [])
+    if listed:
+        for chapter in chapters:
+            typer.echo(f"{chapter.key:18} {chapter.title}")
+        return
+    from compile_inspect.tour.ending import write_report
+    from compile_inspect.tour.running import teach_all
+
+    started = perf_counter()
+    found = own_target(target, inputs)
+    taught: list[Lesson] = []
+    interrupted = False
+    with fresh_caches() as usual:
+        guide = make_guide(explain=explain, quiz=quiz, no_color=no_color, folder=folder, target=target, inputs=inputs)
+        guide.usual_cache = usual
+        try:
+            for lesson in teach_all(chapters, guide, found):
+                taught.append(lesson)
+        except KeyboardInterrupt:  # what was taught until now is not lost
+            interrupted = True
+            guide.console.print("\nInterrupted.")
+        write_report(taught, guide, perf_counter() - started)
+    failed = [lesson.key for lesson in taught if lesson.failed]
+    if failed:
+        typer.echo(f"These lessons failed: {', '.join(failed)}.", err=True)
+    if failed or interrupted:
+        sys.exit(130 if interrupted else 1)
+
+
+def main() -> None:
+    """What `python -m compile_inspect.main` does."""
+    run_application(tour, "python -m compile_inspect.main")

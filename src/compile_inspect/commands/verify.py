@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from compile_inspect.command_options import InputsOption, NoColorOption, TargetArgument
 from compile_inspect.commands.bench import names_of
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
 from compile_inspect.errors import TargetError
@@ -28,15 +29,8 @@ def with_agreement(known: Inspection, found: Agreement) -> Inspection:
 
 
 def verify(
-    target: Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")],
-    inputs: Annotated[
-        str | None,
-        typer.Option(
-            "--inputs",
-            metavar="TARGET",
-            help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one.",
-        ),
-    ] = None,
+    target: TargetArgument,
+    inputs: InputsOption = None,
     variants: Annotated[
         str | None,
         typer.Option(
@@ -53,11 +47,11 @@ def verify(
     seed: Annotated[int, typer.Option("--seed", help="Of the inputs that are made, and of the target's own draws.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     capture: CaptureOption = None,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")] = False,
+    no_color: NoColorOption = False,
 ) -> None:
     """Compare every variant of a target with eager: values, gradients, and what is changed in place.
 
-    Exit status 1: a variant does not agree with eager.
+    Exit status 1: a variant does not agree with eager, or none of them could run.
     """
     # All that can be said before torch is imported and minutes are spent is said now.
     if samples < 0:
@@ -70,6 +64,7 @@ def verify(
 
     from compile_inspect.agreement.verifying import verify as verify_target
     from compile_inspect.commands.show import make_console
+    from compile_inspect.records.agreement import Verdict
     from compile_inspect.target import find_target
 
     progress = Console(stderr=True)
@@ -90,5 +85,8 @@ def verify(
         render(found, console)
         if capture is not None:
             typer.echo(f"Next: compile-inspect report {shlex.quote(str(capture))}")
-    if not found.agrees:
+    nothing = bool(found.variants) and all(item.verdict is Verdict.REFUSED for item in found.variants)
+    if nothing:
+        typer.echo("Nothing was compared: none of the variants could run.", err=True)
+    if nothing or not found.agrees:
         sys.exit(1)

@@ -146,6 +146,7 @@ class Agreement:
 
     def __str__(self) -> str:
         what = "values and gradients" if self.gradients else "values"
-        lines = [f"{self.function}: {what} at {len(self.points)} inputs"]
+        points = f"{len(self.points)} input{'s' if len(self.points) != 1 else ''}"
+        lines = [f"{self.function}: {what} at {points}"]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join([*lines, *map(str, self.variants)])

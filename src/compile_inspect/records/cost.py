@@ -28,7 +28,9 @@ class BreakCost:
         if self.frames:
             parts.append(f"{self.frames} frame{'s' if self.frames != 1 else ''} without a graph")
         if self.operations:
-            parts.append(f"{self.before} operations before it and {self.after} after it in graphs of their own")
+            noun = "operation" if self.before == 1 else "operations"
+            parts.append(f"{self.before} {noun} before it and {self.after} after it in graphs of their own")
         if self.kernels:
-            parts.append(f"{self.kernels} kernel launches that nothing fuses across it")
+            noun = "kernel launch" if self.kernels == 1 else "kernel launches"
+            parts.append(f"{self.kernels} {noun} that nothing fuses across it")
         return ", ".join(parts)

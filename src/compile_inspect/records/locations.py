@@ -13,8 +13,11 @@ _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
 _STANDARD_LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d(\.\d+)?[/\\]|[/\\]Lib[/\\](?!site-packages)")
 _TORCH = re.compile(r"[/\\](site-packages|dist-packages)[/\\](torch|functorch|triton)[/\\]|^<eval_with_key")
 # The recorder's own frames, which stand between a user's call of `inspect` and the compiled function.
-_RECORDER = re.compile(r"(?<!tests)[/\\]compile_inspect[/\\](capture|fixes|recompiles|agreement|timing|tuning|variants)[/\\]")
-_COMMAND = re.compile(r"[/\\]compile_inspect[/\\](commands[/\\](inspect|tour|__init__)|__main__)\.py$")
+_RECORDER = re.compile(
+    r"(?<!tests)[/\\]compile_inspect[/\\](capture|fixes|recompiles|agreement|timing|tour|tuning|variants)[/\\]"
+)
+_PHASES = "basics|dynamo_capture|graph_breaks|inductor_codegen|benchmark|main"
+_COMMAND = re.compile(rf"(?<!tests)[/\\]compile_inspect[/\\](commands[/\\](inspect|tour|__init__)|__main__|{_PHASES})\.py$")
 
 
 @lru_cache(maxsize=4096)

@@ -41,4 +41,5 @@ class Compilation:
         parts = [f"{self.evaluations} evaluations, {self.checks} checks" if self.evaluations else ""]
         parts += ["from an earlier run" if self.from_disk else "", self.reason]
         said = ", ".join(part for part in parts if part)
+        said = said[:1].upper() + said[1:]
         return f"{self.outcome.value} {said}.".replace("..", ".") if said else self.outcome.value

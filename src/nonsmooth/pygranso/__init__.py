@@ -10,7 +10,7 @@
     solution = pygranso({"x1": [1], "x2": [1]}, problem)
 
 `nonsmooth.pygranso.pygranso`, `.pygransoStruct` and `.private.getNvar` exist too, so that `pygranso.` can be replaced by
-`nonsmooth.pygranso.` in every import. docs/from-pygranso.md lists the options and what differs.
+`nonsmooth.pygranso.` in every import. docs/how-to/from-pygranso.md lists the options and what differs.
 """
 
 # Importing a submodule makes it an attribute of this package. These two lines import the submodules first and bind the

@@ -46,7 +46,7 @@ class Settings:
                     given[name] = OPTIONS[name].convert(name, value)
                 continue
             close = difflib.get_close_matches(str(name), OPTIONS, n=1, cutoff=0.5)
-            hint = f"did you mean {close[0]!r}?" if close else "see docs/from-pygranso.md for the list"
+            hint = f"did you mean {close[0]!r}?" if close else "see docs/how-to/from-pygranso.md for the list"
             warnings.warn(f"there is no option {name!r}, it has no effect; {hint}", UserWarning, stacklevel=stacklevel)
         return cls(given)
 

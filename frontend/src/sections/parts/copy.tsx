@@ -11,7 +11,14 @@ function select(element: HTMLElement): void {
   selection?.addRange(range);
 }
 
-export function Copyable(props: { text: string; what: string; class?: string; children: ComponentChildren }): JSX.Element {
+export function Copyable(props: {
+  text: string;
+  what: string;
+  class?: string;
+  /** The name of a text that scrolls in its own box: the box can then be reached and scrolled with the keyboard. */
+  label?: string;
+  children: ComponentChildren;
+}): JSX.Element {
   const held = useRef<HTMLPreElement>(null);
   const [told, tell] = useState("");
   const copy = async (): Promise<void> => {
@@ -25,7 +32,11 @@ export function Copyable(props: { text: string; what: string; class?: string; ch
   };
   return (
     <div class="copyable">
-      <pre ref={held} class={props.class ?? ""}>
+      <pre
+        ref={held}
+        class={props.class ?? ""}
+        {...(props.label ? { role: "region" as const, "aria-label": props.label, tabIndex: 0 } : {})}
+      >
         {props.children}
       </pre>
       <div class="copy-line">

@@ -21,10 +21,13 @@ from compile_inspect.capture.torch_private.building import LOAD_PACKAGE as LOAD_
 from compile_inspect.capture.torch_private.building import alone as alone
 from compile_inspect.capture.torch_private.building import clear_workspaces as clear_workspaces
 from compile_inspect.capture.torch_private.building import compile_graph as compile_graph
+from compile_inspect.capture.torch_private.building import cpp_compiler as cpp_compiler
 from compile_inspect.capture.torch_private.building import die_with_parent as die_with_parent
+from compile_inspect.capture.torch_private.building import explained as explained
 from compile_inspect.capture.torch_private.building import export as export
 from compile_inspect.capture.torch_private.building import flatten as flatten
 from compile_inspect.capture.torch_private.building import forbids_forks as forbids_forks
+from compile_inspect.capture.torch_private.building import has_triton as has_triton
 from compile_inspect.capture.torch_private.building import import_compilers as import_compilers
 from compile_inspect.capture.torch_private.building import is_tensor as is_tensor
 from compile_inspect.capture.torch_private.building import load_package as load_package
@@ -46,6 +49,10 @@ from compile_inspect.capture.torch_private.checking import tensor_checks as tens
 from compile_inspect.capture.torch_private.configuration import forget_compiled_code as forget_compiled_code
 from compile_inspect.capture.torch_private.configuration import preserved_configuration as preserved_configuration
 from compile_inspect.capture.torch_private.configuration import run_setting as run_setting
+from compile_inspect.capture.torch_private.teaching import cache_folder as cache_folder
+from compile_inspect.capture.torch_private.teaching import mode_settings as mode_settings
+from compile_inspect.capture.torch_private.teaching import own_examples as own_examples
+from compile_inspect.capture.torch_private.teaching import registered_backend as registered_backend
 
 TRACE_LOGGER = "torch.__trace"
 # What the test-suite has run against. Outside this range everything is still tried.

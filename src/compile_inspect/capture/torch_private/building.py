@@ -206,3 +206,28 @@ def alone() -> Iterator[None]:
     with config.patch(compile_threads=1):
         yield
     torch.set_num_threads(threads)
+
+
+def cpp_compiler() -> str:
+    """The C++ compiler that Inductor would call; empty where there is none."""
+    from torch._inductor import cpp_builder
+
+    try:
+        return str(cpp_builder.get_cpp_compiler())
+    except Exception:  # each version has an exception of its own for it
+        return ""
+
+
+def has_triton() -> bool:
+    """Whether Inductor can write Triton here."""
+    from torch.utils._triton import has_triton
+
+    return bool(has_triton())
+
+
+def explained(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int, int]:
+    """What `torch._dynamo.explain` says: graphs, breaks, operations. It forgets what was compiled, before and after."""
+    import torch._dynamo
+
+    told = torch._dynamo.explain(function)(*args, **kwargs)
+    return int(told.graph_count), int(told.graph_break_count), int(told.op_count)

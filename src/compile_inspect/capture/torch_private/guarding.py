@@ -36,7 +36,7 @@ def isolated(*, limit: int | None = None) -> Iterator[None]:
     with (
         convert_frame.compile_lock,
         config.patch(**changes),
-        _quiet(),
+        quiet(),
         _own_trackers(),
         _own_frame_numbers(),
         _preserved_statistics(),
@@ -168,7 +168,7 @@ def _imported(module: Any) -> set[str]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """That a limit was hit, or a call failed, in a trial is no news for the user's terminal."""
     loggers = [logging.getLogger(name) for name in ("torch", "torch._dynamo", "torch.fx")]
     levels = [logger.level for logger in loggers]

@@ -2,4 +2,5 @@
 
 from compile_inspect.reporters.html.capture import Limits as Limits
 from compile_inspect.reporters.html.capture import Shown as Shown
+from compile_inspect.reporters.html.lessons import Tour as Tour
 from compile_inspect.reporters.html.page import render as render

@@ -31,6 +31,8 @@ class Limits:
     """Lines of generated code, over all lowerings."""
     phases: int = 5_000
     guards: int = 5_000
+    rest: str = "`compile-inspect report --whole` shows them too; `compile-inspect show` reads the capture in the terminal."
+    """How to get what was left out."""
 
     @classmethod
     def none(cls) -> Limits:
@@ -65,11 +67,10 @@ def capture_data(shown: Shown, limits: Limits) -> Data:
     guards = found.guards_of(inspection, places)
     if len(guards) > limits.guards:
         left_out.append(f"guards on {len(guards) - limits.guards:,} variables")
-    how = "`compile-inspect report --whole` shows them too; `compile-inspect show` reads the capture in the terminal."
     data: Data = {
         "label": words(shown.label),
         "verdict": verdict_of(inspection, shown.findings, shown.accidents),
-        "left_out": [*left_out, how] if left_out else [],
+        "left_out": [*left_out, limits.rest] if left_out else [],
         "complete": inspection.complete,
         "notes": [paragraph(note) for note in (*inspection.notes, *shown.notes)],
         "missing": [

@@ -12,13 +12,15 @@ import gzip
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 from compile_inspect.reporters.html.capture import Limits, Shown, capture_data
+from compile_inspect.reporters.html.lessons import Tour, lessons_of
 from compile_inspect.reporters.html.texts import words
-from compile_inspect.reporters.html.verdict import first_of, together_of
+from compile_inspect.reporters.html.verdict import first_of, models_of, together_of
 
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{style}'; base-uri 'none'; form-action 'none'; connect-src 'none'"
@@ -36,7 +38,7 @@ _DOCUMENT = """<!doctype html>
 </head>
 <body>
 <div id="page"><p id="waiting">{verdict} The rest of this page is shown by a script: if this line stays, the browser does not \
-run it. compile-inspect show reads the capture in a terminal.</p></div>
+run it. {elsewhere}</p></div>
 <script type="application/gzip" id="data">{data}</script>
 <script>{script}</script>
 </body>
@@ -44,39 +46,73 @@ run it. compile-inspect show reads the capture in a terminal.</p></div>
 """
 
 
+_ELSEWHERE = {
+    "program": "compile-inspect show reads the capture in a terminal.",
+    "comparison": "compile-inspect show reads the captures in a terminal.",
+    "tour": "compile-inspect tour shows the lessons in a terminal.",
+}
+_REST_OF_A_MODEL = "`compile-inspect inspect` records the model alone, `compile-inspect report --whole` shows all of that."
+
+
 def render(
-    captures: Sequence[Shown], *, title: str, generator: str = "", comparison: bool = False, limits: Limits | None = None
+    captures: Sequence[Shown],
+    *,
+    title: str,
+    generator: str = "",
+    comparison: bool = False,
+    limits: Limits | None = None,
+    tour: Tour | None = None,
 ) -> str:
-    """The page of some captures: processes of one program, or with `comparison` two to hold against each other."""
-    data = page_data(captures, title=title, generator=generator, comparison=comparison, limits=limits or Limits())
-    return document(data)
+    """The page of some captures: processes of one program, two to hold against each other, or the models of a tour."""
+    chosen = limits or Limits()
+    return document(page_data(captures, title=title, generator=generator, comparison=comparison, limits=chosen, tour=tour))
 
 
-def page_data(captures: Sequence[Shown], *, title: str, generator: str, comparison: bool, limits: Limits) -> dict[str, Any]:
+def page_data(
+    captures: Sequence[Shown], *, title: str, generator: str, comparison: bool, limits: Limits, tour: Tour | None = None
+) -> dict[str, Any]:
     """What the page's script reads; frontend/src/data.ts describes it."""
+    named = [(shown.label, shown.inspection) for shown in captures]
     several = len(captures) > 1 and not comparison
-    together = together_of([(shown.label, shown.inspection) for shown in captures]) if several else None
+    frame: dict[str, Any] = {"version": 1, "title": words(title), "generator": generator}
+    if tour is not None:
+        # A tour leaves no file behind that the rest could be read from.
+        limits = replace(limits, rest=_REST_OF_A_MODEL)
+        return {
+            **frame,
+            "kind": "tour",
+            "sentence": tour.told(),
+            "origin": words(tour.origin),
+            "lessons": lessons_of(tour.lessons),
+            "together": models_of(named) if several else None,
+            "first": 0,
+            "captures": [capture_data(shown, limits) for shown in captures],
+        }
+    together = together_of(named) if several else None
+    data = [capture_data(shown, limits) for shown in captures]
     return {
-        "version": 1,
-        "title": words(title),
-        "generator": generator,
-        "comparison": comparison,
+        **frame,
+        "kind": "comparison" if comparison else "program",
+        "sentence": together["sentence"] if together else " ".join(item["verdict"]["sentence"] for item in data),
+        "origin": "",
+        "lessons": [],
         "together": together,
         "first": 0 if together is None else first_of(together),
-        "captures": [capture_data(shown, limits) for shown in captures],
+        "captures": data,
     }
 
 
 def document(data: dict[str, Any]) -> str:
     """The page for some data."""
     script, style = asset("report.js"), asset("report.css")
-    together = data["together"]
-    verdict = together["sentence"] if together else " ".join(item["verdict"]["sentence"] for item in data["captures"])
+    # The name of a tour is that of every other tour: what this one was tells two tabs apart.
+    title = f"{data['title']} · {data['sentence'].rstrip('.')}" if data["kind"] == "tour" else data["title"]
     return _DOCUMENT.format(
         policy=escape(_POLICY.format(script=_hash(script), style=_hash(style))),
-        title=escape(data["title"]),
+        title=escape(title),
         style=style,
-        verdict=escape(verdict),
+        verdict=escape(data["sentence"]),
+        elsewhere=_ELSEWHERE[data["kind"]],
         data=_packed(data),
         script=script,
     )

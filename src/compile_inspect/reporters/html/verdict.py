@@ -56,17 +56,24 @@ def together_of(inspections: Sequence[tuple[str, Inspection]]) -> Data:
     counts = total(counted(inspection) for _, inspection in inspections)
     whole = all(inspection.complete and not inspection.missing for _, inspection in inspections)
     sentence, colour = text_verdict(counts, whole)
-    processes = []
-    for label, inspection in inspections:
-        told, tone = sentence_of(inspection)
-        processes.append({"label": words(label), "sentence": told, "tone": tone})
-    return {"sentence": sentence, "tone": _TONES.get(colour, "plain"), "processes": processes}
+    return {"sentence": sentence, "tone": _TONES.get(colour, "plain"), "members": _members(inspections)}
+
+
+def models_of(inspections: Sequence[tuple[str, Inspection]]) -> Data:
+    """The models of a tour. They have nothing to do with each other, and some break on purpose: no figure is of them all."""
+    sentence = f"{count(len(inspections), 'model')} of the tour, each with what was recorded of it."
+    return {"sentence": sentence, "tone": "plain", "members": _members(inspections)}
+
+
+def _members(inspections: Sequence[tuple[str, Inspection]]) -> list[Data]:
+    told = [(label, *sentence_of(inspection)) for label, inspection in inspections]
+    return [{"label": words(label), "sentence": sentence, "tone": tone} for label, sentence, tone in told]
 
 
 def first_of(together: Data) -> int:
     """The process with most to tell."""
     order = ("bad", "warn", "good", "plain")
-    tones = [order.index(item["tone"]) for item in together["processes"]]
+    tones = [order.index(item["tone"]) for item in together["members"]]
     return tones.index(min(tones))
 
 

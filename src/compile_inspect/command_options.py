@@ -1,0 +1,19 @@
+"""Options that several commands share, so that they are called and explained the same everywhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+TargetArgument = Annotated[str, typer.Argument(metavar="TARGET", help="module:attribute or file.py:attribute")]
+TargetOrCaptureArgument = Annotated[
+    str, typer.Argument(metavar="TARGET", help="module:attribute, file.py:attribute, or a capture file")
+]
+InputsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--inputs", metavar="TARGET", help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one."
+    ),
+]
+NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")]

@@ -1,0 +1,1 @@
+"""Short chapters of the tour: one topic each, with a run."""

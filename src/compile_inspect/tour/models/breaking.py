@@ -1,0 +1,60 @@
+"""Models that break the graph, each in one of the ways that are met most."""
+
+import torch
+from torch import nn
+
+from compile_inspect import Target
+
+torch.manual_seed(0)
+
+
+class Chatty(nn.Module):
+    """Prints on its way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(16, 32)
+        self.second = nn.Linear(32, 4)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Two layers, with a word in between."""
+        hidden = torch.relu(self.first(x))
+        print("halfway")
+        result: torch.Tensor = self.second(hidden)
+        return result
+
+
+class Branching(nn.Module):
+    """Chooses what to compute by a value that only the run knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(16, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """One layer, halved where its mean is large."""
+        hidden = self.layer(x)
+        if hidden.mean() > 0:
+            hidden = hidden / 2
+        result: torch.Tensor = hidden + 1
+        return result
+
+
+class Peeking(nn.Module):
+    """Takes a number out of a tensor, and computes with it in Python."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(16, 16)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """One layer, scaled by its largest entry."""
+        hidden = self.layer(x)
+        largest = hidden.abs().max().item()
+        result: torch.Tensor = hidden / (largest + 1.0)
+        return result
+
+
+chatty = Target(Chatty(), (torch.randn(8, 16),))
+branching = Target(Branching(), (torch.randn(8, 16),))
+peeking = Target(Peeking(), (torch.randn(8, 16),))
