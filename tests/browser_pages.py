@@ -55,16 +55,14 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def opening(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
-    """Open the report of some inspections; whatever the page complains about fails the test at its end."""
+    """Open the report of some inspections (`more` goes to `report.html`); what the page complains about fails the test."""
     contexts: list[Any] = []
     opened: list[Opened] = []
 
-    def open_page(
-        *inspections: Inspection, comparison: bool = False, width: int = 1280, height: int = 900, scheme: str = "light"
-    ) -> Opened:
+    def open_page(*inspections: Inspection, width: int = 1280, height: int = 900, scheme: str = "light", **more: Any) -> Opened:
         captures = [(f"{number}.inspection", item) for number, item in enumerate(inspections)]
         path = tmp_path / f"report-{len(contexts)}.html"
-        path.write_text(report.html(captures, comparison=comparison), encoding="utf-8")
+        path.write_text(report.html(captures, **more), encoding="utf-8")
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
         contexts.append(context)
         found = Opened(context.new_page(), path)

@@ -1,4 +1,4 @@
-"""The tables of docs/capture-file.md say what the dataclasses say."""
+"""The tables of docs/reference/capture-file.md say what the dataclasses say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGE = (DOCS / "capture-file.md").read_text(encoding="utf-8")
+PAGE = (DOCS / "reference" / "capture-file.md").read_text(encoding="utf-8")
 BEGIN, END = "<!-- tables: begin (docs/generate_schema.py) -->\n", "<!-- tables: end -->"
 
 
@@ -16,7 +16,7 @@ def test_schema_is_current() -> None:
     assert done.returncode == 0, done.stderr
     _, begin, rest = PAGE.partition(BEGIN)
     written, end, _ = rest.partition(END)
-    assert begin and end, "docs/capture-file.md has lost the lines around its tables"
+    assert begin and end, "docs/reference/capture-file.md has lost the lines around its tables"
     assert written == done.stdout, "run: python docs/generate_schema.py --update"
 
 

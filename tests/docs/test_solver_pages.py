@@ -11,7 +11,8 @@ from nonsmooth import Certificate, Options, Result, Status
 from nonsmooth.options import Tolerances
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "solver.md").read_text(encoding="utf-8")
+QUALITY = "docs/explanation/solver-quality.md"
+PAGE = (ROOT / "docs" / "reference" / "solver-options.md").read_text(encoding="utf-8")
 DEFAULTS = dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \| ", PAGE, re.MULTILINE))
 
 
@@ -32,7 +33,7 @@ def test_every_option_is_listed_with_its_default() -> None:
         )
     }
     for field in dataclasses.fields(Options):
-        assert field.name in DEFAULTS, f"docs/solver.md does not list the option {field.name}"
+        assert field.name in DEFAULTS, f"docs/reference/solver-options.md does not list the option {field.name}"
         text = DEFAULTS[field.name]
         if field.name in tolerances:
             double, single = text.split("; float32: ")
@@ -61,14 +62,14 @@ def rows(page: str, title: str) -> list[list[str]]:
 
 def test_figures_of_the_readme_are_those_measured() -> None:
     measured = {
-        title: {row[0]: row[1:] for row in rows("docs/solver-quality.md", f"## {title}")}
-        for title in re.findall(r"^## ((?:All|The) \d+ .*)$", (ROOT / "docs" / "solver-quality.md").read_text(), re.MULTILINE)
+        title: {row[0]: row[1:] for row in rows(QUALITY, f"## {title}")}
+        for title in re.findall(r"^## ((?:All|The) \d+ .*)$", (ROOT / QUALITY).read_text(encoding="utf-8"), re.MULTILINE)
     }
-    readme = rows("README.md", "<!-- figures: docs/solver-quality.md -->")
+    readme = rows("README.md", "<!-- figures: docs/explanation/solver-quality.md -->")
     assert len(readme) >= 4
     for solver, *solved, mistaken in readme:
         for cell, table in zip(solved, measured.values(), strict=True):
             row = table.get(solver)
             expected = f"{row[1]} of {row[0]}, median {row[6]}" if row else "—"
-            assert cell == expected, f"README.md: {solver} is {expected} in docs/solver-quality.md"
+            assert cell == expected, f"README.md: {solver} is {expected} in docs/explanation/solver-quality.md"
         assert mistaken == next(table[solver][7] for table in measured.values() if solver in table), f"README.md: {solver}"

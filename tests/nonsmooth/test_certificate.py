@@ -245,3 +245,15 @@ def test_hints_prove_nothing_by_themselves() -> None:
     hints = (np.array([1.0 + 1e-7, 1.0]), np.array([1.0, 1.0 - 1e-7]), np.array([-1.0, -1.0]))
     found = check(evaluator, evaluator(np.ones(2)), TOLERANCES, hints=hints)
     assert not found.certificate.stationary and found.certificate.descent
+
+
+def test_a_point_that_only_slack_keeps_from_a_proof_is_not_called_stationary() -> None:
+    """f = x under x² <= 0: the multiplier grows without bound, and what is left of the slack times it does not vanish."""
+    import torch
+
+    from nonsmooth import minimize
+
+    result = minimize(lambda x: (x[0], x**2, None), torch.tensor([1.0], dtype=torch.float64))
+    certificate = result.certificate
+    assert certificate is not None and not certificate.stationary and not result.success
+    assert certificate.complementarity > 1e-5 and "complementarity" in certificate.reason

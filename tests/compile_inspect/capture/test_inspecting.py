@@ -103,3 +103,16 @@ def test_nested_outputs_and_dataclasses_have_their_backward() -> None:
     program = fresh_function("return {'a': [x.sin()], 'b': (x * 2,)}")
     inspection = compile_inspect.inspect(program, torch.ones(3, requires_grad=True), backend="aot_eager")
     assert len(inspection.graphs_at(Stage.BACKWARD)) == 1
+
+
+def test_a_function_with_a_backward_of_its_own_gets_no_second_one() -> None:
+    weight = torch.ones(3, requires_grad=True)
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        loss = (x * weight).square().sum()
+        loss.backward()
+        return loss
+
+    inspection = compile_inspect.inspect(step, torch.ones(3), backend="eager")
+    assert "The function runs a backward of its own; none was run after it." in inspection.notes
+    torch.testing.assert_close(weight.grad, 2 * torch.ones(3))

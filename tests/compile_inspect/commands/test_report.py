@@ -46,11 +46,11 @@ main()
 
 
 def command(
-    *arguments: str, cwd: Path, program: tuple[str, ...] = ("-m", "compile_inspect")
+    *arguments: str, cwd: Path, program: tuple[str, ...] = ("-m", "compile_inspect"), **variables: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *program, *arguments],
-        env=environment(cwd / "cache"),
+        env=environment(cwd / "cache", **variables),
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -163,6 +163,22 @@ def test_verify_speaks_json(folder: Path) -> None:
     done = command("verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "aot_eager", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [item["verdict"] for item in json.loads(done.stdout)["variants"]] == ["AGREES"]
+
+
+def test_verify_fails_where_nothing_could_be_compared(folder: Path) -> None:
+    done = command("verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "cudagraphs", cwd=folder)
+    assert done.returncode == 1
+    assert done.stderr == "Nothing was compared: none of the variants could run.\n"
+    assert "needs tensors on a CUDA device" in done.stdout
+
+
+def test_a_missing_compiler_is_nobody_s_fault(folder: Path) -> None:
+    done = command(
+        "verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "inductor,aot_eager",
+        cwd=folder, CXX="/nonexistent", TORCHINDUCTOR_CACHE_DIR=str(folder / "empty"),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "No working C++ compiler found" in done.stdout and "blame" not in done.stdout
 
 
 def test_verify_refuses_before_it_runs(folder: Path) -> None:

@@ -127,7 +127,7 @@ def test_several_processes_are_judged_together_and_the_worst_comes_first() -> No
     good = dataclasses.replace(good, compilations=good.compilations[:1])
     data = data_of(report.html([("rank 0", good), ("rank 1", everything())]))
     assert data["together"]["sentence"].startswith("Not captured whole: 1 compilation failed")
-    assert [item["tone"] for item in data["together"]["processes"]] == ["good", "bad"] and data["first"] == 1
+    assert [item["tone"] for item in data["together"]["members"]] == ["good", "bad"] and data["first"] == 1
     assert data_of(report.html([("a", good)]))["together"] is None
     assert data_of(report.html([("a", good), ("b", good)], comparison=True))["together"] is None
 

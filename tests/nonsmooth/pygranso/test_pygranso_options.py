@@ -202,7 +202,7 @@ def test_the_whole_matrix_is_kept_when_asked_for_by_name() -> None:
 
 
 def test_the_documentation_names_every_option() -> None:
-    text = (Path(__file__).resolve().parents[3] / "docs" / "from-pygranso.md").read_text()
+    text = (Path(__file__).resolve().parents[3] / "docs" / "how-to" / "from-pygranso.md").read_text()
     assert [name for name in OPTIONS if f"`{name}`" not in text] == []
     fields = {entry.target for entry in OPTIONS.values() if entry.target}
     assert [field for field in fields if f"`{field}`" not in text] == []

@@ -1,0 +1,283 @@
+"""The five phases: their answers hold the figures of the run, and say what follows from them."""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from rich.console import Console
+
+from compile_inspect.basics import BackendComparison, BackendRun, run_backend_comparison
+from compile_inspect.benchmark import BatchResult, BenchmarkSuite, run_benchmark_suite
+from compile_inspect.dynamo_capture import run_dynamo_exploration
+from compile_inspect.errors import TargetError
+from compile_inspect.graph_breaks import run_fix_graph_breaks
+from compile_inspect.inductor_codegen import run_inductor_inspection
+from compile_inspect.records.timing import Doubt
+from compile_inspect.target import Target
+from compile_inspect.tour.calls import difference
+from compile_inspect.tour.guide import Guide
+from compile_inspect.tour.machine import Machine, this_machine
+from compile_inspect.tour.stages import Stage
+from compile_inspect.tour.workshop import Workshop
+
+BARE = Machine("2.13.0", "x86_64", 2, 2, lacking="there is no compiler: install one")
+
+
+def guide_of(folder: Path, machine: Machine = BARE, **options: object) -> Guide:
+    return Guide(Console(file=io.StringIO(), width=120), machine, Workshop(folder), **options)  # type: ignore[arg-type]
+
+
+def printed(guide: Guide) -> str:
+    return guide.console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@contextmanager
+def load(threads: int = 3) -> Iterator[None]:
+    """Work that takes this process's time from everything else.
+
+    The interpreter is handed on every ten microseconds instead of every five milliseconds: calls that take less than a turn
+    would else run between two turns as if nothing were there, and a median is made of those.
+    """
+    over = threading.Event()
+    interval = sys.getswitchinterval()
+
+    def burn() -> None:
+        while not over.is_set():
+            sum(range(1000))
+
+    workers = [threading.Thread(target=burn, daemon=True) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    sys.setswitchinterval(1e-5)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(interval)
+        over.set()
+        for worker in workers:
+            worker.join()
+
+
+def test_phase_1_figures_are_those_of_the_run_and_grow_with_the_load(tmp_path: Path) -> None:
+    guide = guide_of(tmp_path)
+    run_backend_comparison(guide=guide)  # what is imported at the first compilation is no part of the comparison
+    idle = run_backend_comparison(guide=guide)
+    with load():
+        loaded = run_backend_comparison(guide=guide)
+    assert [run.backend for run in idle.runs] == ["eager", "aot_eager", "inductor"]
+    assert idle.runs[2].refused == BARE.lacking and len(idle.ran) == 2
+    # Three threads that compute leave a quarter of the time.
+    assert sum(run.first_seconds for run in loaded.ran) > 1.5 * sum(run.first_seconds for run in idle.ran)
+    for comparison in (idle, loaded):
+        run = comparison.ran[-1]
+        assert run.first_seconds > run.later_seconds > 0 and run.difference <= 1e-6
+        text = " ".join(comparison.answer())
+        assert f"{run.first_seconds * 1e3:.1f} ms" in text or f"{run.first_seconds:.2f} s" in text
+        assert f"{run.first_seconds / run.later_seconds:,.0f} times as long" in text
+        spent = dict(run.stages)
+        assert 0 < spent[Stage.DYNAMO] + spent[Stage.AUTOGRAD] <= run.first_seconds
+        assert spent[Stage.INDUCTOR] == spent[Stage.COMPILER] == 0
+    assert idle.answer() != loaded.answer()
+    assert "Not here: there is no compiler: install one" in printed(guide)
+
+
+def test_phase_1_does_not_blame_the_compiler_for_random_numbers_or_state(tmp_path: Path) -> None:
+    class Counting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = torch.nn.Buffer(torch.zeros(()))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.calls += 1
+            return x + self.calls
+
+    dropout = run_backend_comparison(Target(torch.nn.Dropout(), (torch.ones(8),)), guide=guide_of(tmp_path))
+    assert all(run.difference is None for run in dropout.ran)
+    assert dropout.answer()[-1].startswith("Dropout draws random numbers")
+    counting = run_backend_comparison(Target(Counting(), (torch.ones(3),)), guide=guide_of(tmp_path))
+    assert [run.difference for run in counting.ran] == [0.0, 0.0]
+
+
+def test_differences_know_what_is_no_number() -> None:
+    assert difference(torch.tensor(1.0), torch.tensor(torch.nan)) == float("inf")
+    assert difference(torch.tensor([torch.nan, 1.0]), torch.tensor([torch.nan, 1.0])) == 0.0
+    assert difference(torch.tensor(1 + 5j), torch.tensor(1 + 0j)) == 5.0
+    assert difference(torch.ones(1), torch.ones(1, dtype=torch.float64)) == float("inf")
+    assert difference({"loss": None, "cache": object()}, {"loss": None, "cache": object()}) == 0.0
+
+
+def test_phase_1_names_the_largest_stage() -> None:
+    stages = ((Stage.DYNAMO, 1.0), (Stage.AUTOGRAD, 0.5), (Stage.INDUCTOR, 2.0), (Stage.COMPILER, 6.0))
+    runs = (BackendRun("eager", 1.0, 0.01, 0.0, ((Stage.DYNAMO, 1.0),)), BackendRun("inductor", 10.0, 0.001, 2e-7, stages))
+    answer = BackendComparison("Net", 0.01, runs).answer()
+    assert "took 10.0 s and a later one 1.0 ms: 10,000 times as long." in answer[0]
+    assert "Compiler has the largest part, 60 %" in answer[1]
+    assert "1.00 s with eager" in answer[2] and "2e-07" in answer[3]
+
+
+def test_phase_2_counts_nodes_line_by_line(tmp_path: Path) -> None:
+    guide = guide_of(tmp_path)
+    exploration = run_dynamo_exploration(guide=guide)
+    models = {item.model: item for item in exploration.models}
+    assert list(models) == ["Perceptron", "InformationScorer", "SalienceScorer", "QueryContentScorer", "Block"]
+    assert [len(line.operations) for line in models["Perceptron"].lines] == [2, 1, 1]
+    assert models["Perceptron"].lines[0].operations == ("linear", "gelu")
+    assert (models["Perceptron"].inputs, models["Perceptron"].parameters, models["Perceptron"].graphs) == (5, 4, 1)
+    assert models["Block"].lines[0].operations == ()  # `batch, tokens, width = x.shape`
+    # Every call of the graph belongs to some line: nothing is lost or counted twice.
+    for item in models.values():
+        assert sum(len(line.operations) for line in item.lines) == item.calls, item.model
+    assert models["SalienceScorer"].explained < models["SalienceScorer"].calls  # explain leaves out methods
+    text = " ".join(exploration.answer())
+    assert text.startswith("No. Of 20 statements in 5 models, 2 became no node")
+    assert "`batch, tokens, width = x.shape`" in text
+
+
+def test_phase_2_on_a_function_of_the_user(tmp_path: Path) -> None:
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        scale = 3
+        return x.sin() * scale
+
+    exploration = run_dynamo_exploration(Target(scaled, (torch.ones(3),)), guide=guide_of(tmp_path))
+    (model,) = exploration.models
+    assert model.model == "scaled" and [len(line.operations) for line in model.lines] == [0, 2]
+
+
+def test_phase_2_does_not_say_that_an_untaken_branch_was_known(tmp_path: Path) -> None:
+    def gated(x: torch.Tensor) -> torch.Tensor:
+        if x.sum() > 100:
+            x = x * 2
+        return x.sin()
+
+    exploration = run_dynamo_exploration(Target(gated, (torch.ones(3),)), guide=guide_of(tmp_path))
+    assert [len(line.operations) for line in exploration.models[0].lines] == [2, 0, 1]
+    assert any("`x = x * 2`: these inputs may not have reached it." in sentence for sentence in exploration.answer())
+
+
+def test_phase_2_tells_what_no_line_owns_and_where_the_graph_broke(tmp_path: Path) -> None:
+    layers = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU())
+    text = " ".join(run_dynamo_exploration(Target(layers, (torch.ones(2, 3),)), guide=guide_of(tmp_path)).answer())
+    assert "Sequential: 2 nodes came from none of its own lines" in text and "known while tracing" not in text
+
+    def chatty(x: torch.Tensor) -> torch.Tensor:
+        x = x + 1
+        print("hi")
+        return x * 2
+
+    exploration = run_dynamo_exploration(Target(chatty, (torch.ones(2),)), guide=guide_of(tmp_path))
+    text = " ".join(exploration.answer())
+    assert f"the graph broke at line {exploration.models[0].lines[1].statement.line}" in text
+    assert "known while tracing" not in text
+
+
+def test_phase_3_fixes_every_breaking_model_and_proves_it(tmp_path: Path) -> None:
+    guide = guide_of(tmp_path)
+    result = run_fix_graph_breaks(guide=guide)
+    assert [item.model for item in result.breaks] == ["Chatty", "Branching", "Peeking"]
+    assert [item.identifier for item in result.breaks] == ["GB0059", "GB0170", "GB0124"]
+    assert all(item.fix and "agree" in item.proof for item in result.breaks)
+    assert [(model.graphs, model.whole) for model in result.models] == [((2, 1), "")] * 3
+    assert all(model.seconds is None for model in result.models)  # there is no compiler
+    assert "leave 3 graphs; fullgraph=True then works for 3 of 3 models." in result.answer()[1]
+    assert "halfway" not in printed(guide).replace('print("halfway")', "")
+    fixed = (tmp_path / "breaking_fixed.py").read_text()
+    assert "torch.where" in fixed and "torch.where" not in (tmp_path / "breaking.py").read_text()
+    # What was written is what was proven: it compiles whole, and computes the same.
+    from compile_inspect.target import find_target
+
+    for name in ("chatty", "branching", "peeking"):
+        before, after = find_target(f"{tmp_path}/breaking.py:{name}"), find_target(f"{tmp_path}/breaking_fixed.py:{name}")
+        after.function.load_state_dict(before.function.state_dict())  # type: ignore[attr-defined]
+        whole = torch.compile(after.function, backend="eager", fullgraph=True)
+        torch.testing.assert_close(whole(*before.args), before.function(*before.args))
+
+
+def test_phase_3_says_when_a_whole_function_was_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "given_up.py"
+    path.write_text(
+        "import torch\nfrom compile_inspect import Target\n\n\ndef noisy(x):\n    for _ in range(3):\n        x = x.sin()\n"
+        "        print('hi')\n    return x\n\n\nmodel = Target(noisy, (torch.ones(3),))\n"
+    )
+    guide = guide_of(tmp_path / "tour", own=(f"{path}:model", None), quiz=True, ask=lambda _: "")
+    found = run_fix_graph_breaks(Target(torch.sin), guide=guide)
+    assert found.models[0].graphs[0] == 0 and "It gave up the whole function" in found.answer()[0]
+    assert "The run says b) it runs everything in eager mode." in printed(guide)
+
+
+def test_phase_3_needs_the_name_of_a_target(tmp_path: Path) -> None:
+    with pytest.raises(TargetError, match="fixes are changes of a file"):
+        run_fix_graph_breaks(Target(torch.sin, (torch.ones(2),)), guide=guide_of(tmp_path))
+
+
+def test_phases_4_and_5_say_what_is_missing(tmp_path: Path) -> None:
+    guide = guide_of(tmp_path)
+    assert run_inductor_inspection(guide=guide).answer() == ()
+    assert run_benchmark_suite(guide=guide).answer() == ()
+    assert guide.notes == [BARE.lacking, BARE.lacking]
+
+
+def result(batch: int, ratio: float, *, spread: float = 0.01, payback: int | None = 100, busy: bool = False) -> BatchResult:
+    doubts = (Doubt.BUSY.value,) if busy else ()
+    return BatchResult("Net", batch, ratio * 1e-3, 1e-3, (ratio, ratio - spread, ratio + spread), 5.0, payback, doubts)
+
+
+def test_phase_5_answers_from_the_sizes_that_were_measured() -> None:
+    upward = BenchmarkSuite((result(1, 0.7), result(8, 1.5), result(64, 3.0, payback=1234)), (("Net", "it agrees"),)).answer()
+    assert upward[0].startswith("Net: it helps from batch 8 on; times as fast as eager: 0.70 at batch 1, 1.50 at batch 8")
+    assert "paid back after 1,234 calls at batch 64" in upward[0]
+    assert upward[1].startswith("Worst is Net at batch 1: a compiled call takes 300.0 µs more than the 700.0 µs of eager.")
+    assert upward[2] == "Net: it agrees."
+    odd = BenchmarkSuite((result(1, 1.4), result(8, 0.9))).answer()
+    assert odd[0].startswith("Net: it helps at batch 1; ")
+    noisy = BenchmarkSuite((result(1, 1.1, spread=0.3), result(8, 1.2, spread=0.3))).answer()
+    assert "at no size tried is it faster" in noisy[0]
+    busy = BenchmarkSuite((result(1, 1.4), result(8, 99.0, busy=True))).answer()
+    assert busy[0].startswith("Net: nothing is decided, for other processes used this machine; times as fast as eager: 1.40")
+    assert busy[-1].startswith("Repeat it on an idle machine")
+    assert BenchmarkSuite(()).answer() == ()
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Guide:
+    """A guide on this machine after phase 4 on one small function of a file."""
+    machine = this_machine()
+    if not machine.inductor:
+        pytest.skip(machine.lacking)
+    folder = tmp_path_factory.mktemp("tour")
+    return guide_of(folder, replace(machine, gpu=""))
+
+
+def test_phases_4_and_5_on_a_small_model(compiled: Guide) -> None:
+    target = compiled.workshop.target("information")
+    small = replace(target, args=(torch.randn(2, 4, 16),))
+    inspection = run_inductor_inspection(small, guide=compiled)
+    (model,) = inspection.models
+    (kernel,) = model.kernels
+    assert kernel.fused and len(kernel.operations) == model.operations >= 7
+    assert kernel.lines == ("scorers.py:16", "scorers.py:17", "scorers.py:18")
+    assert f"{model.operations} operations of 1 model became 1 launch: 1 kernel" in inspection.answer()[0]
+    assert kernel.name in inspection.answer()[1]
+    assert "#include" in printed(compiled)
+    suite = run_benchmark_suite(small, guide=compiled)
+    assert [item.batch for item in suite.of("InformationScorer")] == [1, 2, 8, 64]
+    for item in suite.results:
+        assert item.eager_seconds > 0 and item.build_seconds > 0 and item.speed[1] <= item.speed[0] <= item.speed[2]
+        assert f"{item.speed[0]:.2f} at batch {item.batch}" in " ".join(suite.answer())
+    assert suite.agreements[0][1].startswith("it agrees with eager")
+    capture = compiled.captures["InformationScorer"]
+    assert len(capture.timings) == len(capture.agreements) == 1 and len(list(capture.kernels())) == 1
+    with load():
+        loaded = run_benchmark_suite(small, guide=compiled)
+    # Three threads that compute leave a quarter of the time, and the answer says what was measured then.
+    assert sum(item.eager_seconds for item in loaded.results) > 1.5 * sum(item.eager_seconds for item in suite.results)
+    assert loaded.answer() != suite.answer()
+    for item in loaded.results:
+        assert f"{item.speed[0]:.2f} at batch {item.batch}" in " ".join(loaded.answer())
