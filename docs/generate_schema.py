@@ -1,7 +1,7 @@
-"""Print the tables of docs/capture-file.md: every record of a capture, from the dataclasses themselves.
+"""Print the tables of docs/reference/capture-file.md: every record of a capture, from the dataclasses themselves.
 
     python docs/generate_schema.py             # print the tables
-    python docs/generate_schema.py --update    # put them into docs/capture-file.md
+    python docs/generate_schema.py --update    # put them into docs/reference/capture-file.md
 
 Names, types and defaults come from `compile_inspect.records`. What a field means is written below, in `MEANINGS`; a
 field without a meaning, or a meaning without a field, is an error. tests/docs/test_schema_is_current.py runs this.
@@ -21,7 +21,7 @@ from typing import Any
 
 from compile_inspect import records
 
-PAGE = Path(__file__).with_name("capture-file.md")
+PAGE = Path(__file__).parent / "reference" / "capture-file.md"
 BEGIN = "<!-- tables: begin (docs/generate_schema.py) -->"
 END = "<!-- tables: end -->"
 
@@ -427,7 +427,7 @@ _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(
 def main() -> None:
     """Print the tables, or put them into the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--update", action="store_true", help="rewrite the tables in docs/capture-file.md")
+    parser.add_argument("--update", action="store_true", help="rewrite the tables in docs/reference/capture-file.md")
     if parser.parse_args().update:
         before, _, after = split(PAGE.read_text(encoding="utf-8"))
         PAGE.write_text(before + tables() + after, encoding="utf-8")

@@ -3,7 +3,8 @@
     make screenshots        # needs Chromium
 
 A transformer block with a graph break is recorded, compared with eager, timed and its break looked into; the report of that
-is opened in a browser, and pictures are taken of what a reader sees. Takes about two minutes.
+is opened in a browser, and pictures are taken of what a reader sees. Then the guided tour is made, and a picture of its report.
+Takes a few minutes.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def main() -> None:
     if browser is None:
         raise SystemExit(f"no browser was found: install one of {', '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory() as folder:
-        page = make_page(Path(folder))
-        take(page, browser)
+        take(make_page(Path(folder)), browser)
+        take_tour(make_tour(Path(folder)), browser)
 
 
 def make_page(folder: Path) -> Path:
@@ -84,6 +85,27 @@ def make_page(folder: Path) -> Path:
             env={**os.environ, "OMP_NUM_THREADS": "1"},  # steadier figures on a machine that does other things too
         )
     return folder / "block.html"
+
+
+def make_tour(folder: Path) -> Path:
+    """The report of the guided tour."""
+    print("compile-inspect tour", flush=True)
+    command = [sys.executable, "-m", "compile_inspect", "tour", "-o", "tour"]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    return folder / "tour" / "report.html"
+
+
+def take_tour(page: Path, browser: str) -> None:
+    """A picture of the lessons, with their answers."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        view = chromium.new_page(viewport={"width": 1080, "height": 1000}, color_scheme="light")
+        view.goto(page.as_uri())
+        view.wait_for_selector("html[data-ready]")
+        view.screenshot(path=IMAGES / "report-tour.png")
+        chromium.close()
 
 
 def take(page: Path, browser: str) -> None:

@@ -1,0 +1,126 @@
+"""Print docs/reference/commands.md: every command with its arguments and options, from the commands themselves.
+
+    python docs/generate_commands.py             # print the page
+    python docs/generate_commands.py --update    # write it
+
+What an exit status means is written below, in `STATUSES`; a command without an entry, or an entry without a command, is an
+error. tests/docs/test_reference.py runs this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import typing
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from compile_inspect.commands import app
+
+PAGE = Path(__file__).parent / "reference" / "commands.md"
+
+STATUSES = {
+    "run": "That of the program; 128 and the number of the signal where one ended it, as in a shell. 2 also where `run` cannot "
+    "start, because the capture exists already for instance; the program is then not run.",
+    "inspect": "1 where the call raised an exception; the capture is written all the same. With `--fullgraph` most kinds of "
+    "graph breaks raise one, but not all: `.item()`, for one, is captured then, and breaks the graph otherwise.",
+    "breaks": "0, with breaks and without. `--json` is for programs that decide.",
+    "fix": "1 where something is left to be done by hand.",
+    "guards": "0, whatever is foretold.",
+    "verify": "1 where a variant does not agree with eager, or none could run. One that cannot run beside others that do does "
+    "not count; `--json` names it.",
+    "bench": "1 where nothing could be timed, not even eager. Speed does not count.",
+    "show": "0.",
+    "report": "0.",
+    "tour": "0.",
+}
+
+INTRODUCTION = """\
+# Commands
+
+<!-- Written by docs/generate_commands.py; do not edit. -->
+
+`python -m compile_inspect` is the same as `compile-inspect`. `-h` and `--help` show what is said here.
+
+A TARGET is `module:attribute` or `file.py:attribute`: a function, a module (`torch.nn.Module`) or a
+[`Target`](compile_inspect.md), which holds inputs too. Where it has none, `--inputs` says where they are.
+
+Every command ends with status 0 when it has done its work and with 2 when it cannot: an option that does not exist, a file
+that is there already, a capture that cannot be read. The reason is then given on standard error. What else there is stands with
+each command.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    functions = {_name(command): command.callback for command in app.registered_commands}
+    assert set(functions) == set(STATUSES), set(functions) ^ set(STATUSES)
+    return "\n".join([INTRODUCTION, *(section(name, function) for name, function in functions.items())])
+
+
+def _name(command: Any) -> str:
+    return str(command.name or command.callback.__name__)
+
+
+def section(name: str, function: Any) -> str:
+    """One command, from the signature of its function."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    usage, rows = ["compile-inspect", name, "[OPTIONS]"], []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == "context":
+            continue
+        kind, described = typing.get_args(hints[parameter.name])[:2]
+        if isinstance(described, typer.models.ArgumentInfo):
+            shown = f"{described.metavar}{'...' if typing.get_origin(kind) is list else ''}"
+            usage.append(shown)
+        else:
+            shown = _flags(described, kind)
+        rows.append(
+            f"| {_code(shown)} | {_default(parameter, described)} | {str(described.help).replace('|', chr(92) + '|')} |"
+        )
+    table = ["| | Default | Meaning |", "|---|---|---|", *rows]
+    parts = [f"## {name}", f"`{' '.join(usage)}`", inspect.getdoc(function), "\n".join(table), f"Exit status: {STATUSES[name]}"]
+    return "\n\n".join(map(str, parts)) + "\n"
+
+
+def _flags(option: Any, kind: Any) -> str:
+    """The names of an option, with what stands for its value."""
+    names = _names(option)
+    inner = [item for item in (typing.get_args(kind) or (kind,)) if item is not type(None)]
+    value = (
+        "" if bool in inner else f" {option.metavar or {int: 'INTEGER', float: 'NUMBER', str: 'TEXT'}.get(inner[0], 'VALUE')}"
+    )
+    return ", ".join(f"{name}{value}" for name in names)
+
+
+def _names(option: Any) -> list[str]:
+    # Inside Annotated, typer keeps the first name where a default would be otherwise.
+    return [name for item in (option.default, *(option.param_decls or ())) for name in str(item).split("/")]
+
+
+def _code(shown: str) -> str:
+    return ", ".join(f"`{item}`" for item in shown.split(", "))
+
+
+def _default(parameter: inspect.Parameter, described: Any) -> str:
+    if parameter.default is inspect.Parameter.empty:
+        return "required"
+    if parameter.default is True:
+        return f"`{_names(described)[0]}`"
+    return "" if parameter.default in (None, False, "") else f"`{parameter.default}`"
+
+
+def main() -> None:
+    """Print the page, or write it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--update", action="store_true", help="write docs/reference/commands.md")
+    if parser.parse_args().update:
+        PAGE.write_text(page(), encoding="utf-8")
+    else:
+        print(page(), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""A hook of mkdocs: pages of the repository that lie outside docs/ become part of the site, and links lead to them there.
+
+Links in the sources are those of the repository, so that they also work where files are looked at one by one. A link that
+leads to no file of the site is left as it is, and the strict build then stops at it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    "ARCHITECTURE.md": "project/architecture.md",
+    "CHANGELOG.md": "project/changes.md",
+    "CONTRIBUTING.md": "project/contributing.md",
+    "benchmarks/README.md": "project/benchmarks.md",
+    "benchmarks/RESULTS.md": "project/results.md",
+    "examples/README.md": "project/examples.md",
+}
+PICTURES = {
+    path.relative_to(ROOT).as_posix(): f"project/plots/{path.name}" for path in (ROOT / "benchmarks/plots").glob("*.svg")
+}
+LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the files."""
+    for path, uri in {**PAGES, **PICTURES}.items():
+        files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Turn links between files of the repository into links between pages of the site."""
+    uri = page.file.src_uri
+    source = next((path for path, at in PAGES.items() if at == uri), f"docs/{uri}")
+
+    def led(match: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[1]))
+        target = _uri(path)
+        return match[0] if target is None else posixpath.relpath(target, posixpath.dirname(uri) or ".")
+
+    return LINK.sub(led, markdown)
+
+
+def _uri(path: str) -> str | None:
+    if path == "README.md":
+        return "index.md"  # which says the same to readers of the site
+    if path.startswith("docs/"):
+        return path.removeprefix("docs/")
+    return PAGES.get(path) or PICTURES.get(path)
