@@ -8,7 +8,7 @@ PATH is the Python of an environment with that peer (its own, because their depe
     ncOPT      pip install torch ncopt==0.2.0
 
 SLSQP needs scipy here, the picture matplotlib. A peer without PATH keeps the results it has. Results are stored after
-every problem in benchmarks/data/solver_quality.json; from them docs/solver-quality.md and its picture are written.
+every problem in benchmarks/data/solver_quality.json; from them docs/explanation/solver-quality.md and its picture are written.
 
     python benchmarks/solver_quality.py --solvers nonsmooth            # only ours again
     python benchmarks/solver_quality.py --solvers nonsmooth --only hs71,cb2
@@ -35,7 +35,7 @@ from solver_peers.conductor import Conductor, WorkerError  # noqa: E402
 from problems import ALL  # noqa: E402
 
 DATA = ROOT / "benchmarks" / "data" / "solver_quality.json"
-PAGE = ROOT / "docs" / "solver-quality.md"
+PAGE = ROOT / "docs" / "explanation" / "solver-quality.md"
 PICTURE = ROOT / "docs" / "images" / "solver-quality.svg"
 UNBOUNDED = ("hs78_penalty",)
 CASES = {name: case for name, case in ALL.items() if case.optimum is not None and name not in UNBOUNDED}

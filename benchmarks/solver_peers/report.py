@@ -135,7 +135,7 @@ INTRODUCTION = """\
 
 <!-- Written by benchmarks/solver_quality.py; do not edit. -->
 
-![Data profiles: fraction of problems solved against the budget in evaluations](images/solver-quality.svg)
+![Data profiles: fraction of problems solved against the budget in evaluations](../images/solver-quality.svg)
 
 A data profile shows, for every budget, the fraction of problems a solver has solved within it. The budget on the
 left is in evaluations divided by n + 1, so that small and large problems can stand in one curve; on the right it is
@@ -189,7 +189,7 @@ and how the run ended.
 
 
 def page(stored: dict[str, Any], results: Results, problems: Problems) -> str:
-    """The text of docs/solver-quality.md."""
+    """The text of docs/explanation/solver-quality.md."""
     versions = [
         (TITLES[solver], ", ".join(f"{name} {version}" for name, version in stored["versions"].get(solver, {}).items()))
         for solver in results

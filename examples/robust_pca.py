@@ -1,0 +1,63 @@
+"""Robust principal components: take a matrix apart into one of low rank and one with few entries.
+
+The observed matrix is the sum of a matrix of rank 1 and of gross errors in some entries. Minimising the nuclear norm of the
+one part plus the 1-norm of the other, under the equalities that both add up to what was observed, finds the parts again.
+Both norms have kinks exactly at the answer: singular values and entries that are 0. Since the data are made here, the
+answer can be compared with the truth, and with an ordinary truncated singular value decomposition.
+
+    python examples/robust_pca.py
+"""
+
+import torch
+
+from nonsmooth import minimize
+
+ROWS, COLUMNS, RANK, ERRORS = 12, 15, 1, 9
+
+
+def draw():
+    """A matrix of low rank, and gross errors in a few entries."""
+    torch.manual_seed(0)
+    low = torch.randn(ROWS, RANK, dtype=torch.float64) @ torch.randn(RANK, COLUMNS, dtype=torch.float64)
+    sparse = torch.zeros(ROWS * COLUMNS, dtype=torch.float64)
+    sparse[torch.randperm(len(sparse))[:ERRORS]] = 5 * torch.randn(ERRORS, dtype=torch.float64)
+    return low, sparse.reshape(ROWS, COLUMNS)
+
+
+def parts(variables, observed):
+    """Objective, inequalities, equalities. The weight is the usual one, 1/√(larger side)."""
+    low, sparse = variables["low"], variables["sparse"]
+    weight = 1 / max(observed.shape) ** 0.5
+    return torch.linalg.matrix_norm(low, ord="nuc") + weight * sparse.abs().sum(), None, low + sparse - observed
+
+
+def error(found, truth):
+    return ((found - truth).norm() / truth.norm()).item()
+
+
+def main():
+    low, sparse = draw()
+    observed = low + sparse
+    start = {"low": observed.clone(), "sparse": torch.zeros_like(observed)}
+    result = minimize(parts, start, args=(observed,))
+    print(result)
+
+    left, values, right = torch.linalg.svd(observed)
+    truncated = left[:, :RANK] * values[:RANK] @ right[:RANK]
+    found = result.x
+    print(f"\nrelative error of the low-rank part, truncated SVD: {error(truncated, low):.1e}")
+    print(f"relative error of the low-rank part, found here:    {error(found['low'], low):.1e}")
+    print(f"relative error of the sparse part, found here:      {error(found['sparse'], sparse):.1e}")
+    rank = (torch.linalg.svdvals(found["low"]) > 1e-4).sum().item()
+    wrong = ((found["sparse"].abs() > 1e-4) != (sparse != 0)).sum().item()
+    print(f"rank {rank} (truth {RANK}); {wrong} of {sparse.numel()} entries wrongly taken for right or spoilt")
+    print(f"objective {result.f:.8f}, at the truth {parts({'low': low, 'sparse': sparse}, observed)[0].item():.8f}")
+
+    # The equalities say what the sparse part is. Without it there are half the variables and no constraint.
+    shorter = minimize(lambda low: parts({"low": low, "sparse": observed - low}, observed)[0], observed.clone())
+    print(f"\nwithout equalities: {shorter.status.name}, objective {shorter.f:.8f}, relative error {error(shorter.x, low):.1e}")
+    print(f"seconds: {result.time.total:.1f} with equalities, {shorter.time.total:.1f} without")
+
+
+if __name__ == "__main__":
+    main()
