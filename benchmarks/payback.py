@@ -5,8 +5,15 @@ variant, predict after how many calls the build has paid back; then go on callin
 up, really took as long as the build and the calls of the variant. Where that takes over 50,000 calls of each, or longer than
 `--limit` seconds, the observed payback is the build divided by the mean gain of all calls made, and the table says so.
 
+The 50 calls are spread over `--over` seconds, five at a time. A processor that is shared with others is at times half as fast
+for eager, for a second or two, and next to as fast as ever for compiled code: calls right behind one another, some hundredths
+of a second, see one or the other (`--over 0`). `--allocator keep` runs everything with MALLOC_MMAP_MAX_=0 and
+MALLOC_TRIM_THRESHOLD_=1000000000: without, the C library gives the temporaries of a call back to the system at one time and
+keeps them at another, which changes eager calls of the information scorer by a factor of two to four
+(`Doubt.PAGE_FAULTS`).
+
 `--clock cpu` counts the CPU time of the calling thread instead of wall time, for a machine that is shared with others: there
-the 50 calls, some hundredths of a second, see another load than the minutes that follow. The build is wall time in both.
+the 50 calls see another load than the minutes that follow. The build is wall time in both.
 
     python benchmarks/payback.py                 # one thread, some ten minutes
     python benchmarks/payback.py --clock cpu
@@ -26,11 +33,13 @@ import time
 WORKLOADS = ("MLP, batch 32", "60 pointwise operations", "information scorer", "GPT-2, forward")
 VARIANTS = ("inductor", "inductor-callable", "aot-inductor")
 FIRST = 50
+GROUP = 5
+ALLOCATORS = {"default": {}, "keep": {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "1000000000"}}
 CHUNK = 200
 MOST_CALLS = 50_000
 
 
-def observe(name: str, variant_name: str, limit: float, clock_name: str) -> dict[str, object]:
+def observe(name: str, variant_name: str, limit: float, clock_name: str, over: float) -> dict[str, object]:
     import torch
     from workloads import workloads
 
@@ -52,7 +61,9 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str) -> dict
             return lambda: function(*task.args, **task.kwargs)
 
         calls = {"eager": bound(eager), "variant": bound(prepared)}
-        samples = interleave(calls, device=task.device, seconds=0, rounds=FIRST, clock=clock)
+        samples = interleave(
+            calls, device=task.device, seconds=0, rounds=FIRST, clock=clock, on_round=lambda number: pause(number, over)
+        )
         predicted = predict_payback(prepared.build_seconds, samples["eager"], samples["variant"])
 
         gained, done, crossed, started = 0.0, 0, None, time.monotonic()
@@ -78,12 +89,24 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str) -> dict
     }
 
 
+def pause(number: int, over: float) -> None:
+    """Wait after every group of calls but the last, so that all of them take `over` seconds and a little.
+
+    The processor is kept busy meanwhile: one that sleeps comes back slower, and takes dozens of calls to recover.
+    """
+    if number % GROUP == 0 and number < FIRST:
+        until = time.perf_counter() + over / (FIRST // GROUP - 1)
+        while time.perf_counter() < until:
+            pass
+
+
 def row(name: str, variant_name: str, found: dict[str, object]) -> str:
     predicted, observed = found["predicted"], found["observed"]
     if predicted is None or observed is None:
         error = "both never" if predicted is observed else "they disagree"
     else:
-        error = f"{100 * (predicted / observed - 1):+.0f} %" + (", said to be unclear" if found["unclear"] else "")
+        error = f"{100 * (predicted / observed - 1):+.0f} %"
+    error += ", said to be unclear" if found["unclear"] and error != "both never" else ""
 
     def calls(number: object) -> str:
         return "never" if number is None else f"{number:,}"
@@ -99,11 +122,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="workloads whose name holds this")
     parser.add_argument("--variants", default=",".join(VARIANTS))
     parser.add_argument("--limit", type=float, default=120.0, help="most seconds to go on after the prediction")
+    parser.add_argument("--over", type=float, default=8.0, help="seconds over which the first 50 calls are spread")
+    parser.add_argument("--allocator", choices=tuple(ALLOCATORS), default="default")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--child", nargs=2, metavar=("WORKLOAD", "VARIANT"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        print(json.dumps(observe(*arguments.child, arguments.limit, arguments.clock)))
+        print(json.dumps(observe(*arguments.child, arguments.limit, arguments.clock, arguments.over)))
         return
     print("| Workload | Variant | Build | Predicted from 50 calls | Observed | How observed | Error |")
     print("|---|---|---:|---:|---:|---|---:|")
@@ -112,9 +137,9 @@ def main() -> None:
             continue
         for variant_name in arguments.variants.split(","):
             with tempfile.TemporaryDirectory() as cache:
-                options = ["--limit", str(arguments.limit), "--clock", arguments.clock]
+                options = ["--limit", str(arguments.limit), "--clock", arguments.clock, "--over", str(arguments.over)]
                 command = [sys.executable, __file__, "--child", name, variant_name, *options]
-                environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
+                environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, **ALLOCATORS[arguments.allocator]}
                 done = subprocess.run(command, env=environment, capture_output=True, text=True)
             if done.returncode:
                 print(

@@ -62,6 +62,11 @@ STATIONARY: dict[str, tuple[Callable[[Tensor], Any], Point]] = {
     ),
     "equality with a kink": (lambda x: (x[1], None, x[1] - x[0].abs()), [0.0, 0.0]),
     "duplicated equality": (lambda x: (x[0] ** 2, None, torch.stack([x[1] - 1, 2 * x[1] - 2])), [0.0, 1.0]),
+    "more equalities than variables": (
+        lambda x: (x[0] ** 2, None, torch.stack([x[1] - 1, 2 * x[1] - 2, x[0] + x[1] - 1])),
+        [0.0, 1.0],
+    ),
+    "kinks along equalities": (lambda x: (x.abs().sum(), None, torch.stack([x[0] + x[1], x[2] - x[3]])), [0.0, 0.0, 0.0, 0.0]),
     "concave kink, in the sense of Clarke": (lambda x: -x.abs().sum(), [0.0]),
     "saddle": (lambda x: x[0] ** 2 - x[1] ** 2, [0.0, 0.0]),
 }

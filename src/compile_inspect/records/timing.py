@@ -19,6 +19,10 @@ class Doubt(Enum):
     FEW_SAMPLES = "fewer than ten samples: the interval is the whole range seen"
     RECOMPILED = "torch compiled again while sampling: some samples hold a compilation"
     UNSETTLED = "the times were still changing when the warm-up ended"
+    PAGE_FAULTS = (
+        "over a tenth of a call goes into memory that is given back to the system and fetched again, which comes and goes; "
+        "with glibc, MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1000000000 in the environment keeps it"
+    )
 
 
 class CacheUse(Enum):

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from compile_inspect.records.timing import Doubt, Summary
+from compile_inspect.timing.faults import seconds_per_fault
 from compile_inspect.timing.noise import median_interval
 from compile_inspect.timing.warm_up import WarmUp
 
@@ -20,6 +21,9 @@ _NOISY = 0.1
 _SLOW_FIRST = 5.0
 _DRIFT = 0.05
 _MANY_OUTLIERS = 0.05
+_FETCHING = 0.1
+# Fewer pages than these are no temporaries of a tensor program.
+_FEW_PAGES = 16
 
 
 @dataclass(frozen=True)
@@ -58,8 +62,8 @@ def doubts_between(before: Conditions, after: Conditions, processors: int) -> tu
     return tuple(found)
 
 
-def doubts_about(samples: tuple[float, ...], summary: Summary, warm: WarmUp) -> tuple[Doubt, ...]:
-    """What the samples themselves say against trusting them."""
+def doubts_about(samples: tuple[float, ...], summary: Summary, warm: WarmUp, *, faults: float = 0.0) -> tuple[Doubt, ...]:
+    """What the samples themselves say against trusting them; `faults` are the page faults of a call."""
     found = []
     if warm.first_seconds > _SLOW_FIRST * summary.median:
         found.append(Doubt.FIRST_CALL_SLOW)
@@ -74,6 +78,8 @@ def doubts_about(samples: tuple[float, ...], summary: Summary, warm: WarmUp) -> 
         found.append(Doubt.DRIFT)
     if len(samples) < _FEW:
         found.append(Doubt.FEW_SAMPLES)
+    if faults > _FEW_PAGES and faults * seconds_per_fault() > _FETCHING * summary.median:
+        found.append(Doubt.PAGE_FAULTS)
     return tuple(found)
 
 

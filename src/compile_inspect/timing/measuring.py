@@ -251,7 +251,7 @@ def _measured(
         device_samples=sampled.device.get(name, ()),
         batch=sampled.batches[name],
         summary=summary,
-        doubts=(*doubts_about(samples, summary, one.warm), *around),
+        doubts=(*doubts_about(samples, summary, one.warm, faults=sampled.faults.get(name, 0.0)), *around),
     )
     build = measurement.build
     if eager is None or name == EAGER or build is None:

@@ -16,6 +16,7 @@ from itertools import repeat
 from random import Random
 from time import perf_counter
 
+from compile_inspect.timing.faults import page_faults
 from compile_inspect.timing.noise import faster, summarize
 
 __all__ = ["Rounds", "faster", "interleave", "sample_rounds", "summarize"]
@@ -37,11 +38,15 @@ _DIGITS = 12
 
 @dataclass
 class Rounds:
-    """Raw seconds per call of each, one for every round; `device` holds those between device events, on CUDA only."""
+    """Raw seconds per call of each, one for every round; `device` holds those between device events, on CUDA only.
+
+    `faults` are the pages that a call fetched from the system, on average.
+    """
 
     wall: dict[str, tuple[float, ...]]
     device: dict[str, tuple[float, ...]] = field(default_factory=dict)
     batches: dict[str, int] = field(default_factory=dict)
+    faults: dict[str, float] = field(default_factory=dict)
 
 
 def interleave(
@@ -71,7 +76,7 @@ def sample_rounds(
     on_round: Callable[[int], object] | None = None,
     clock: Clock = perf_counter,
 ) -> Rounds:
-    """As `interleave`, with device times and batch sizes."""
+    """As `interleave`, with device times, batch sizes and page faults."""
     if not calls:
         return Rounds({})
     on_cuda = device.startswith("cuda")
@@ -80,6 +85,7 @@ def sample_rounds(
     warm = {name for name, call in units.items() if _one_sample(call, 1, clock) < _COLD}
     wall: dict[str, list[float]] = {name: [] for name in calls}
     events: dict[str, list[float]] = {name: [] for name in calls}
+    faults = dict.fromkeys(calls, 0)
     order, shuffle = list(calls), Random(0).shuffle
     started, done = clock(), 0
     with without_garbage_collection():
@@ -88,7 +94,9 @@ def sample_rounds(
             for name in order:
                 if name in warm:
                     units[name]()
+                before = page_faults()
                 wall[name].append(round(_one_sample(units[name], batches[name], clock), _DIGITS))
+                faults[name] += page_faults() - before
                 if on_cuda:
                     events[name].append(_between_events(calls[name]))
             done += 1
@@ -98,6 +106,7 @@ def sample_rounds(
         {name: tuple(found) for name, found in wall.items()},
         {name: tuple(found) for name, found in events.items() if found},
         batches,
+        {name: number / (max(1, done) * batches[name]) for name, number in faults.items()},
     )
 
 

@@ -1,0 +1,168 @@
+"""The gradients that a certificate gathers, and the combination of them that comes nearest to proving a point stationary.
+
+The shortest combination is a nonnegative least-squares problem. With a simplex it is solved exactly by asking for
+Σ w_k = 1 in the least-squares sense and rescaling: the residual is homogeneous in all multipliers together. The ν_j have no
+sign: they take away what lies in the span of their gradients, which is done first, by a projection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.evaluate import Trial
+from nonsmooth.options import Tolerances
+from nonsmooth.rows import Rows, stack, triangular_factor
+from nonsmooth.span import Span
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Gradient:
+    """A gradient of f (constraint −1) or of a constraint, at some distance from x."""
+
+    constraint: int
+    sign: float
+    row: Vector
+    error: float
+    """How far its linearisation lies from the value at x."""
+    distance: float
+    point: Vector | None
+    """Where it was gathered; None at x itself."""
+    outside: Vector
+    """What the gradients of the equalities cannot take away of the row."""
+
+    @cached_property
+    def length(self) -> float:
+        """Length of the row, computed once: certificates ask for it again and again."""
+        return float(np.linalg.norm(self.row))
+
+
+class Combination:
+    """Gradients gathered so far, and the combination of them that comes nearest to proving x stationary."""
+
+    def __init__(self, at: Trial, radius: float, tolerances: Tolerances) -> None:
+        self._at = at
+        lengths = np.linalg.norm(at.jacobian, axis=1)
+        reach = 2.0 * radius * lengths + tolerances.inequality
+        equalities = at.equalities
+        self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
+        self._span = Span(at.jacobian[:equalities])
+        self._all: list[_Gradient] = []
+        self._append(-1, 1.0, at.gradient)
+        for i in self._near:
+            self._append(i, 1.0, at.jacobian[i])
+        self.multipliers = np.zeros(len(at.c))
+        self.vector = at.gradient
+        self.gap = 0.0
+        self.carrying: tuple[Vector, ...] = ()
+        """Points whose gradients are part of the combination."""
+
+    @property
+    def longest(self) -> float:
+        """Length of the longest gradient of f."""
+        return max((g.length for g in self._all if g.constraint < 0), default=0.0)
+
+    @property
+    def samples(self) -> int:
+        """How many gradients of f there are."""
+        return sum(g.constraint < 0 for g in self._all)
+
+    @property
+    def residual(self) -> float:
+        """Length of the combination, relative to 1 + the longest gradient of f."""
+        return float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
+
+    def _append(
+        self, constraint: int, sign: float, row: Vector, error: float = 0.0, distance: float = 0.0, point: Vector | None = None
+    ) -> None:
+        self._all.append(_Gradient(constraint, sign, row, error, distance, point, self._span.outside(row)))
+
+    def distrust(self, trials: list[Trial]) -> bool:
+        """Forget gradients at x that are unlike those at all of the trial points, and use the latter; False if none is."""
+
+        def unlike(own: Vector, others: list[Vector]) -> bool:
+            longest = max(float(np.linalg.norm(g)) for g in (own, *others))
+            return all(float(np.linalg.norm(other - own)) > 1e-3 * (1e-3 + longest) for other in others)
+
+        wrong = {
+            i
+            for i in (*range(self._at.equalities), *self._near)
+            if unlike(self._at.jacobian[i], [trial.jacobian[i] for trial in trials])
+        }
+        if unlike(self._at.gradient, [trial.gradient for trial in trials]):
+            wrong.add(-1)
+        if not wrong:
+            return False
+        self._all = [g for g in self._all if g.constraint not in wrong]
+        if any(0 <= i < self._at.equalities for i in wrong):
+            self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong)
+            self._all = [replace(g, outside=self._span.outside(g.row)) for g in self._all]
+        for trial in trials:
+            self.add(trial)
+        return True
+
+    def add_known(self, x: Vector, f: float, gradient: Vector) -> None:
+        """A gradient of f alone, from a point where f was known."""
+        way = self._at.x - x
+        error = abs(self._at.f - f - float(gradient @ way))
+        self._append(-1, 1.0, gradient, error, float(np.linalg.norm(way)), x)
+
+    def add(self, trial: Trial) -> None:
+        """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve."""
+        self.add_known(trial.x, trial.f, trial.gradient)
+        way = self._at.x - trial.x
+        distance = float(np.linalg.norm(way))
+        looked_at = np.array([*range(self._at.equalities), *self._near], dtype=np.intp)
+        here, there = self._at.jacobian[looked_at], trial.jacobian[looked_at]
+        longer = np.maximum(np.linalg.norm(here, axis=1), np.linalg.norm(there, axis=1))
+        for i in looked_at[np.linalg.norm(there - here, axis=1) > 0.01 * longer].tolist():
+            row = trial.jacobian[i]
+            sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
+            error = abs(float(self._at.c[i] - trial.c[i] - row @ way))
+            self._append(i, sign, sign * row, error, distance, trial.x)
+
+    def restrict(self, radius: float) -> None:
+        """Forget gradients from points farther away."""
+        self._all = [g for g in self._all if g.distance <= radius]
+
+    def solve(self) -> None:
+        """Find the combination: short, and with small errors."""
+        from scipy.optimize import nnls
+
+        gradients = sorted(self._all, key=lambda g: g.constraint >= 0)  # those of f first
+        count, scale = self.samples, max(self.longest, 1e-300)
+        rows = stack(*(g.outside[None] for g in gradients))
+        errors = np.array([g.error for g in gradients]) * (1.0 + self.longest) / (1.0 + abs(self._at.f))
+        lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
+        system = triangular_factor(rows, errors, lengths) if isinstance(rows, Rows) else np.vstack([rows.T, errors]) / lengths
+        if not self._span.finite or not np.isfinite(system).all():
+            self.vector, self.gap = np.full(len(self._at.x), np.inf), np.inf
+            return
+        if len(system) > len(gradients):
+            system = np.linalg.qr(system, mode="r")
+        simplex = np.zeros(len(gradients))
+        simplex[:count] = 1.0
+        try:
+            y, _ = nnls(np.vstack([system, simplex]), np.append(np.zeros(len(system)), 1.0), maxiter=50 * len(gradients))
+        except RuntimeError:  # too many iterations: no combination is known to be short
+            y = simplex / count
+        total = float(y[:count].sum())
+        if not total > 0:
+            y, total = simplex, float(count)
+        weights = y / total / lengths * scale
+        self.multipliers = np.zeros(len(self._at.c))
+        for gradient, weight in zip(gradients[count:], weights[count:], strict=True):
+            self.multipliers[gradient.constraint] += gradient.sign * weight
+        self.vector = weights @ rows
+        equalities = self._at.equalities
+        if equalities:
+            whole = weights @ stack(*(g.row[None] for g in gradients))
+            self.multipliers[:equalities] -= self._span.multipliers(whole)
+        points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
+        self.carrying = tuple(point for point in points.values() if point is not None)
+        self.gap = float(weights @ np.array([g.error for g in gradients])) / (1.0 + abs(self._at.f))

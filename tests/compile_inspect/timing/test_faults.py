@@ -1,0 +1,60 @@
+"""Page faults are counted where they happen, and a call that lives of them is doubted."""
+
+from __future__ import annotations
+
+import mmap
+
+import pytest
+
+from compile_inspect.records.timing import Doubt
+from compile_inspect.timing.conditions import doubts_about
+from compile_inspect.timing.faults import page_faults, seconds_per_fault
+from compile_inspect.timing.noise import summarize
+from compile_inspect.timing.sampling import sample_rounds
+from compile_inspect.timing.warm_up import WarmUp
+
+pytest.importorskip("resource")
+
+PAGES = 200
+KEPT = bytearray(PAGES * mmap.PAGESIZE)
+STEPS = range(0, PAGES * mmap.PAGESIZE, mmap.PAGESIZE)
+
+
+def fetch() -> None:
+    """Write to every page of memory that the system has just given."""
+    with mmap.mmap(-1, PAGES * mmap.PAGESIZE) as memory:
+        for place in STEPS:
+            memory[place] = 1
+
+
+def reuse() -> None:
+    for place in STEPS:
+        KEPT[place] = 1
+
+
+def test_pages_that_a_call_fetches_are_counted() -> None:
+    before = page_faults()
+    fetch()
+    assert page_faults() - before >= PAGES
+    sampled = sample_rounds({"fetch": fetch, "reuse": reuse}, device="cpu", seconds=0, rounds=10)
+    assert PAGES <= sampled.faults["fetch"] < 1.5 * PAGES
+    assert sampled.faults["reuse"] < 0.1 * PAGES
+
+
+def test_short_calls_count_each() -> None:
+    def one() -> None:
+        with mmap.mmap(-1, mmap.PAGESIZE) as memory:
+            memory[0] = 1
+
+    sampled = sample_rounds({"one": one}, device="cpu", seconds=0, rounds=10)
+    assert sampled.batches["one"] > 1 and 1 <= sampled.faults["one"] < 2
+
+
+def test_a_call_that_spends_a_tenth_on_them_is_doubted() -> None:
+    cost = seconds_per_fault()
+    assert 1e-8 < cost < 1e-4
+    for share, expected in ((0.2, (Doubt.PAGE_FAULTS,)), (0.05, ())):
+        samples = (1000 * cost / share,) * 20
+        warm = WarmUp(samples[0], 6, settled=True, compiled=False)
+        assert doubts_about(samples, summarize(samples), warm, faults=1000.0) == expected
+        assert doubts_about(samples, summarize(samples), warm, faults=10.0) == ()
