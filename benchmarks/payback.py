@@ -44,7 +44,7 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str, over: f
     from workloads import workloads
 
     from compile_inspect.timing.payback import predict_payback
-    from compile_inspect.timing.sampling import interleave
+    from compile_inspect.timing.sampling import interleave, sample_rounds
     from compile_inspect.variants import Task, variant
 
     clock = time.perf_counter if clock_name == "wall" else time.thread_time
@@ -61,10 +61,16 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str, over: f
             return lambda: function(*task.args, **task.kwargs)
 
         calls = {"eager": bound(eager), "variant": bound(prepared)}
-        samples = interleave(
+        first = sample_rounds(
             calls, device=task.device, seconds=0, rounds=FIRST, clock=clock, on_round=lambda number: pause(number, over)
         )
-        predicted = predict_payback(prepared.build_seconds, samples["eager"], samples["variant"])
+        samples = first.wall
+        predicted = predict_payback(
+            prepared.build_seconds,
+            samples["eager"],
+            samples["variant"],
+            passing=first.passing_gain("eager", "variant"),
+        )
 
         gained, done, crossed, started = 0.0, 0, None, time.monotonic()
         while True:

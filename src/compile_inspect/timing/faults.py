@@ -17,6 +17,8 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+FEW_PAGES = 16
+"""Fewer than these in a call are no temporaries of a tensor program."""
 _PROBE = 4 * 2**20
 _ATTEMPTS = 3
 

@@ -258,7 +258,8 @@ def _measured(
         return measurement
     # What a first build costs, where that is known; else what it cost here.
     cost = build.seconds if build.cold_seconds is None else build.cold_seconds
-    return replace(measurement, speed=ratio(samples, eager), payback=predict_payback(cost, eager, samples))
+    payback = predict_payback(cost, eager, samples, passing=sampled.passing_gain(EAGER, name))
+    return replace(measurement, speed=ratio(samples, eager), payback=payback)
 
 
 def _part(report: Progress, label: str, index: int, count: int) -> Progress:

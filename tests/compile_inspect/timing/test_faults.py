@@ -10,6 +10,7 @@ from compile_inspect.records.timing import Doubt
 from compile_inspect.timing.conditions import doubts_about
 from compile_inspect.timing.faults import page_faults, seconds_per_fault
 from compile_inspect.timing.noise import summarize
+from compile_inspect.timing.payback import predict_payback
 from compile_inspect.timing.sampling import sample_rounds
 from compile_inspect.timing.warm_up import WarmUp
 
@@ -58,3 +59,14 @@ def test_a_call_that_spends_a_tenth_on_them_is_doubted() -> None:
         warm = WarmUp(samples[0], 6, settled=True, compiled=False)
         assert doubts_about(samples, summarize(samples), warm, faults=1000.0) == expected
         assert doubts_about(samples, summarize(samples), warm, faults=10.0) == ()
+
+
+def test_a_gain_that_pages_make_may_pass() -> None:
+    sampled = sample_rounds({"fetch": fetch, "reuse": reuse}, device="cpu", seconds=0, rounds=10)
+    passing = sampled.passing_gain("fetch", "reuse")
+    assert passing == pytest.approx(PAGES * seconds_per_fault(), rel=0.6)
+    assert sampled.passing_gain("reuse", "fetch") == 0.0
+    lasting = predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0005)
+    assert (lasting.calls, lasting.low, lasting.high, lasting.unclear) == (5000, 5000, 6667, False)
+    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0015).unclear
+    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0025).high is None
