@@ -47,10 +47,10 @@ class Combination:
 
     def __init__(self, at: Trial, radius: float, tolerances: Tolerances) -> None:
         self._at = at
-        lengths = np.linalg.norm(at.jacobian, axis=1)
-        reach = 2.0 * radius * lengths + tolerances.inequality
+        reach = 2.0 * radius * np.linalg.norm(at.jacobian, axis=1) + tolerances.inequality
         equalities = at.equalities
         self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
+        self._looked_at = np.array([*range(equalities), *self._near], dtype=np.intp)
         self._span = Span(at.jacobian[:equalities])
         self._all: list[_Gradient] = []
         self._append(-1, 1.0, at.gradient)
@@ -89,11 +89,7 @@ class Combination:
             longest = max(float(np.linalg.norm(g)) for g in (own, *others))
             return all(float(np.linalg.norm(other - own)) > 1e-3 * (1e-3 + longest) for other in others)
 
-        wrong = {
-            i
-            for i in (*range(self._at.equalities), *self._near)
-            if unlike(self._at.jacobian[i], [trial.jacobian[i] for trial in trials])
-        }
+        wrong = {i for i in self._looked_at.tolist() if unlike(self._at.jacobian[i], [trial.jacobian[i] for trial in trials])}
         if unlike(self._at.gradient, [trial.gradient for trial in trials]):
             wrong.add(-1)
         if not wrong:
@@ -117,10 +113,11 @@ class Combination:
         self.add_known(trial.x, trial.f, trial.gradient)
         way = self._at.x - trial.x
         distance = float(np.linalg.norm(way))
-        looked_at = np.array([*range(self._at.equalities), *self._near], dtype=np.intp)
-        here, there = self._at.jacobian[looked_at], trial.jacobian[looked_at]
+        if np.array_equal(self._at.jacobian, trial.jacobian):
+            return  # linear constraints
+        here, there = self._at.jacobian[self._looked_at], trial.jacobian[self._looked_at]
         longer = np.maximum(np.linalg.norm(here, axis=1), np.linalg.norm(there, axis=1))
-        for i in looked_at[np.linalg.norm(there - here, axis=1) > 0.01 * longer].tolist():
+        for i in self._looked_at[np.linalg.norm(there - here, axis=1) > 0.01 * longer].tolist():
             row = trial.jacobian[i]
             sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
             error = abs(float(self._at.c[i] - trial.c[i] - row @ way))

@@ -313,6 +313,7 @@ class Iteration:
             state.calm += 1
             state.kinked = state.calm < CALM
         state.bundle.add(before, float(step.weights[0]) if move.level == 0 else 0.0)
+        after.share_rows(before)
         multipliers = step.multipliers
         old = step.objective_gradient + multipliers @ before.jacobian
         new = after.gradient

@@ -50,6 +50,7 @@ class Trial:
         "_derivatives",
         "_gradient",
         "_jacobian",
+        "_rows_of",
         "c",
         "equalities",
         "equality_violation",
@@ -65,7 +66,7 @@ class Trial:
         self, x: Vector, f: float, c: Vector, equalities: int, derivatives: Derivatives | None, *, units: Vector | None = None
     ) -> None:
         self.x, self.f, self.c, self.equalities = x, f, c, equalities
-        self.serial = next(_serials)
+        self.serial = self._rows_of = next(_serials)
         self._derivatives = derivatives
         self._gradient: Vector | None = None
         self._jacobian: Matrix | None = None
@@ -107,7 +108,14 @@ class Trial:
     @property
     def keys(self) -> NDArray[np.int64]:
         """Numbers that no other gradient has: that of f first, then those of the constraints."""
-        return np.arange(self.serial * MOST_GRADIENTS, self.serial * MOST_GRADIENTS + 1 + len(self.c), dtype=np.int64)
+        keys = np.arange(self._rows_of * MOST_GRADIENTS, self._rows_of * MOST_GRADIENTS + 1 + len(self.c), dtype=np.int64)
+        keys[0] = self.serial * MOST_GRADIENTS
+        return keys
+
+    def share_rows(self, other: Trial) -> None:
+        """Have the gradients of the constraints, and their keys, in common with another point where they are the same."""
+        if len(self.c) and np.array_equal(self.jacobian, other.jacobian):
+            self._jacobian, self._rows_of = other.jacobian, other._rows_of
 
     @property
     def violation(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from nonsmooth.hessian.form import DenseForm
+from nonsmooth.hessian.form import DenseForm, without_zeros
 from nonsmooth.hessian.update import Curvature, Outcome
 from nonsmooth.rows import Rows
 
@@ -81,10 +81,14 @@ class FullMemory:
         """The matrix of a quadratic program over rows of gradients; the last form helps with the next, until an update."""
         gradients = rows.dense() if isinstance(rows, Rows) else rows
         if keys is None:
-            return DenseForm(gradients, self.apply(gradients.T))
+            return self._whole_form(gradients)
         form = None if self._last is None else self._last.extended(gradients, keys, self.apply)
-        self._last = DenseForm(gradients, self.apply(gradients.T)).remember(keys) if form is None else form
+        self._last = self._whole_form(gradients).remember(keys) if form is None else form
         return self._last
+
+    def _whole_form(self, gradients: Matrix) -> DenseForm:
+        thin = without_zeros(gradients)
+        return DenseForm(gradients, self.apply(gradients.T) if thin is None else (thin @ self.matrix).T, thin)
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step; the matrix stays as it was if the result would not be usable."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,24 @@ Keys = NDArray[np.int64]
 
 FORMED = 400
 """The matrix of up to so many gradients is formed, and of more if there are not more than twice as many as variables."""
+MOSTLY_ZERO = 20_000, 0.1
+"""Rows with so many entries, of which at most this fraction is not 0, are multiplied without the zeros."""
+
+
+def without_zeros(rows: Matrix) -> Any | None:
+    """The rows as a sparse matrix where that is quicker to multiply with: bounds and constraints of single entries.
+
+    >>> without_zeros(np.eye(200)).nnz
+    200
+    >>> without_zeros(np.ones((200, 200))) is None
+    True
+    """
+    least, density = MOSTLY_ZERO
+    if rows.size < least or np.count_nonzero(rows) > density * rows.size:
+        return None
+    from scipy.sparse import csr_array
+
+    return csr_array(rows)
 
 
 class Form(Protocol):
@@ -32,14 +50,15 @@ class Form(Protocol):
 class DenseForm:
     """The form from H·Gᵀ, which is n × rows."""
 
-    def __init__(self, rows: Matrix, scaled: Matrix) -> None:
+    def __init__(self, rows: Matrix, scaled: Matrix, thin: Any | None = None) -> None:
+        """`thin` are the rows once more, without their zeros, where there are many."""
         self._scaled = scaled.T
         # With many more gradients than variables it is better left as a product.
         self.matrix: Matrix | Product
         if len(rows) > max(FORMED, 2 * len(scaled)):
             self.matrix = Product(rows, np.ascontiguousarray(scaled.T))
         else:
-            matrix = rows @ scaled
+            matrix = (rows if thin is None else thin) @ scaled
             self.matrix = 0.5 * (matrix + matrix.T)
 
     def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
@@ -58,7 +77,7 @@ class DenseForm:
 
         Between two programs at one point one gradient is gathered: what it has to do with the others is all that is new.
         """
-        if isinstance(self.matrix, Product) or len(rows) > FORMED:
+        if isinstance(self.matrix, Product) or len(rows) > max(FORMED, 2 * rows.shape[1]):
             return None
         places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
         fresh = np.nonzero(self._sorted[places] != keys)[0]

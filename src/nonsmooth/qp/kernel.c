@@ -12,7 +12,12 @@
 #define FLOOR 1e-13
 #define REFINEMENTS 3
 
+#define BLOCKED 48 /* from so many rows on LAPACK's factorisation is quicker */
+
 enum { FREE = 0, LOW = 1, HIGH = 2 };
+
+/* LAPACK's dpotrf: triangle, order, matrix by columns, leading dimension, 0 or which pivot is not positive. */
+typedef void (*Factorise)(char *, int *, double *, int *, int *);
 
 typedef struct {
     long n, simplex, count;
@@ -22,6 +27,7 @@ typedef struct {
     long *free_entries;
     char *state;
     double sigma;
+    Factorise factorise;                              /* NULL where there is none */
 } Search;
 
 long qp_doubles(long n) { return 2 * n * n + 16 * n; }
@@ -131,8 +137,14 @@ static void rebuild(Search *s) {
     for (double ridge = FLOOR; ridge < 1.0; ridge *= 100.0) {
         int failed = 0;
         for (long j = 0; j < count; j++)
-            for (long i = j; i < count; i++) s->factor[j * s->n + i] = entry_of(s, s->free_entries[i], s->free_entries[j]);
+            for (long i = j; i < count; i++) s->factor[j * s->n + i] = entry_of(s, s->free_entries[j], s->free_entries[i]);
         for (long j = 0; j < count; j++) s->factor[j * s->n + j] *= 1.0 + ridge;
+        if (s->factorise && count >= BLOCKED) {
+            int order = (int)count, leading = (int)s->n;
+            s->factorise("L", &order, s->factor, &leading, &failed);
+            if (failed) continue;
+            return;
+        }
         for (long j = 0; j < count && !failed; j++) {
             double *column = s->factor + j * s->n;
             if (!(column[j] > 0)) { failed = 1; break; }
@@ -287,8 +299,9 @@ static void prepare(Search *s) {
 }
 
 /* The residual of the answer, left in y; −1 where y, given, cannot be made feasible. */
-double qp_solve(double *memory, long n, long simplex, long rounds, double enough) {
+double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorise) {
     Search s;
+    s.factorise = (Factorise)factorise;
     s.n = n; s.simplex = simplex; s.count = 0;
     double *next = memory;
     s.Q = next; next += n * n;

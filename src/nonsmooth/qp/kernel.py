@@ -48,16 +48,36 @@ def solver() -> Callable[..., float] | None:
     except Exception as error:  # whatever it is, there is another way
         logger.debug("quadratic programs are solved without compiled code: %s", error)
         return None
-    solve.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_double]
+    solve.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_double, ctypes.c_void_p]
     solve.restype = ctypes.c_double
     return solve  # type: ignore[no-any-return]
+
+
+@cache
+def _factorise() -> int | None:
+    """The address of LAPACK's Cholesky factorisation in the library that scipy brings, as Cython modules find it."""
+    try:
+        from scipy.linalg import cython_lapack
+
+        capsule = cython_lapack.__pyx_capi__["dpotrf"]
+        name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+        name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        signature = name(capsule)
+        if signature.count(b" int *") + signature.count(b"(int *") != 3:  # char *, int *, double *, int *, int *
+            return None
+        address: int | None = pointer(capsule, signature)
+        return address
+    except Exception as error:  # there is a loop for it
+        logger.debug("quadratic programs are factorised without LAPACK: %s", error)
+        return None
 
 
 class Kernel:
     """The compiled method with memory of its own: one for each run, not for several threads at once."""
 
     def __init__(self, solve: Callable[..., float]) -> None:
-        self._solve = solve
+        self._solve, self._factorise = solve, _factorise()
         self._memory: Vector = np.empty(0)
         self._room = 0
         self._matrix: Matrix | None = None
@@ -80,7 +100,7 @@ class Kernel:
         places[3][...] = upper
         y = places[4]
         y[...] = start
-        residual = self._solve(self._address, size, simplex, rounds, 1e-9)
+        residual = self._solve(self._address, size, simplex, rounds, 1e-9, self._factorise)
         return None if residual < 0 else (y.copy(), residual)
 
     def _reserve(self, size: int) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, curvature_pair, products
+from nonsmooth.hessian.form import without_zeros
 from nonsmooth.rows import Rows, inner_products
 
 Make = Callable[[int], InverseHessian]
@@ -184,3 +185,33 @@ def test_a_form_extended_row_by_row_is_that_of_all_rows(kind: str) -> None:
         weights = generator.standard_normal(len(rows) - 2)
         np.testing.assert_allclose(form.step(weights, first=2), expected.step(weights, first=2), rtol=1e-9, atol=1e-9)
     assert computed == (2 if kind == "full" else 1)
+
+
+@pytest.mark.parametrize("size", [90, 250], ids=["whole", "triangle"])
+def test_rows_that_are_mostly_zero_give_the_same_form(size: int) -> None:
+    generator = np.random.default_rng(5)
+    hessian = FullMemory(size)
+    learn(hessian, size, 5)
+    rows = np.vstack(
+        [generator.standard_normal((2, size)), np.eye(size)[generator.permutation(size)], -np.eye(size), np.eye(size)]
+    )
+    assert without_zeros(rows) is not None and without_zeros(rows[:2]) is None
+    form, dense = hessian.form(rows), hessian.apply(np.eye(size))
+    np.testing.assert_allclose(form.matrix, rows @ dense @ rows.T, rtol=1e-10, atol=1e-11)
+    np.testing.assert_array_equal(form.matrix, form.matrix.T)
+    weights = generator.standard_normal(len(rows))
+    np.testing.assert_allclose(form.step(weights), dense @ (weights @ rows), rtol=1e-9, atol=1e-10)
+
+
+def test_a_form_of_many_rows_is_extended_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator, size, count = np.random.default_rng(6), 260, 450
+    hessian = FullMemory(size)
+    learn(hessian, size, 3)
+    rows = generator.standard_normal((count + 1, size))
+    hessian.form(rows[:count], np.arange(count))
+    columns: list[int] = []
+    apply = hessian.apply
+    monkeypatch.setattr(hessian, "apply", lambda matrix: (columns.append(matrix.shape[1]), apply(matrix))[1])
+    form = hessian.form(rows, np.arange(count + 1))
+    assert columns == [1]  # the new one alone was multiplied
+    np.testing.assert_allclose(form.matrix, rows @ apply(rows.T), rtol=1e-9, atol=1e-9)

@@ -170,3 +170,21 @@ def test_others_cannot_write_to_the_library_and_a_damaged_one_is_made_anew(tmp_p
     library.write_bytes(b"damaged")
     assert answer(here) == "True [0.5, 0.0, 1.0]"
     assert library.stat().st_size > 1000
+
+
+@needs_compiler
+@pytest.mark.parametrize("rank", [200, 60], ids=["definite", "semidefinite"])
+@pytest.mark.parametrize("simplex", [0, 20])
+def test_with_and_without_lapack(rank: int, simplex: int) -> None:
+    function = solver()
+    assert function is not None
+    program = random_program(3, 150, simplex, rank, 1e4)
+    start = start_of(program, np.random.default_rng(0))
+    with_lapack, without = Kernel(function), Kernel(function)
+    assert with_lapack._factorise  # scipy is there, and so is its LAPACK
+    without._factorise = None
+    given = (program.dense, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * program.size)
+    one, other = with_lapack.solve(*given), without.solve(*given)
+    assert one is not None and other is not None
+    assert one[1] < 1e-7 and other[1] < 1e-7
+    assert program.value(one[0]) == pytest.approx(program.value(other[0]), rel=1e-7)
