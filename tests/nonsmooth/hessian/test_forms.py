@@ -192,9 +192,9 @@ def test_rows_that_are_mostly_zero_give_the_same_form(size: int) -> None:
     generator = np.random.default_rng(5)
     hessian = FullMemory(size)
     learn(hessian, size, 5)
-    rows = np.vstack(
-        [generator.standard_normal((2, size)), np.eye(size)[generator.permutation(size)], -np.eye(size), np.eye(size)]
-    )
+    units = np.eye(size)
+    rows = np.vstack([generator.standard_normal((2, size)), units[generator.permutation(size)], -units[: size - 2]])
+    rows = rows if size > 100 else np.vstack([rows, units])
     assert without_zeros(rows) is not None and without_zeros(rows[:2]) is None
     form, dense = hessian.form(rows), hessian.apply(np.eye(size))
     np.testing.assert_allclose(form.matrix, rows @ dense @ rows.T, rtol=1e-10, atol=1e-11)
