@@ -19,9 +19,6 @@ from nonsmooth.variables import Variables, is_plain
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-FEW = 3
-"""Up to so many constraints are differentiated one after the other: a batched pass takes as long as four or five others."""
-
 
 @dataclass
 class Costs:
@@ -88,7 +85,7 @@ class Autograd:
             if found is not None:
                 return np.ascontiguousarray(found.detach().to("cpu", torch.float64).numpy())
         directions = torch.eye(count, dtype=c.dtype, device=c.device)
-        if count > FEW and not self._costs.one_by_one:
+        if not self._costs.one_by_one:
             try:
                 return self._variables.rows(self._batched(c, directions), count)
             except Exception:  # an operation without a batching rule; if it is something else, the loop will tell

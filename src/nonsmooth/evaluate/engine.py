@@ -14,7 +14,10 @@ import torch
 from torch import Tensor
 
 try:
-    from torch._vmap_internals import _vmap
+    from torch import _add_batch_dim as _batch
+    from torch import _remove_batch_dim as _unbatch
+    from torch._C import _vmapmode_decrement_nesting as _leave
+    from torch._C import _vmapmode_increment_nesting as _enter
     from torch.autograd.graph import _engine_run_backward
 
     _run: Callable[..., Any] | None = _engine_run_backward
@@ -48,15 +51,16 @@ def batched_backward(output: Tensor, weights: Tensor, leaves: Sequence[Tensor]) 
     [tensor([[2., 0.],
             [0., 4.]])]
     """
+    found: Sequence[Tensor | None]
     if _run is None or type(output) is not Tensor:
         found = torch.autograd.grad([output], leaves, [weights], retain_graph=True, allow_unused=True, is_grads_batched=True)
     else:
-        run, inputs = _run, tuple(leaves)
-
-        def once(weight: Tensor) -> Any:
-            return run((output,), (weight,), True, False, inputs, True, accumulate_grad=False)
-
-        found = _vmap(once, 0, 0, allow_none_pass_through=True)(weights)
+        level = _enter()  # what `is_grads_batched` does, without taking structures apart and putting them together
+        try:
+            parts = _run((output,), (_batch(weights, 0, level),), True, False, tuple(leaves), True, accumulate_grad=False)
+            found = [None if part is None else _unbatch(part, level, len(weights), 0) for part in parts]
+        finally:
+            _leave()
     return [
         # torch gives nothing for a variable that is not used, and one without the leading dimension for a constant
         torch.zeros((len(weights), *leaf.shape), dtype=leaf.dtype, device=leaf.device) if part is None else part

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +60,7 @@ class QPSolver:
     def __init__(self, name: str = "auto", clock: Clock | None = None) -> None:
         if name not in ("auto", "native") and not installed(name):
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
-        self._automatic = name == "auto"
-        self._names = available() if name == "auto" else (name, *(other for other in available() if other != name))
+        self._name = name
         function = compiled() if name in ("auto", "native") else None
         self.kernel = None if function is None else Kernel(function)
         self.counts = Counts()
@@ -68,9 +68,14 @@ class QPSolver:
 
     def order(self, size: int, *, warm: bool) -> tuple[str, ...]:
         """The solvers in the order in which they are tried on a program, `warm` if an earlier answer is known."""
-        if size < LARGE or not (self._automatic or warm):
+        if size < LARGE or not (self._name == "auto" or warm):
             return self._names
         return ("native", *(name for name in self._names if name != "native"))
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """Looked for when the first is needed: where the compiled method solves everything, none is."""
+        return available() if self._name == "auto" else (self._name, *(other for other in available() if other != self._name))
 
     @property
     def only_native(self) -> bool:
