@@ -35,7 +35,10 @@ STALLED, PROGRESS = 40, 0.95
 MEMORY = 15_000_000
 """Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer than 400 of them."""
 DEGENERATE = 1e7
-"""Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them."""
+"""Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them.
+
+In single precision it is a hundredth of what rounding allows: two gradients that are the same differ by rounding, and that
+difference, times a multiplier large enough, can look like any gradient."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ def _conclude(
     largest = float(np.abs(multipliers).max(initial=0.0))
     complementarity = float((np.abs(multipliers) * np.abs(at.c)).max(initial=0.0)) / (1.0 + abs(at.f))
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
-    degenerate = largest > DEGENERATE * (1.0 + combination.longest)
+    degenerate = largest > min(DEGENERATE, 1e-2 / tolerances.noise) * (1.0 + combination.longest)
     cancels = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
     holds = cancels and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
     if cancels and not holds:

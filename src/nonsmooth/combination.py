@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nonsmooth.evaluate import Trial
 from nonsmooth.options import Tolerances
 from nonsmooth.rows import Rows, stack, triangular_factor
-from nonsmooth.span import Span
+from nonsmooth.span import DEPENDENT, Span
 
 Vector = NDArray[np.float64]
 
@@ -51,7 +51,8 @@ class Combination:
         equalities = at.equalities
         self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
         self._looked_at = np.array([*range(equalities), *self._near], dtype=np.intp)
-        self._span = Span(at.jacobian[:equalities])
+        self._dependent = max(DEPENDENT, 1e3 * tolerances.noise)
+        self._span = Span(at.jacobian[:equalities], dependent=self._dependent)
         self._all: list[_Gradient] = []
         self._append(-1, 1.0, at.gradient)
         for i in self._near:
@@ -96,7 +97,7 @@ class Combination:
             return False
         self._all = [g for g in self._all if g.constraint not in wrong]
         if any(0 <= i < self._at.equalities for i in wrong):
-            self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong)
+            self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong, dependent=self._dependent)
             self._all = [replace(g, outside=self._span.outside(g.row)) for g in self._all]
         for trial in trials:
             self.add(trial)

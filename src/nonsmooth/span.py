@@ -12,11 +12,13 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 DEPENDENT = 1e-10
-"""What is left of a row, as a fraction of its length, where others say the same."""
 
 
 class Span:
     """The span of the rows of a matrix, but for those at some places.
+
+    Of a row that others make up, all that is left may be rounding, which points anywhere: where that is less than the fraction
+    `dependent` of its length, the row is not used.
 
     >>> span = Span(np.array([[2.0, 0.0, 0.0], [4.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
     >>> span.outside(np.array([6.0, 5.0, 7.0]))
@@ -25,7 +27,7 @@ class Span:
     array([6., 5., 0.])
     """
 
-    def __init__(self, rows: Matrix, *, but: Collection[int] = ()) -> None:
+    def __init__(self, rows: Matrix, *, but: Collection[int] = (), dependent: float = DEPENDENT) -> None:
         self.rows = rows
         used = np.array([place for place in range(len(rows)) if place not in but], dtype=np.intp)
         self._lengths = np.maximum(np.linalg.norm(rows[used], axis=1), 1e-300)
@@ -37,7 +39,7 @@ class Span:
         directions /= self._lengths  # a copy of its own
         self._basis, self._factor, order = qr(directions, mode="economic", pivoting=True, overwrite_a=True, check_finite=False)
         pivots = np.abs(np.diagonal(self._factor))
-        self._rank = int((pivots > DEPENDENT).sum())
+        self._rank = int((pivots > dependent).sum())
         chosen = order[: self._rank]
         self._places, self._lengths = used[chosen], self._lengths[chosen]
         self._basis, self._factor = self._basis[:, : self._rank], self._factor[: self._rank, : self._rank]

@@ -262,3 +262,25 @@ def test_a_point_that_only_slack_keeps_from_a_proof_is_not_called_stationary() -
     certificate = result.certificate
     assert certificate is not None and not certificate.stationary and not result.success
     assert certificate.complementarity > 1e-5 and "complementarity" in certificate.reason
+
+
+@pytest.mark.parametrize("kind", ["equalities", "inequalities"])
+def test_single_precision_makes_no_third_direction_of_two_gradients_that_are_the_same(kind: str) -> None:
+    """Rounding turns the second by 1e-7. A multiplier of 1e7 would make anything of the difference."""
+    tolerances = Tolerances.of(Options(), single=True)
+    for seed in range(60):
+        torch.manual_seed(seed)
+        size = 2 + seed % 3
+        row, gradient = torch.randn(size), torch.randn(size)
+        other = row * 3.3333333
+
+        def function(x: Tensor, row: Tensor = row, other: Tensor = other, gradient: Tensor = gradient) -> Any:
+            one, two = (row * x).sum(), (other * x).sum()
+            if kind == "equalities":
+                return (gradient * x).sum(), None, torch.stack([one, two])
+            return (gradient * x).sum(), torch.stack([one, -two, -one, two]), None
+
+        evaluator = Evaluator(Problem(function), Variables(torch.zeros(size)))
+        found = check(evaluator, evaluator(np.zeros(size)), tolerances)
+        along = gradient - (gradient @ row) / (row @ row) * row  # what f can fall by, with one and two at 0
+        assert along.norm() > 0.01 and not found.certificate.stationary, (seed, str(found.certificate))
