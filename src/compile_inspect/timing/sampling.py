@@ -91,6 +91,7 @@ def sample_rounds(
     wall: dict[str, list[float]] = {name: [] for name in calls}
     events: dict[str, list[float]] = {name: [] for name in calls}
     faults = dict.fromkeys(calls, 0)
+    counted = page_faults if not on_cuda else lambda: 0  # there the memory of tensors is the device's
     order, shuffle = list(calls), Random(0).shuffle
     started, done = clock(), 0
     with without_garbage_collection():
@@ -99,9 +100,9 @@ def sample_rounds(
             for name in order:
                 if name in warm:
                     units[name]()
-                before = page_faults()
+                before = counted()
                 wall[name].append(round(_one_sample(units[name], batches[name], clock), _DIGITS))
-                faults[name] += page_faults() - before
+                faults[name] += counted() - before
                 if on_cuda:
                     events[name].append(_between_events(calls[name]))
             done += 1
