@@ -37,8 +37,10 @@ MEMORY = 15_000_000
 DEGENERATE = 1e7
 """Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them.
 
-In single precision it is a hundredth of what rounding allows: two gradients that are the same differ by rounding, and that
-difference, times a multiplier large enough, can look like any gradient."""
+So does a multiplier times its gradient; of that, in single precision, only a thousand is allowed. Two gradients that are the
+same differ by rounding, and the difference, times enough, can look like any gradient."""
+STRAIN = 1e-4
+"""The same in units of 1/rounding."""
 
 
 @dataclass(frozen=True)
@@ -237,10 +239,15 @@ def _conclude(
     largest = float(np.abs(multipliers).max(initial=0.0))
     complementarity = float((np.abs(multipliers) * np.abs(at.c)).max(initial=0.0)) / (1.0 + abs(at.f))
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
-    degenerate = largest > min(DEGENERATE, 1e-2 / tolerances.noise) * (1.0 + combination.longest)
+    size = 1.0 + combination.longest
+    bounded = combination.strain <= min(DEGENERATE, STRAIN / tolerances.noise) * size  # not so where it is not a number
+    degenerate = largest > DEGENERATE * size or not bounded
     cancels = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
-    holds = cancels and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
-    if cancels and not holds:
+    torn = not combination.torn <= tolerances.stationarity * size
+    holds = cancels and not torn and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
+    if cancels and torn:
+        reason = "not certified, the gradients of an equality on the two sides of a kink are used with opposite signs"
+    elif cancels and not holds:
         reason = "not certified, constraints that have a multiplier are not at 0 (complementarity)"
     elif holds and degenerate:
         reason = "not certified, the multipliers are unbounded (the constraints are degenerate here)"

@@ -60,6 +60,10 @@ class Combination:
         self.multipliers = np.zeros(len(at.c))
         self.vector = at.gradient
         self.gap = 0.0
+        self.strain = 0.0
+        """Length of the longest part that a constraint contributes: where it is much longer than the sum, parts cancel."""
+        self.torn = 0.0
+        """Length of what an equality contributes with one sign while it contributes as much or more with the other."""
         self.carrying: tuple[Vector, ...] = ()
         """Points whose gradients are part of the combination."""
 
@@ -153,14 +157,27 @@ class Combination:
         if not total > 0:
             y, total = simplex, float(count)
         weights = y / total / lengths * scale
-        self.multipliers = np.zeros(len(self._at.c))
-        for gradient, weight in zip(gradients[count:], weights[count:], strict=True):
-            self.multipliers[gradient.constraint] += gradient.sign * weight
         self.vector = weights @ rows
-        equalities = self._at.equalities
-        if equalities:
-            whole = weights @ stack(*(g.row[None] for g in gradients))
-            self.multipliers[:equalities] -= self._span.multipliers(whole)
+        self._tell_multipliers(gradients, weights)
         points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
         self.carrying = tuple(point for point in points.values() if point is not None)
         self.gap = float(weights @ np.array([g.error for g in gradients])) / (1.0 + abs(self._at.f))
+
+    def _tell_multipliers(self, gradients: list[_Gradient], weights: Vector) -> None:
+        """Multipliers of the constraints, and what their parts say against the combination."""
+        count = len(self._at.c)
+        above, below = np.zeros(count), np.zeros(count)
+        self.multipliers = np.zeros(count)
+        for gradient, weight in zip(gradients, weights.tolist(), strict=True):
+            if gradient.constraint >= 0:
+                self.multipliers[gradient.constraint] += gradient.sign * weight
+                (above if gradient.sign > 0 else below)[gradient.constraint] += weight * gradient.length
+        equalities = self._at.equalities
+        if equalities:
+            free = -self._span.multipliers(weights @ stack(*(g.row[None] for g in gradients)))
+            self.multipliers[:equalities] += free
+            lengths = np.linalg.norm(self._at.jacobian[:equalities], axis=1)
+            above[:equalities] += np.maximum(free, 0.0) * lengths
+            below[:equalities] += np.maximum(-free, 0.0) * lengths
+        self.strain = float(np.maximum(above, below).max(initial=0.0))
+        self.torn = float(np.minimum(above, below).max(initial=0.0))

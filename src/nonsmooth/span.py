@@ -17,8 +17,8 @@ DEPENDENT = 1e-10
 class Span:
     """The span of the rows of a matrix, but for those at some places.
 
-    Of a row that others make up, all that is left may be rounding, which points anywhere: where that is less than the fraction
-    `dependent` of its length, the row is not used.
+    Of a vector that the rows make up, all that is left may be rounding, which points anywhere. Where that is less than the part
+    `dependent` of the vector's length, nothing is left; of the rows themselves, such a one is not used.
 
     >>> span = Span(np.array([[2.0, 0.0, 0.0], [4.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
     >>> span.outside(np.array([6.0, 5.0, 7.0]))
@@ -28,7 +28,7 @@ class Span:
     """
 
     def __init__(self, rows: Matrix, *, but: Collection[int] = (), dependent: float = DEPENDENT) -> None:
-        self.rows = rows
+        self.rows, self._dependent = rows, dependent
         used = np.array([place for place in range(len(rows)) if place not in but], dtype=np.intp)
         self._lengths = np.maximum(np.linalg.norm(rows[used], axis=1), 1e-300)
         self._rank = 0
@@ -50,7 +50,8 @@ class Span:
             return vector
         rest: Vector = vector - self._basis @ (vector @ self._basis)
         rest -= self._basis @ (rest @ self._basis)  # what rounding left
-        return rest
+        nothing = np.abs(rest).max() <= self._dependent * np.abs(vector).max()  # not so where one is not a number
+        return np.zeros_like(vector) if nothing else rest
 
     def multipliers(self, vector: Vector) -> Vector:
         """Weights of the rows whose sum is the part of a vector inside the span; 0 for rows that others make up."""

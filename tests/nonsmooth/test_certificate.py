@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import nnls
 from torch import Tensor
 
 from nonsmooth import Options, Problem, minimize
 from nonsmooth.certificate import Check, check, check_violation
-from nonsmooth.evaluate import Evaluator
+from nonsmooth.evaluate import Evaluator, Trial
 from nonsmooth.options import Tolerances
 from nonsmooth.variables import Variables
 from problems import ALL, Case
@@ -264,23 +266,81 @@ def test_a_point_that_only_slack_keeps_from_a_proof_is_not_called_stationary() -
     assert certificate.complementarity > 1e-5 and "complementarity" in certificate.reason
 
 
-@pytest.mark.parametrize("kind", ["equalities", "inequalities"])
-def test_single_precision_makes_no_third_direction_of_two_gradients_that_are_the_same(kind: str) -> None:
-    """Rounding turns the second by 1e-7. A multiplier of 1e7 would make anything of the difference."""
-    tolerances = Tolerances.of(Options(), single=True)
-    for seed in range(60):
+@pytest.mark.parametrize("scale", [1.0, 10.0, 1e4, 1e8])
+@pytest.mark.parametrize("kind", ["equalities", "inequalities", "both"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_that_are_the_same_make_no_further_direction(dtype: torch.dtype, kind: str, scale: float) -> None:
+    """Rounding turns the second by 1e-7 or 1e-16. A multiplier that is large enough would make anything of the difference."""
+    tolerances = Tolerances.of(Options(), single=dtype == torch.float32)
+    for seed in range(25):
         torch.manual_seed(seed)
         size = 2 + seed % 3
-        row, gradient = torch.randn(size), torch.randn(size)
-        other = row * 3.3333333
+        row, gradient = torch.randn(size, dtype=dtype), torch.randn(size, dtype=dtype)
+        other, row = scale * (row * 3.3333333), scale * row
+        gradient -= (gradient @ row) / (row @ row) * row  # f falls along it, with the constraints at 0
+        gradient *= 0.1 / gradient.norm()
 
         def function(x: Tensor, row: Tensor = row, other: Tensor = other, gradient: Tensor = gradient) -> Any:
-            one, two = (row * x).sum(), (other * x).sum()
+            f, one, two = (gradient * x).sum(), (row * x).sum(), (other * x).sum()
             if kind == "equalities":
-                return (gradient * x).sum(), None, torch.stack([one, two])
-            return (gradient * x).sum(), torch.stack([one, -two, -one, two]), None
+                return f, None, torch.stack([one, two])
+            return (
+                (f, torch.stack([one, -two, -one, two]), None) if kind == "inequalities" else (f, torch.stack([one, -two]), one)
+            )
 
-        evaluator = Evaluator(Problem(function), Variables(torch.zeros(size)))
+        evaluator = Evaluator(Problem(function), Variables(torch.zeros(size, dtype=dtype)))
         found = check(evaluator, evaluator(np.zeros(size)), tolerances)
-        along = gradient - (gradient @ row) / (row @ row) * row  # what f can fall by, with one and two at 0
-        assert along.norm() > 0.01 and not found.certificate.stationary, (seed, str(found.certificate))
+        assert not found.certificate.stationary, (seed, str(found.certificate))
+
+
+@pytest.mark.parametrize("kinked", [False, True])
+def test_inequalities_that_equalities_imply_do_not_hide_a_solution(kinked: bool) -> None:
+    """At an answer that is not exact to the last bit, what rounding leaves of their gradients must not be put to use."""
+    for seed in range(4):
+        generator = np.random.default_rng(seed)
+        rows = torch.tensor(generator.standard_normal((4, 10)))
+        implied = torch.tensor(generator.standard_normal((3, 4))) @ rows
+        solution, weights = torch.tensor(generator.standard_normal(10)), torch.tensor(generator.random(10))
+        aim = solution + torch.tensor(generator.standard_normal(4)) @ rows
+
+        def function(
+            x: Tensor, rows: Tensor = rows, implied: Tensor = implied, solution: Tensor = solution,
+            aim: Tensor = aim, weights: Tensor = weights,
+        ) -> Any:  # fmt: skip
+            away = x - aim
+            f = 0.5 * (away**2).sum() + (weights * away.abs()).sum() * kinked
+            return f, implied @ (x - solution), rows @ (x - solution)
+
+        result = minimize(function, torch.zeros(10, dtype=torch.float64), max_iterations=400)
+        assert result.certificate.stationary and result.evaluations < 200, (seed, str(result.certificate))
+
+
+def test_an_equality_has_one_sign_on_both_sides_of_its_kink() -> None:
+    """Used with opposite signs, the gradients on the two sides make up a direction that the equality does not forbid."""
+    wrong = 0
+    for seed in range(120):
+        generator = np.random.default_rng(seed)
+        size, count = int(generator.integers(2, 5)), int(generator.integers(1, 3))
+        inner, outer = generator.integers(-2, 3, (2, count, size)).astype(float)
+        slope = generator.integers(-2, 3, size).astype(float)
+
+        def evaluate(x: Any, inner: Any = inner, outer: Any = outer, slope: Any = slope) -> Trial:
+            bent = inner @ x
+            rows = outer - np.sign(bent)[:, None] * inner
+            return Trial.stored(x, float(slope @ x), outer @ x - np.abs(bent), len(rows), slope.copy(), rows)
+
+        found = check(evaluate, evaluate(1e-9 * generator.standard_normal(size)), TOLERANCES)
+        sides = [np.array([outer[i] - inner[i], outer[i] + inner[i]]) for i in range(count)]
+        possible = any(
+            nnls(np.vstack([sign * side for sign, side in zip(signs, sides, strict=True)]).T, -slope)[1] < 1e-9
+            for signs in product((1, -1), repeat=count)
+        )
+        wrong += found.certificate.stationary and not possible
+    assert wrong == 0
+
+
+def test_a_gradient_that_is_not_a_number_is_not_taken_away() -> None:
+    def evaluate(x: Any) -> Trial:
+        return Trial.stored(x, 0.0, np.zeros(1), 1, np.array([np.nan, 1.0]), np.array([[1.0, 0.0]]))
+
+    assert not check(evaluate, evaluate(np.zeros(2)), TOLERANCES).certificate.stationary

@@ -39,6 +39,14 @@ def test_no_rows_and_rows_without_length() -> None:
     assert empty.outside(vector) is vector and empty.multipliers(vector).tolist() == [0.0, 0.0]
 
 
+def test_rounding_is_not_left() -> None:
+    row = np.random.default_rng(0).standard_normal(20)
+    span = Span(row[None])
+    assert span.outside(1e8 * row).tolist() == [0.0] * 20
+    assert np.isnan(span.outside(np.full(20, np.nan))).all() and not np.isfinite(span.outside(row * np.inf)).any()
+    assert np.abs(span.outside(1e200 * np.arange(20.0))).max() > 1e199
+
+
 def test_what_is_not_finite_is_said() -> None:
     rows = np.array([[np.nan, 0.0], [0.0, 1.0]])
     assert not Span(rows).finite

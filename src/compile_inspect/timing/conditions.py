@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 
 from compile_inspect.records.timing import Doubt, Summary
-from compile_inspect.timing.faults import FEW_PAGES, seconds_per_fault
+from compile_inspect.timing.faults import FEW_PAGES, seconds_for
 from compile_inspect.timing.noise import median_interval
 from compile_inspect.timing.warm_up import WarmUp
 
@@ -76,7 +76,7 @@ def doubts_about(samples: tuple[float, ...], summary: Summary, warm: WarmUp, *, 
         found.append(Doubt.DRIFT)
     if len(samples) < _FEW:
         found.append(Doubt.FEW_SAMPLES)
-    if faults > FEW_PAGES and faults * seconds_per_fault() > _FETCHING * summary.median:
+    if faults > FEW_PAGES and seconds_for(faults) > _FETCHING * summary.median:
         found.append(Doubt.PAGE_FAULTS)
     return tuple(found)
 

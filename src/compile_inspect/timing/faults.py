@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import sys
 from functools import cache
 from time import perf_counter
 
@@ -28,6 +29,16 @@ def page_faults() -> int:
     return 0 if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
+def seconds_for(faults: float) -> float:
+    """What so many page faults take, at the least: torch's threads have theirs side by side.
+
+    >>> seconds_for(0)
+    0.0
+    """
+    torch = sys.modules.get("torch")
+    return faults * seconds_per_fault() / (1 if torch is None else torch.get_num_threads())
+
+
 @cache
 def seconds_per_fault() -> float:
     """What a page costs here, its zeros included: measured once, on fresh memory; 0 where nothing can be learnt.
@@ -35,9 +46,11 @@ def seconds_per_fault() -> float:
     >>> 0 <= seconds_per_fault() < 1e-3
     True
     """
-    found = []
+    found: list[float] = []
+    if resource is None:
+        return 0.0
     for _ in range(_ATTEMPTS):
-        with mmap.mmap(-1, _PROBE) as memory:
+        with mmap.mmap(-1, _PROBE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:  # as that of the C library
             place = ctypes.c_char.from_buffer(memory)
             try:
                 faults, started = page_faults(), perf_counter()

@@ -16,7 +16,7 @@ from itertools import repeat
 from random import Random
 from time import perf_counter
 
-from compile_inspect.timing.faults import FEW_PAGES, page_faults, seconds_per_fault
+from compile_inspect.timing.faults import FEW_PAGES, page_faults, seconds_for
 from compile_inspect.timing.noise import faster, summarize
 
 __all__ = ["Rounds", "faster", "interleave", "sample_rounds", "summarize"]
@@ -51,7 +51,7 @@ class Rounds:
     def passing_gain(self, slow: str, fast: str) -> float:
         """Seconds by which a call is slower than another for the pages it fetches: the allocator may keep them one day."""
         more = self.faults.get(slow, 0.0) - self.faults.get(fast, 0.0)
-        return more * seconds_per_fault() if more > FEW_PAGES else 0.0
+        return seconds_for(more) if more > FEW_PAGES else 0.0
 
 
 def interleave(

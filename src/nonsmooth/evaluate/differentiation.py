@@ -84,14 +84,14 @@ class Autograd:
                 self._costs.once_only, found = True, None
             if found is not None:
                 return np.ascontiguousarray(found.detach().to("cpu", torch.float64).numpy())
-        directions = torch.eye(count, dtype=c.dtype, device=c.device)
         if not self._costs.one_by_one:
             try:
-                return self._variables.rows(self._batched(c, directions), count)
+                return self._variables.rows(self._batched(c, torch.eye(count, dtype=c.dtype, device=c.device)), count)
             except Exception:  # an operation without a batching rule; if it is something else, the loop will tell
                 self._costs.one_by_one = True
         rows = np.empty((count, self._variables.size))
-        for index, direction in enumerate(directions):
+        # Of their own: a backward that changes what it is given may have changed those of the batch before that failed.
+        for index, direction in enumerate(torch.eye(count, dtype=c.dtype, device=c.device)):
             rows[index] = self._flat(self._backward([c], [direction]))
         return rows
 

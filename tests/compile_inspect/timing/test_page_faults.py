@@ -8,7 +8,7 @@ import pytest
 
 from compile_inspect.records.timing import Doubt
 from compile_inspect.timing.conditions import doubts_about
-from compile_inspect.timing.faults import page_faults, seconds_per_fault
+from compile_inspect.timing.faults import page_faults, seconds_for
 from compile_inspect.timing.noise import summarize
 from compile_inspect.timing.payback import predict_payback
 from compile_inspect.timing.sampling import sample_rounds
@@ -52,8 +52,8 @@ def test_short_calls_count_each() -> None:
 
 
 def test_a_call_that_spends_a_tenth_on_them_is_doubted() -> None:
-    cost = seconds_per_fault()
-    assert 1e-8 < cost < 1e-4
+    cost = seconds_for(1)
+    assert 1e-9 < cost < 1e-4
     for share, expected in ((0.2, (Doubt.PAGE_FAULTS,)), (0.05, ())):
         samples = (1000 * cost / share,) * 20
         warm = WarmUp(samples[0], 6, settled=True, compiled=False)
@@ -64,7 +64,7 @@ def test_a_call_that_spends_a_tenth_on_them_is_doubted() -> None:
 def test_a_gain_that_pages_make_may_pass() -> None:
     sampled = sample_rounds({"fetch": fetch, "reuse": reuse}, device="cpu", seconds=0, rounds=10)
     passing = sampled.passing_gain("fetch", "reuse")
-    assert passing == pytest.approx(PAGES * seconds_per_fault(), rel=0.6)
+    assert passing == pytest.approx(seconds_for(PAGES), rel=0.6)
     assert sampled.passing_gain("reuse", "fetch") == 0.0
     lasting = predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0005)
     assert (lasting.calls, lasting.low, lasting.high, lasting.unclear) == (5000, 5000, 6667, False)

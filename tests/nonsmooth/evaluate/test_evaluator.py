@@ -368,3 +368,38 @@ def test_constraints_in_memory_that_is_used_again(listed: bool) -> None:
     first = evaluator(np.array([1.0, 1.0]))
     evaluator(np.array([-4.0, 1.0]))
     assert first.c.tolist() == [1.0]
+
+
+class _ChangesWhatItGets(torch.autograd.Function):
+    """Three times x, by a backward that works in place."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return 3 * x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient.mul_(3)
+
+
+class _LooksAtNumbers(torch.autograd.Function):
+    """Two times x, by a backward that cannot be batched."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return 2 * gradient if gradient.abs().max().item() >= 0 else gradient
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_batch_that_fails_leaves_nothing_behind(count: int) -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor, None]:
+        return x.sum(), _ChangesWhatItGets.apply(_LooksAtNumbers.apply(x)), None  # type: ignore[no-untyped-call]
+
+    evaluator = Evaluator(Problem(function), Variables(torch.ones(count, dtype=torch.float64)))
+    for _ in range(2):
+        assert evaluator(np.ones(count)).jacobian.tolist() == (6 * np.eye(count)).tolist()
+    assert evaluator.costs.one_by_one
