@@ -85,7 +85,11 @@ class Combination:
     def _append(
         self, constraint: int, sign: float, row: Vector, error: float = 0.0, distance: float = 0.0, point: Vector | None = None
     ) -> None:
-        self._all.append(_Gradient(constraint, sign, row, error, distance, point, self._span.outside(row)))
+        self._all.append(_Gradient(constraint, sign, row, error, distance, point, self._outside(row, constraint)))
+
+    def _outside(self, row: Vector, constraint: int) -> Vector:
+        """What equalities leave of a row. The weight of a constraint may be anything, and so may what it makes of rounding."""
+        return self._span.outside(row, or_nothing=constraint >= 0)
 
     def distrust(self, trials: list[Trial]) -> bool:
         """Forget gradients at x that are unlike those at all of the trial points, and use the latter; False if none is."""
@@ -102,7 +106,7 @@ class Combination:
         self._all = [g for g in self._all if g.constraint not in wrong]
         if any(0 <= i < self._at.equalities for i in wrong):
             self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong, dependent=self._dependent)
-            self._all = [replace(g, outside=self._span.outside(g.row)) for g in self._all]
+            self._all = [replace(g, outside=self._outside(g.row, g.constraint)) for g in self._all]
         for trial in trials:
             self.add(trial)
         return True

@@ -17,8 +17,8 @@ DEPENDENT = 1e-10
 class Span:
     """The span of the rows of a matrix, but for those at some places.
 
-    Of a vector that the rows make up, all that is left may be rounding, which points anywhere. Where that is less than the part
-    `dependent` of the vector's length, nothing is left; of the rows themselves, such a one is not used.
+    Of a vector that the rows make up, all that is left may be rounding, which points anywhere. It is taken for that where it is
+    less than the part `dependent` of the vector's length; of the rows themselves, such a one is not used.
 
     >>> span = Span(np.array([[2.0, 0.0, 0.0], [4.0, 0.0, 0.0], [1.0, 1.0, 0.0]]))
     >>> span.outside(np.array([6.0, 5.0, 7.0]))
@@ -44,13 +44,18 @@ class Span:
         self._places, self._lengths = used[chosen], self._lengths[chosen]
         self._basis, self._factor = self._basis[:, : self._rank], self._factor[: self._rank, : self._rank]
 
-    def outside(self, vector: Vector) -> Vector:
-        """The part of a vector that no combination of the rows takes away; the vector itself where there are no rows."""
+    def outside(self, vector: Vector, *, or_nothing: bool = False) -> Vector:
+        """The part of a vector that no combination of the rows takes away; the vector itself where there are no rows.
+
+        `or_nothing`: 0 where that may be rounding.
+        """
         if not self._rank:
             return vector
         rest: Vector = vector - self._basis @ (vector @ self._basis)
         rest -= self._basis @ (rest @ self._basis)  # what rounding left
-        nothing = np.abs(rest).max() <= self._dependent * np.abs(vector).max()  # not so where one is not a number
+        nothing = (
+            or_nothing and np.abs(rest).max() <= self._dependent * np.abs(vector).max()
+        )  # not so where one is not a number
         return np.zeros_like(vector) if nothing else rest
 
     def multipliers(self, vector: Vector) -> Vector:
