@@ -53,7 +53,7 @@ def test_short_calls_count_each() -> None:
 
 def test_a_call_that_spends_a_tenth_on_them_is_doubted() -> None:
     cost = seconds_for(1)
-    assert 1e-9 < cost < 1e-4
+    assert 1e-9 < cost < 1e-2  # that of a large page where the system gives such
     for share, expected in ((0.2, (Doubt.PAGE_FAULTS,)), (0.05, ())):
         samples = (1000 * cost / share,) * 20
         warm = WarmUp(samples[0], 6, settled=True, compiled=False)
