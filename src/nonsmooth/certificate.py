@@ -37,10 +37,10 @@ MEMORY = 15_000_000
 DEGENERATE = 1e7
 """Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them.
 
-So does a multiplier times its gradient; of that, in single precision, only a thousand is allowed. Two gradients that are the
-same differ by rounding, and the difference, times enough, can look like any gradient."""
+So does a multiplier times its gradient: parts that long must cancel each other."""
 STRAIN = 1e-4
-"""The same in units of 1/rounding."""
+"""The longest such part where rounding is coarse, times rounding: 1000 in single precision. Two gradients that are the same
+differ by rounding, and the difference, times enough, can look like any gradient."""
 
 
 @dataclass(frozen=True)

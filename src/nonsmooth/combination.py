@@ -47,7 +47,8 @@ class Combination:
 
     def __init__(self, at: Trial, radius: float, tolerances: Tolerances) -> None:
         self._at = at
-        reach = 2.0 * radius * np.linalg.norm(at.jacobian, axis=1) + tolerances.inequality
+        self._lengths = np.linalg.norm(at.jacobian, axis=1)
+        reach = 2.0 * radius * self._lengths + tolerances.inequality
         equalities = at.equalities
         self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
         self._looked_at = np.array([*range(equalities), *self._near], dtype=np.intp)
@@ -180,8 +181,8 @@ class Combination:
         if equalities:
             free = -self._span.multipliers(weights @ stack(*(g.row[None] for g in gradients)))
             self.multipliers[:equalities] += free
-            lengths = np.linalg.norm(self._at.jacobian[:equalities], axis=1)
-            above[:equalities] += np.maximum(free, 0.0) * lengths
-            below[:equalities] += np.maximum(-free, 0.0) * lengths
+            parts = free * self._lengths[:equalities]
+            above[:equalities] += np.maximum(parts, 0.0)
+            below[:equalities] += np.maximum(-parts, 0.0)
         self.strain = float(np.maximum(above, below).max(initial=0.0))
         self.torn = float(np.minimum(above, below).max(initial=0.0))
