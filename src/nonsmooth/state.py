@@ -21,7 +21,7 @@ from nonsmooth.valley import Valley
 
 Vector = NDArray[np.float64]
 
-FORMAT = 4
+FORMAT = 5
 COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
 
 
@@ -231,7 +231,10 @@ class SavedState:
             "bundle.values": (k,), "bundle.weights": (k,), "cuts.points": (j, n), "cuts.rows": (j, n), "cuts.index": (j,),
             "cuts.signs": (j,), "cuts.values": (j,), "cuts.weights": (j,),
         }  # fmt: skip
-        if numbers["hessian"] == "FullMemory":
+        if "hessian.corrections" in arrays:
+            shapes["hessian.corrections"] = (2 * (len(np.atleast_1d(arrays["hessian.corrections"])) // 2), n)
+            shapes["hessian.gamma"] = ()
+        elif numbers["hessian"] == "FullMemory":
             shapes["hessian.matrix"] = (n, n)
         else:
             p = len(np.atleast_1d(arrays.get("hessian.order", np.zeros(0))))

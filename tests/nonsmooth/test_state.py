@@ -117,7 +117,7 @@ def separable(size: int) -> tuple[Callable[[Tensor], Any], Tensor]:
     return function, start
 
 
-@pytest.mark.parametrize("size, options", [(30, {}), (30, {"memory": 6}), (2500, {}), (2500, {"memory": 4})])
+@pytest.mark.parametrize("size, options", [(30, {}), (30, {"memory": 6}), (240, {}), (2500, {}), (2500, {"memory": 4})])
 def test_a_resumed_run_takes_the_same_steps_with_many_gradients(size: int, options: dict[str, Any], tmp_path: Path) -> None:
     """What was learnt lies where it lay, and the first step is looked for from the same guess."""
     function, start = separable(size)
@@ -126,6 +126,22 @@ def test_a_resumed_run_takes_the_same_steps_with_many_gradients(size: int, optio
     resumed = minimize(function, start, state=State.load(path), max_iterations=34, **options)
     assert_same(whole, resumed)
     assert whole.iterations == 34 and len(whole.state.bundle) == len(resumed.state.bundle) > 12
+
+
+@pytest.mark.parametrize("damage", ["odd", "short", "gamma", "missing"])
+def test_corrections_that_do_not_fit(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    function, start = separable(240)
+    saved_at(path, 5, function, start, max_iterations=6)
+    arrays = contents(path)
+    rows = arrays["hessian.corrections"]
+    assert rows.shape == (10, 240)
+    changed = {"odd": {"hessian.corrections": rows[:-1]}, "short": {"hessian.corrections": rows[:, :-1]}}
+    changed |= {"gamma": {"hessian.gamma": np.ones(3)}, "missing": {}}
+    kept = {key: value for key, value in arrays.items() if damage != "missing" or key != "hessian.gamma"}
+    np.savez(path, **(kept | changed[damage]))
+    with pytest.raises(StateError, match="damaged"):
+        State.load(path)
 
 
 @pytest.mark.parametrize("name", ["hessian.steps", "hessian.order", "hessian.upper", "hessian.squares"])

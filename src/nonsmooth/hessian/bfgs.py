@@ -1,4 +1,4 @@
-"""BFGS with the whole matrix."""
+"""BFGS that forgets nothing: with the whole matrix, or what would be added up to it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from nonsmooth.hessian.corrections import Corrections
 from nonsmooth.hessian.form import DenseForm, without_zeros
 from nonsmooth.hessian.update import Curvature, Outcome
 from nonsmooth.rows import Rows
@@ -19,10 +20,15 @@ TRIANGLE = 100
 """Above so many variables only one triangle of the matrix is kept up to date: half the memory traffic of an update."""
 FEW_COLUMNS = 8
 """Up to so many columns are multiplied one by one: that reads the triangle, where a product of matrices unfolds it."""
+APART = 200
+"""From so many variables on the matrix is not added up before there have been n/APART_UNTIL updates."""
+APART_UNTIL = 4
 
 
 class FullMemory:
-    """The inverse Hessian as a dense n×n matrix, updated in place.
+    """The inverse Hessian with all that was learnt: a dense n×n matrix, updated in place.
+
+    Where n is large and the updates are few, they are kept one by one instead, which is less to read and to write.
 
     >>> from nonsmooth.hessian import curvature_pair
     >>> hessian = FullMemory(2)
@@ -41,8 +47,12 @@ class FullMemory:
 
     def reset(self) -> None:
         """Go back to γ times the identity; an initial matrix is used only once."""
+        self._apart: Corrections | None = None
+        self._matrix: Matrix = np.zeros((0, 0))
         if self._initial is not None:
-            self._matrix: Matrix = self._initial
+            self._matrix = self._initial
+        elif self._size >= APART:
+            self._apart = Corrections(self._size, gamma=self._gamma)
         else:
             self._matrix = np.zeros((self._size, self._size))
             np.fill_diagonal(self._matrix, self._gamma)
@@ -53,29 +63,37 @@ class FullMemory:
 
     @property
     def matrix(self) -> Matrix:
-        """The whole matrix; where only a triangle is kept up to date, a copy."""
+        """The whole matrix; where only a triangle or less is kept up to date, a copy."""
         if not self._triangle:
             return self._matrix
-        whole = np.triu(self._matrix)
-        whole += np.triu(self._matrix, 1).T
+        upper = self._matrix if self._apart is None else self._apart.added_up()
+        whole = np.triu(upper)
+        whole += np.triu(upper, 1).T
         return whole
 
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
         if not self._triangle:
             return self._matrix @ columns
-        # The upper triangle by rows, as numpy stores it, is the lower one by columns, as BLAS expects it.
         if columns.ndim == 1:
             # H is applied to a change of the gradient just before it is learnt: that product is remembered.
             if self._product is None or self._product[0] is not columns:
-                self._product = columns, np.asarray(blas.dsymv(1.0, self._matrix.T, columns, lower=1))
+                self._product = columns, self._times(columns)
             return self._product[1].copy()
+        if self._apart is not None:
+            return self._apart.apply(columns)
         if columns.shape[1] > FEW_COLUMNS:
             return np.asarray(blas.dsymm(1.0, self._matrix.T, columns, lower=1))
         result = np.empty(columns.shape, order="F")
         for index in range(columns.shape[1]):
-            result[:, index] = blas.dsymv(1.0, self._matrix.T, columns[:, index], lower=1)
+            result[:, index] = self._times(columns[:, index])
         return result
+
+    def _times(self, vector: Vector) -> Vector:
+        if self._apart is not None:
+            return self._apart.apply(vector)
+        # The upper triangle by rows, as numpy stores it, is the lower one by columns, as BLAS expects it.
+        return np.asarray(blas.dsymv(1.0, self._matrix.T, vector, lower=1))
 
     def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> DenseForm:
         """The matrix of a quadratic program over rows of gradients; the last form helps with the next, until an update."""
@@ -88,7 +106,11 @@ class FullMemory:
 
     def _whole_form(self, gradients: Matrix) -> DenseForm:
         thin = without_zeros(gradients)
-        return DenseForm(gradients, self.apply(gradients.T) if thin is None else (thin @ self.matrix).T, thin)
+        if self._apart is not None:
+            scaled = self._apart.apply(gradients.T, thin)
+        else:
+            scaled = self.apply(gradients.T) if thin is None else (thin @ self.matrix).T
+        return DenseForm(gradients, scaled, thin)
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step; the matrix stays as it was if the result would not be usable."""
@@ -108,9 +130,16 @@ class FullMemory:
         u = 0.5 * coefficient * pair.s - inverse * product
         if not (np.isfinite(u).all() and np.isfinite(pair.s).all() and np.isfinite(coefficient)):
             return Outcome.NOT_FINITE
+        self._product = None
+        if self._apart is not None:
+            self._apart.gamma *= scale  # there is nothing else yet where it is not 1
+            self._apart.add(pair.s, u)
+            if len(self._apart) * APART_UNTIL >= self._size:
+                self._matrix, self._apart = self._apart.added_up(), None
+            self.updates += 1
+            return outcome
         if scale != 1.0:
             self._matrix *= scale
-        self._product = None
         if self._triangle:
             self._matrix = blas.dsyr2(1.0, u, pair.s, a=self._matrix.T, lower=1, overwrite_a=1).T  # in place
         else:
@@ -121,7 +150,8 @@ class FullMemory:
 
     def regularized(self, threshold: float, *, lower_large: bool) -> FullMemory:
         """A copy whose condition number is at most the threshold; itself where it is already."""
-        values, vectors = np.linalg.eigh(self._matrix, UPLO="U" if self._triangle else "L")
+        matrix = self._matrix if self._apart is None else self._apart.added_up()
+        values, vectors = np.linalg.eigh(matrix, UPLO="U" if self._triangle else "L")
         largest, smallest = float(values[-1]), float(values[0])
         if smallest > 0 and largest <= threshold * smallest:
             return self
@@ -133,9 +163,19 @@ class FullMemory:
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""
+        if self._apart is not None:
+            return {"corrections": self._apart.rows, "gamma": self._apart.gamma, "updates": self.updates}
         return {"matrix": self.matrix, "updates": self.updates}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
-        self._matrix, self.updates = np.array(arrays["matrix"], dtype=np.float64, order="C"), int(arrays["updates"])
-        self._last = self._product = None
+        self._initial = None
+        self.reset()
+        self.updates = int(arrays["updates"])
+        if "matrix" in arrays:
+            self._matrix, self._apart = np.array(arrays["matrix"], dtype=np.float64, order="C"), None
+            return
+        self._apart = Corrections(self._size, gamma=float(arrays["gamma"]))
+        rows = np.asarray(arrays["corrections"], dtype=np.float64)
+        for s, u in zip(rows[0::2], rows[1::2], strict=True):
+            self._apart.add(s, u)

@@ -26,7 +26,7 @@ def learn(hessian: InverseHessian, size: int, count: int, seed: int = 0) -> None
         hessian.update(curvature_pair(s, diagonal * s + 0.1 * s.sum(), None, 0.0))
 
 
-@pytest.mark.parametrize("size", [6, 150], ids=["small", "triangle"])
+@pytest.mark.parametrize("size", [6, 150, 220], ids=["small", "triangle", "apart"])
 @pytest.mark.parametrize("blocks", [False, True], ids=["matrix", "rows"])
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_form_is_what_it_says(name: str, size: int, blocks: bool) -> None:
@@ -107,12 +107,15 @@ def test_rows_at_the_address_of_rows_that_are_gone() -> None:
         del rows
 
 
-@pytest.mark.parametrize("size", [101, 300])
-def test_one_triangle_is_the_whole_matrix(size: int) -> None:
-    triangle, whole = FullMemory(size), FullMemory(size)
+@pytest.mark.parametrize("initial", [False, True], ids=["apart", "added up"])
+@pytest.mark.parametrize(("size", "updates"), [(101, 12), (300, 12), (300, 74), (300, 75), (300, 90)])
+def test_a_triangle_or_what_was_learnt_is_the_whole_matrix(size: int, updates: int, initial: bool) -> None:
+    """The corrections of 300 variables are added up at the 75th; with an initial matrix at once."""
+    triangle, whole = FullMemory(size, np.eye(size) if initial else None), FullMemory(size, np.eye(size))
     whole._triangle = False
     for hessian in (triangle, whole):
-        learn(hessian, size, 12)
+        learn(hessian, size, updates)
+    assert (triangle._apart is not None) == (size == 300 and updates < 75 and not initial)
     np.testing.assert_allclose(triangle.matrix, whole.matrix, rtol=1e-9, atol=1e-11)
     np.testing.assert_array_equal(triangle.matrix, triangle.matrix.T)
     generator = np.random.default_rng(2)
@@ -130,6 +133,19 @@ def test_one_triangle_is_the_whole_matrix(size: int) -> None:
     for hessian in (triangle, other):
         learn(hessian, size, 2, seed=5)
     np.testing.assert_array_equal(triangle.matrix, other.matrix)
+
+
+@pytest.mark.parametrize("updates", [0, 20, 80])
+def test_rows_of_zeros_make_no_difference(updates: int) -> None:
+    """Rows that are mostly 0 are multiplied without their zeros, whatever form the matrix has."""
+    size, generator = 300, np.random.default_rng(4)
+    hessian = FullMemory(size)
+    learn(hessian, size, updates)
+    rows = np.eye(size)[:90] * generator.standard_normal(size) + np.eye(size, k=3)[:90]
+    form = hessian.form(rows)
+    np.testing.assert_allclose(form.matrix, rows @ hessian.matrix @ rows.T, rtol=1e-9, atol=1e-11)
+    weights = generator.standard_normal(90)
+    np.testing.assert_allclose(form.step(weights), hessian.matrix @ (weights @ rows), rtol=1e-9, atol=1e-10)
 
 
 def test_the_pairs_are_restored_slot_by_slot() -> None:

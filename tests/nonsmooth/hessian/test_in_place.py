@@ -23,7 +23,7 @@ def peak(function: Callable[[], object]) -> int:
 def test_a_dense_update_needs_vectors_only() -> None:
     size = 600
     s = np.random.default_rng(0).standard_normal(size)
-    hessian = FullMemory(size)
+    hessian = FullMemory(size, np.eye(size))  # added up from the beginning
     before = hessian._matrix.__array_interface__["data"][0]
     for pair in (curvature_pair(s, 2.0 * s, None, 0.0), curvature_pair(s, 3.0 * s, None, 0.0)):
         assert peak(lambda pair=pair: hessian.update(pair)) < 20 * 8 * size
