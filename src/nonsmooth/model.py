@@ -22,9 +22,12 @@ from numpy.typing import NDArray
 from nonsmooth.bundle import ConstraintRows, Cuts
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
+from nonsmooth.hessian.form import DenseForm
 from nonsmooth.options import Options
 from nonsmooth.qp import Product, QPSolver, Session
-from nonsmooth.rows import Rows, stack
+from nonsmooth.qp.stepping import Found, Rows, Stepper, fits
+from nonsmooth.rows import Rows as LongRows
+from nonsmooth.rows import stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -34,6 +37,9 @@ MANY = 60
 """From so many gradients on it is worth knowing which of them are new."""
 FEW_CUTS = 12
 """Up to so many cuts it is not worth looking for those that do not matter."""
+
+_NOTHING = np.zeros(0)
+_NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,21 @@ class Model:
             start[self._count + len(at.c) :] = extra.weights
         self._last, self._limit = start, np.inf
         self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
+        self._stepper = self._compiled()
+
+    def _compiled(self) -> Stepper | None:
+        """The steps of this model in compiled code, where it has a form for that."""
+        form, cuts, extra, at = self._form, self._cuts, self._extra, self._at
+        matrix, gradients = self._matrix, self._gradients
+        if not fits(self._solver, len(gradients)) or not isinstance(form, DenseForm):
+            return None
+        if not isinstance(matrix, np.ndarray) or not isinstance(gradients, np.ndarray):
+            return None
+        hints = np.empty(self._count)
+        hints[0], hints[1:] = max(1e-3, 1.0 - float(cuts.weights.sum())), cuts.weights
+        owners, signs = (_NO_ROWS, _NOTHING) if extra is None else (extra.index, extra.signs)
+        rows = Rows(cuts.errors, hints, self._values, len(at.c), at.equalities, owners, signs)
+        return Stepper(self._solver, gradients, form.scaled, matrix, rows)
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
         """The programs without the cuts that cannot carry a step with this weight, and which entries are left.
@@ -132,6 +153,10 @@ class Model:
     def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
         """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
         values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
+        if self._stepper is not None:
+            found = self._stepper.step(weight, None if constraints is None else values, self._last, self._limit)
+            if found is not None:
+                return self._told(found, weight)
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)
         linear = np.concatenate([self._cuts.errors, -values])
@@ -141,6 +166,25 @@ class Model:
         y[kept] = solution.y
         self._last, self._limit = y, weight
         return self._describe(y, weight, solution.trusted)
+
+    def _told(self, found: Found, weight: float) -> Step:
+        """The step that compiled code has found."""
+        y, count = found.y, self._count
+        self._last, self._limit = y, weight
+        return Step(
+            direction=found.direction,
+            gradient=found.gradient,
+            objective_gradient=found.objective_gradient,
+            weights=y[:count],
+            multipliers=found.multipliers,
+            rows=y[count:],
+            weight=weight,
+            objective_change=found.change,
+            predicted_violation=found.violation,
+            decrease=found.change + weight * (found.violation - self._at.total_violation),
+            error=found.error,
+            trusted=True,
+        )
 
     def _start(self, weight: float) -> Vector:
         """Where a program begins: at the last answer, what was at its limit there at the limit now."""
@@ -188,7 +232,7 @@ class Model:
         objective_gradient = y[:count] @ self._cuts.slopes
         if not len(self._rows):
             gradient = objective_gradient
-        elif isinstance(self._gradients, Rows):
+        elif isinstance(self._gradients, LongRows):
             gradient = objective_gradient + y[count:] @ self._rows
         else:
             gradient = y @ self._gradients
@@ -197,7 +241,7 @@ class Model:
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
-        if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray):
+        if isinstance(self._gradients, LongRows) and isinstance(self._matrix, np.ndarray):
             along = -(self._matrix[:count] @ y)  # the slopes times the direction, without reading either
         else:
             along = self._cuts.slopes @ direction

@@ -14,6 +14,17 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory
 from nonsmooth.model import Model, steer
 from nonsmooth.qp import QPSolver
+from nonsmooth.qp.kernel import compiled
+
+
+@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Steps are found in compiled code or in Python; what they are must not depend on it."""
+    if request.param == "compiled" and compiled() is None:
+        pytest.skip("there is no C compiler")
+    if request.param == "interpreted":
+        monkeypatch.setattr("nonsmooth.model.fits", lambda solver, total: False)
+    return str(request.param)
 
 
 class Setting:

@@ -109,8 +109,12 @@ class FullMemory:
         if self._apart is not None:
             scaled = self._apart.apply(gradients.T, thin)
         else:
-            scaled = self.apply(gradients.T) if thin is None else (thin @ self.matrix).T
+            scaled = self._of_rows(gradients) if thin is None else (thin @ self.matrix).T
         return DenseForm(gradients, scaled, thin)
+
+    def _of_rows(self, gradients: Matrix) -> Matrix:
+        """H times the rows as columns, which lie as they were given: one row behind the other."""
+        return self.apply(gradients.T) if self._triangle else (gradients @ self._matrix).T
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step; the matrix stays as it was if the result would not be usable."""

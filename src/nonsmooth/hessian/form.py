@@ -52,7 +52,8 @@ class DenseForm:
 
     def __init__(self, rows: Matrix, scaled: Matrix, thin: Any | None = None) -> None:
         """`thin` are the rows once more, without their zeros, where there are many."""
-        self._scaled = scaled.T
+        self.scaled = scaled.T
+        """H times each row."""
         # With many more gradients than variables it is better left as a product.
         self.matrix: Matrix | Product
         if len(rows) > max(FORMED, 2 * len(scaled)):
@@ -63,7 +64,7 @@ class DenseForm:
 
     def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
         """H·r for the combination r of the rows from `first` on."""
-        step: Vector = weights @ self._scaled[first:]
+        step: Vector = weights @ self.scaled[first:]
         return step
 
     def remember(self, keys: Keys) -> DenseForm:
@@ -85,14 +86,14 @@ class DenseForm:
             return None
         known = self._order[places]
         form = DenseForm.__new__(DenseForm)
-        form._scaled = self._scaled[known]
+        form.scaled = self.scaled[known]
         form.matrix = self.matrix[known[:, None], known]
         if len(fresh):
             scaled = apply(rows[fresh].T)
             columns = rows @ scaled
             corner = columns[fresh]
             columns[fresh] = 0.5 * (corner + corner.T)
-            form._scaled[fresh] = scaled.T
+            form.scaled[fresh] = scaled.T
             form.matrix[:, fresh] = columns
             form.matrix[fresh] = columns.T
         return form.remember(keys)

@@ -21,16 +21,20 @@ typedef void (*Factorise)(char *, int *, double *, int *, int *);
 
 typedef struct {
     long n, simplex, count;
-    double *Q, *q, *lower, *upper, *y;                /* given; y is where to begin, and the answer */
+    const double *Q;                                  /* given: a column begins every `stride` numbers */
+    long stride;
+    double *q, *lower, *upper, *y;                    /* given; y is where to begin, and the answer */
     double *scale, *diagonal, *ceiling, *slope, *excess, *start;
     double *row, *down, *along, *factor;              /* of the free entries, in the order in which they came */
+    double *near;                                     /* their slopes, which are always known */
+    double *owed;                                     /* how far entries have gone since all slopes were last computed */
     long *free_entries;
     char *state;
     double sigma;
     Factorise factorise;                              /* NULL where there is none */
 } Search;
 
-long qp_doubles(long n) { return 2 * n * n + 16 * n; }
+long qp_doubles(long n) { return 2 * n * n + 18 * n; }
 
 static double dot(const double *a, const double *b, long n) {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -44,6 +48,13 @@ static double dot(const double *a, const double *b, long n) {
 
 static void add(double *restrict to, double weight, const double *restrict from, long n) {
     for (long i = 0; i < n; i++) to[i] += weight * from[i];
+}
+
+/* The sum of four columns, each with its weight: what is added to is read and written once. */
+static void add_four(double *restrict to, const double *weight, const double *restrict a, const double *restrict b,
+                     const double *restrict c, const double *restrict d, long n) {
+    double w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
+    for (long i = 0; i < n; i++) to[i] += (w0 * a[i] + w1 * b[i]) + (w2 * c[i] + w3 * d[i]);
 }
 
 static double clipped(double value, double lower, double upper) {
@@ -67,7 +78,7 @@ static int make_feasible(const Search *s, double *y) {
 static void multiply(const Search *s, const double *y, double *product) {
     memset(product, 0, s->n * sizeof(double));
     for (long j = 0; j < s->n; j++)
-        if (y[j] != 0) add(product, y[j], s->Q + j * s->n, s->n);
+        if (y[j] != 0) add(product, y[j], s->Q + j * s->stride, s->n);
 }
 
 /* As Program.residual. Uses `down` and `along` for scratch. */
@@ -95,7 +106,7 @@ static double residual_of(Search *s, const double *y) {
     for (long j = 0; j < n; j++) {
         double weight = fabs(y[j]);
         if (weight != 0)
-            for (long i = 0; i < n; i++) product[i] += weight * fabs(s->Q[j * n + i]);
+            for (long i = 0; i < n; i++) product[i] += weight * fabs(s->Q[j * s->stride + i]);
     }
     for (long i = 0; i < n; i++) {
         double here = product[i] / s->scale[i];
@@ -111,24 +122,50 @@ static double residual_of(Search *s, const double *y) {
 
 /* ---- the factor: L by columns, leading dimension n ---- */
 
+/* Four columns at a time: one at a time, each waits for the one before to be written. */
 static void solve_lower(const Search *s, double *x) {
-    for (long j = 0; j < s->count; j++) {
-        const double *column = s->factor + j * s->n;
+    long n = s->n, count = s->count, j = 0;
+    for (; j + 4 <= count; j += 4) {
+        const double *a = s->factor + j * n, *b = a + n, *c = b + n, *d = c + n;
+        double weight[4];
+        x[j] /= a[j];
+        x[j + 1] = (x[j + 1] - a[j + 1] * x[j]) / b[j + 1];
+        x[j + 2] = (x[j + 2] - (a[j + 2] * x[j] + b[j + 2] * x[j + 1])) / c[j + 2];
+        x[j + 3] = (x[j + 3] - (a[j + 3] * x[j] + b[j + 3] * x[j + 1] + c[j + 3] * x[j + 2])) / d[j + 3];
+        for (int k = 0; k < 4; k++) weight[k] = -x[j + k];
+        add_four(x + j + 4, weight, a + j + 4, b + j + 4, c + j + 4, d + j + 4, count - j - 4);
+    }
+    for (; j < count; j++) {
+        const double *column = s->factor + j * n;
         x[j] /= column[j];
-        add(x + j + 1, -x[j], column + j + 1, s->count - j - 1);
+        add(x + j + 1, -x[j], column + j + 1, count - j - 1);
     }
 }
 
-static void solve(const Search *s, double *x) {
-    solve_lower(s, x);
-    for (long j = s->count - 1; j >= 0; j--) {
-        const double *column = s->factor + j * s->n;
-        x[j] = (x[j] - dot(column + j + 1, x + j + 1, s->count - j - 1)) / column[j];
+static void solve_upper(const Search *s, double *x) {
+    long n = s->n, count = s->count, j = count;
+    for (; j % 4; j--) {
+        const double *column = s->factor + (j - 1) * n;
+        x[j - 1] = (x[j - 1] - dot(column + j, x + j, count - j)) / column[j - 1];
+    }
+    for (j -= 4; j >= 0; j -= 4) {
+        const double *a = s->factor + j * n, *b = a + n, *c = b + n, *d = c + n;
+        double s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
+        long i = j + 4;
+        for (; i + 2 <= count; i += 2) {
+            s0 += a[i] * x[i]; s1 += b[i] * x[i]; s2 += c[i] * x[i]; s3 += d[i] * x[i];
+            t0 += a[i + 1] * x[i + 1]; t1 += b[i + 1] * x[i + 1]; t2 += c[i + 1] * x[i + 1]; t3 += d[i + 1] * x[i + 1];
+        }
+        if (i < count) { s0 += a[i] * x[i]; s1 += b[i] * x[i]; s2 += c[i] * x[i]; s3 += d[i] * x[i]; }
+        x[j + 3] = (x[j + 3] - (s3 + t3)) / d[j + 3];
+        x[j + 2] = (x[j + 2] - (s2 + t2) - c[j + 3] * x[j + 3]) / c[j + 2];
+        x[j + 1] = (x[j + 1] - (s1 + t1) - (b[j + 2] * x[j + 2] + b[j + 3] * x[j + 3])) / b[j + 1];
+        x[j] = (x[j] - (s0 + t0) - (a[j + 1] * x[j + 1] + a[j + 2] * x[j + 2] + a[j + 3] * x[j + 3])) / a[j];
     }
 }
 
 static double entry_of(const Search *s, long a, long b) {
-    double value = a == b ? s->diagonal[a] : s->Q[a * s->n + b];
+    double value = a == b ? s->diagonal[a] : s->Q[a * s->stride + b];
     return a < s->simplex && b < s->simplex ? value + s->sigma : value;
 }
 
@@ -170,9 +207,11 @@ static void enter(Search *s, long entry) {
     double square = entry_of(s, entry, entry), rest = square - dot(column, column, count);
     if (rest < FLOOR * square) rest = FLOOR * square;
     for (long j = 0; j < count; j++) s->factor[j * s->n + count] = column[j];
-    s->factor[count * s->n + count] = sqrt(rest > 1e-300 ? rest : 1e-300);
+    double pivot = sqrt(rest > 1e-300 ? rest : 1e-300);
+    s->factor[count * s->n + count] = pivot;
     s->free_entries[count] = entry;
     s->row[count] = entry < s->simplex ? 1.0 : 0.0;
+    s->near[count] = s->slope[entry];
     s->state[entry] = FREE;
     s->count = count + 1;
 }
@@ -198,32 +237,70 @@ static void hold(Search *s, long position, int low) {
     }
     memmove(s->free_entries + position, s->free_entries + position + 1, (count - 1 - position) * sizeof(long));
     memmove(s->row + position, s->row + position + 1, (count - 1 - position) * sizeof(double));
+    memmove(s->near + position, s->near + position + 1, (count - 1 - position) * sizeof(double));
     s->count = count - 1;
 }
 
 /* ---- the search ---- */
 
+static void look_near(Search *s) {
+    for (long i = 0; i < s->count; i++) s->near[i] = s->slope[s->free_entries[i]];
+}
+
+/* All slopes from y itself: what was added up drifts. */
 static void refresh(Search *s) {
     multiply(s, s->y, s->slope);
     for (long i = 0; i < s->n; i++) s->slope[i] += s->q[i];
+    memset(s->owed, 0, s->n * sizeof(double));
+    look_near(s);
+}
+
+/* All slopes from what they were and the way since. */
+static void settle(Search *s) {
+    const double *columns[4];
+    double weights[4];
+    int held = 0;
+    for (long i = 0; i < s->n; i++) {
+        if (s->owed[i] == 0) continue;
+        columns[held] = s->Q + i * s->stride;
+        weights[held++] = s->owed[i];
+        s->owed[i] = 0;
+        if (held < 4) continue;
+        add_four(s->slope, weights, columns[0], columns[1], columns[2], columns[3], s->n);
+        held = 0;
+    }
+    for (int k = 0; k < held; k++) add(s->slope, weights[k], columns[k], s->n);
+    look_near(s);
+}
+
+/* Where gradients nearly depend on each other, rounding lets the sum change: take that back. `along` is L⁻¹ · row. */
+static void keep_sum(const Search *s, double *down, double *along) {
+    double sum = 0, sizes = 0;
+    for (long i = 0; i < s->count; i++) { sum += s->row[i] * down[i]; sizes += s->row[i] * fabs(down[i]); }
+    if (!(fabs(sum) > 1e-13 * sizes)) return;
+    solve_upper(s, along);
+    double steepness = dot(s->row, along, s->count);
+    if (steepness > 0) add(down, -sum / steepness, along, s->count);
 }
 
 /* Go towards the best values of the free entries; 1 if a bound stopped it. */
 static int advance(Search *s) {
     long count = s->count, position = -1;
-    if (!count) return 0;
+    if (!count) { settle(s); return 0; }
     double *down = s->down, *along = s->along, share = 0, first = INFINITY;
-    for (long i = 0; i < count; i++) down[i] = s->slope[s->free_entries[i]];
-    solve(s, down);
-    if (s->simplex) {
+    memcpy(down, s->near, count * sizeof(double));
+    solve_lower(s, down);
+    if (s->simplex) { /* what all slopes on the simplex have in common is what its sum allows */
         memcpy(along, s->row, count * sizeof(double));
-        solve(s, along);
-        double steepness = dot(s->row, along, count);
-        share = steepness > 0 ? dot(s->row, down, count) / steepness : 0.0;
+        solve_lower(s, along);
+        double steepness = dot(along, along, count);
+        share = steepness > 0 ? dot(along, down, count) / steepness : 0.0;
         for (long i = 0; i < count; i++) down[i] = share * along[i] - down[i];
     } else {
         for (long i = 0; i < count; i++) down[i] = -down[i];
     }
+    solve_upper(s, down);
+    if (s->simplex) keep_sum(s, down, along);
     for (long i = 0; i < count; i++) {
         long entry = s->free_entries[i];
         if (down[i] == 0) continue;
@@ -234,11 +311,15 @@ static int advance(Search *s) {
     for (long i = 0; i < count; i++) {
         double way = length * down[i];
         s->y[s->free_entries[i]] += way;
-        if (way != 0) add(s->slope, way, s->Q + s->free_entries[i] * s->n, s->n);
+        s->owed[s->free_entries[i]] += way;
+        s->near[i] += length * (share * s->row[i] - s->near[i]); /* at the end of the whole way they are `share` */
     }
-    if (!(first < 1.0)) return 0;
-    hold(s, position, down[position] < 0);
-    return 1;
+    if (first < 1.0) {
+        hold(s, position, down[position] < 0);
+        return 1;
+    }
+    settle(s);
+    return 0;
 }
 
 static void find_excess(Search *s) {
@@ -263,13 +344,13 @@ static void prepare(Search *s) {
     long n = s->n, chosen = 0;
     double largest = 0, reach = 1.0;
     for (long i = 0; i < n; i++) {
-        double square = s->Q[i * n + i], root = sqrt(square > 0 ? square : 0);
+        double square = s->Q[i * s->stride + i], root = sqrt(square > 0 ? square : 0);
         s->scale[i] = root > 1e-150 ? root : 1.0;
         if (square > largest) largest = square;
         if (fabs(s->y[i]) > reach) reach = fabs(s->y[i]);
     }
     for (long i = 0; i < n; i++) {
-        double least = 1e-20 * (largest > 0 ? largest : 1.0), square = s->Q[i * n + i];
+        double least = 1e-20 * (largest > 0 ? largest : 1.0), square = s->Q[i * s->stride + i];
         s->diagonal[i] = square > least ? square : least;
     }
     memcpy(s->start, s->y, n * sizeof(double));
@@ -298,62 +379,61 @@ static void prepare(Search *s) {
     rebuild(s);
 }
 
-/* The residual of the answer, left in y; −1 where y, given, cannot be made feasible. */
-double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorise) {
-    Search s;
-    s.factorise = (Factorise)factorise;
-    s.n = n; s.simplex = simplex; s.count = 0;
-    double *next = memory;
-    s.Q = next; next += n * n;
-    s.q = next; next += n;
-    s.lower = next; next += n;
-    s.upper = next; next += n;
-    s.y = next; next += n;
-    s.scale = next; next += n;
-    s.diagonal = next; next += n;
-    s.ceiling = next; next += n;
-    s.slope = next; next += n;
-    s.excess = next; next += n;
-    s.start = next; next += n;
-    s.row = next; next += n;
-    s.down = next; next += n;
-    s.along = next; next += n;
-    s.factor = next; next += n * n;
-    s.free_entries = (long *)next; next += n;  /* long is not longer than double */
-    s.state = (char *)next;
+/* Give the parts of a search their places behind the matrix, q, lower, upper and y; what comes behind them all. */
+static double *lay_out(Search *s, double *next) {
+    long n = s->n;
+    double **parts[] = {&s->q, &s->lower, &s->upper, &s->y, &s->scale, &s->diagonal, &s->ceiling, &s->slope, &s->excess,
+                        &s->start, &s->row, &s->down, &s->along, &s->near, &s->owed};
+    for (unsigned long i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) { *parts[i] = next; next += n; }
+    s->factor = next; next += n * n;
+    s->free_entries = (long *)next; next += n;  /* long is not longer than double */
+    s->state = (char *)next;
+    return next + n;
+}
 
-    if (!make_feasible(&s, s.y)) return -1.0;
-    prepare(&s);
+/* The residual of the answer, left in y; −1 where y, given, cannot be made feasible. */
+static double run(Search *s, long rounds, double enough) {
+    long n = s->n;
+    s->count = 0;
+    if (!make_feasible(s, s->y)) return -1.0;
+    prepare(s);
     int refinements = 0, fresh = 1;
     for (long round = 0; round < rounds; round++) {
-        if (advance(&s)) { refinements = 0; fresh = 0; continue; }
-        find_excess(&s);
+        if (advance(s)) { refinements = 0; fresh = 0; continue; }
+        find_excess(s);
         double wrong = -INFINITY, unsolved = 0, weighted = 0;
         long worst = 0;
         for (long i = 0; i < n; i++) {
-            double here = s.state[i] == LOW ? -s.excess[i] : s.state[i] == HIGH ? s.excess[i] : 0.0;
+            double here = s->state[i] == LOW ? -s->excess[i] : s->state[i] == HIGH ? s->excess[i] : 0.0;
             if (here > wrong) { wrong = here; worst = i; }
-            if (s.state[i] == FREE && fabs(s.excess[i]) > unsolved) unsolved = fabs(s.excess[i]);
-            weighted += s.scale[i] * fabs(s.y[i]);
+            if (s->state[i] == FREE && fabs(s->excess[i]) > unsolved) unsolved = fabs(s->excess[i]);
+            weighted += s->scale[i] * fabs(s->y[i]);
         }
-        double linear = dot(s.q, s.y, n), square = dot(s.slope, s.y, n) - linear;
+        double linear = dot(s->q, s->y, n), square = dot(s->slope, s->y, n) - linear;
         double allowed = enough * (sqrt(square > 0 ? square : 0) + sqrt(fabs(linear)));
         if ((wrong > unsolved ? wrong : unsolved) <= allowed || !(wrong > 1e-15 * weighted)) {
             if (fresh || refinements > REFINEMENTS) break;
-            refresh(&s);
-            if (refinements) rebuild(&s); /* the factor has drifted too */
+            refresh(s);
+            if (refinements) rebuild(s); /* the factor has drifted too */
             refinements++; fresh = 1;
         } else if (unsolved > (allowed > wrong ? allowed : wrong) && refinements < REFINEMENTS) {
             refinements++;
         } else {
-            enter(&s, worst);
+            enter(s, worst);
             refinements = 0; fresh = 0;
         }
     }
-    double residual = make_feasible(&s, s.y) ? residual_of(&s, s.y) : INFINITY;
+    double residual = make_feasible(s, s->y) ? residual_of(s, s->y) : INFINITY;
     if (residual > enough) {
-        double before = residual_of(&s, s.start);
-        if (!(residual <= before)) { memcpy(s.y, s.start, n * sizeof(double)); residual = before; }
+        double before = residual_of(s, s->start);
+        if (!(residual <= before)) { memcpy(s->y, s->start, n * sizeof(double)); residual = before; }
     }
     return residual;
+}
+
+/* The memory holds the matrix, q, lower, upper and y; there is room behind them for `qp_doubles(n)` in all. */
+double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorise) {
+    Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorise = (Factorise)factorise};
+    lay_out(&s, memory + n * n);
+    return run(&s, rounds, enough);
 }

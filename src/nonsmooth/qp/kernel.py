@@ -1,4 +1,4 @@
-"""The active-set method in C, compiled once on a machine that has a compiler and kept in the user's cache.
+"""The active-set method and the steps of models in C, compiled once on a machine that has a compiler, kept in the cache.
 
 Between two steps of the method the interpreter takes many times as long as the arithmetic of a small program. Where there is
 no compiler, or it fails, `active_set` does the same in Python. `NONSMOOTH_KERNEL=0` turns the compiled one off.
@@ -19,6 +19,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,26 +32,41 @@ Matrix = NDArray[np.float64]
 
 logger = logging.getLogger("nonsmooth")
 
-SOURCE = Path(__file__).with_name("kernel.c")
+SOURCE = Path(__file__).with_name("step.c")
+INCLUDED = (Path(__file__).with_name("kernel.c"),)
 FLAGS = ("-O3", "-fPIC", "-shared")
 LONGEST_COMPILATION = 60.0
 MOST = 600
 """Programs with more entries are better done with BLAS, by `active_set`."""
 
 
+@dataclass(frozen=True)
+class Compiled:
+    """The compiled functions."""
+
+    solve: Callable[..., float]
+    """A quadratic program."""
+    step: Callable[..., int]
+    """The step of a model."""
+
+
 @cache
-def solver() -> Callable[..., float] | None:
-    """The compiled function, or None. Asked for again it is at hand."""
+def compiled() -> Compiled | None:
+    """The compiled functions, or None. Asked for again they are at hand."""
     if os.environ.get("NONSMOOTH_KERNEL", "1") == "0" or sys.platform == "win32":
         return None
     try:
-        solve = _loaded().qp_solve
+        library = _loaded()
+        solve, step = library.qp_solve, library.model_step
     except Exception as error:  # whatever it is, there is another way
         logger.debug("quadratic programs are solved without compiled code: %s", error)
         return None
-    solve.argtypes = [ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long, ctypes.c_double, ctypes.c_void_p]
-    solve.restype = ctypes.c_double
-    return solve  # type: ignore[no-any-return]
+    pointer, number, integer = ctypes.c_void_p, ctypes.c_double, ctypes.c_long
+    solve.argtypes = [pointer, integer, integer, integer, number, pointer]
+    solve.restype = number
+    step.argtypes = [*[pointer] * 5, *[integer] * 5, *[pointer] * 3, number, number, pointer, pointer]
+    step.restype = ctypes.c_int
+    return Compiled(solve, step)
 
 
 @cache
@@ -76,8 +92,8 @@ def _factorise() -> int | None:
 class Kernel:
     """The compiled method with memory of its own: one for each run, not for several threads at once."""
 
-    def __init__(self, solve: Callable[..., float]) -> None:
-        self._solve, self._factorise = solve, _factorise()
+    def __init__(self, functions: Compiled) -> None:
+        self._solve, self.step, self.factorise = functions.solve, functions.step, _factorise()
         self._memory: Vector = np.empty(0)
         self._room = 0
         self._matrix: Matrix | None = None
@@ -100,15 +116,23 @@ class Kernel:
         places[3][...] = upper
         y = places[4]
         y[...] = start
-        residual = self._solve(self._address, size, simplex, rounds, 1e-9, self._factorise)
+        residual = self._solve(self._address, size, simplex, rounds, 1e-9, self.factorise)
         return None if residual < 0 else (y.copy(), residual)
 
-    def _reserve(self, size: int) -> None:
-        needed = 2 * size * size + 16 * size
+    def memory(self, size: int) -> int:
+        """Where the memory for the step of a model with so many gradients lies, until something else is solved."""
+        self._enlarge(2 * size * size + 21 * size)
+        self._matrix = None  # it is overwritten
+        return self._address
+
+    def _enlarge(self, needed: int) -> None:
         if needed > self._room:
             self._room = max(needed, 2 * self._room)
             self._memory, self._views, self._matrix = np.empty(self._room), {}, None
             self._address = self._memory.ctypes.data
+
+    def _reserve(self, size: int) -> None:
+        self._enlarge(2 * size * size + 18 * size)
         square = size * size
         vectors = tuple(self._memory[square + size * i : square + size * (i + 1)] for i in range(4))
         self._views[size] = (self._memory[:square].reshape(size, size), *vectors)
@@ -126,7 +150,7 @@ def _loaded() -> ctypes.CDLL:
 def _built() -> Path:
     """The library, compiled now unless it was before."""
     compiler = _compiler()
-    source = SOURCE.read_bytes()
+    source = b"".join(path.read_bytes() for path in (SOURCE, *INCLUDED))
     kind = "\0".join([*compiler, *FLAGS, platform.machine(), platform.system(), platform.libc_ver()[1]])
     name = hashlib.sha256(source + kind.encode()).hexdigest()[:24]
     folder = _folder()

@@ -13,8 +13,7 @@ from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
 from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
-from nonsmooth.qp.kernel import MOST, Kernel
-from nonsmooth.qp.kernel import solver as compiled
+from nonsmooth.qp.kernel import MOST, Kernel, compiled
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Solution
 
@@ -61,10 +60,11 @@ class QPSolver:
         if name not in ("auto", "native") and not installed(name):
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
         self._name = name
-        function = compiled() if name in ("auto", "native") else None
-        self.kernel = None if function is None else Kernel(function)
+        functions = compiled() if name in ("auto", "native") else None
+        self.kernel = None if functions is None else Kernel(functions)
         self.counts = Counts()
-        self.solving = (clock or Clock()).phase(Phase.QP)
+        self.clock = clock or Clock()
+        self.solving = self.clock.phase(Phase.QP)
 
     def order(self, size: int, *, warm: bool) -> tuple[str, ...]:
         """The solvers in the order in which they are tried on a program, `warm` if an earlier answer is known."""

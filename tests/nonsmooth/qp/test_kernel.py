@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from nonsmooth.qp import QPSolver
 from nonsmooth.qp.active import active_set
-from nonsmooth.qp.kernel import Kernel, solver
+from nonsmooth.qp.kernel import Kernel, compiled
 from nonsmooth.qp.program import Program
 
-needs_compiler = pytest.mark.skipif(solver() is None, reason="there is no C compiler")
+needs_compiler = pytest.mark.skipif(compiled() is None, reason="there is no C compiler")
 
 
 def random_program(seed: int, size: int, simplex: int, rank: int, weight: float) -> Program:
@@ -45,7 +45,7 @@ def test_as_good_as_the_method_in_python(seed: int, size: int, share: float, ran
     program = random_program(seed, size, round(share * size), rank, weight)
     generator = np.random.default_rng(seed)
     start = start_of(program, generator)
-    function = solver()
+    function = compiled()
     assert function is not None
     found = Kernel(function).solve(
         program.matrix, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * size
@@ -69,7 +69,7 @@ def test_as_good_as_the_method_in_python(seed: int, size: int, share: float, ran
 @needs_compiler
 def test_one_kernel_for_programs_of_all_sizes() -> None:
     """Its memory is used again, and the matrix that lies in it is not mistaken for another."""
-    function = solver()
+    function = compiled()
     assert function is not None
     kernel = Kernel(function)
     for seed in range(60):
@@ -99,9 +99,9 @@ def test_nothing_is_trusted_where_something_is_not_finite(bad: float) -> None:
 
 def answer(environment: dict[str, str]) -> str:
     code = (
-        "import numpy as np; from nonsmooth.qp import QPSolver; from nonsmooth.qp.kernel import solver;"
+        "import numpy as np; from nonsmooth.qp import QPSolver; from nonsmooth.qp.kernel import compiled;"
         "y = QPSolver().session(np.eye(3) + 1).solve(np.array([-2.0, 1.0, -3.0]), np.zeros(3), np.ones(3)).y;"
-        "print(solver() is not None, y.round(9).tolist())"
+        "print(compiled() is not None, y.round(9).tolist())"
     )
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -141,7 +141,7 @@ def test_an_answer_with_a_slope_that_is_far_too_steep_is_not_trusted() -> None:
     """At 1, an entry of the simplex cannot move up; that must not hide how far it should move."""
     program = Program(np.diag([1e12, 1e-8]), np.zeros(2), np.zeros(2), np.ones(2), 2)
     assert program.residual(np.array([1.0, 0.0])) > 1.0
-    function = solver()
+    function = compiled()
     assert function is not None
     found = Kernel(function).solve(program.matrix, program.linear, program.lower, program.upper, 2, np.array([1.0, 0.0]), 40)
     assert found is not None and found[1] <= 1e-7 and program.value(found[0]) < 1e-8
@@ -176,13 +176,13 @@ def test_others_cannot_write_to_the_library_and_a_damaged_one_is_made_anew(tmp_p
 @pytest.mark.parametrize("rank", [200, 60], ids=["definite", "semidefinite"])
 @pytest.mark.parametrize("simplex", [0, 20])
 def test_with_and_without_lapack(rank: int, simplex: int) -> None:
-    function = solver()
+    function = compiled()
     assert function is not None
     program = random_program(3, 150, simplex, rank, 1e4)
     start = start_of(program, np.random.default_rng(0))
     with_lapack, without = Kernel(function), Kernel(function)
-    assert with_lapack._factorise  # scipy is there, and so is its LAPACK
-    without._factorise = None
+    assert with_lapack.factorise  # scipy is there, and so is its LAPACK
+    without.factorise = None
     given = (program.dense, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * program.size)
     one, other = with_lapack.solve(*given), without.solve(*given)
     assert one is not None and other is not None

@@ -1,0 +1,146 @@
+"""Steps in compiled code, against those of the model in Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nonsmooth.bundle import Bundle, ConstraintCuts
+from nonsmooth.clock import Clock, Phase
+from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import FullMemory
+from nonsmooth.model import Model, Step
+from nonsmooth.qp import QPSolver
+from nonsmooth.qp.kernel import MOST, compiled
+from nonsmooth.qp.stepping import fits
+
+pytestmark = pytest.mark.skipif(compiled() is None, reason="there is no C compiler")
+
+
+def trial(generator: np.random.Generator, x: np.ndarray, equalities: int, inequalities: int) -> Trial:
+    count = equalities + inequalities
+    values, gradient, rows = generator.standard_normal(count), generator.standard_normal(len(x)), (count, len(x))
+    return Trial.stored(x, float(generator.standard_normal()), values, equalities, gradient, generator.standard_normal(rows))
+
+
+def both(
+    seed: int, *, size: int, cuts: int, equalities: int, inequalities: int, extra: int, spread: float = 0.3
+) -> tuple[Model, Model]:
+    """The same model twice: once with compiled steps, once without."""
+    generator = np.random.default_rng(seed)
+    at = trial(generator, np.zeros(size), equalities, inequalities)
+    bundle, kinks = Bundle(size, 1000), ConstraintCuts(size, 1000)
+    for _ in range(cuts - 1):
+        bundle.add(trial(generator, spread * generator.standard_normal(size), equalities, inequalities))
+    bundle.weights = generator.dirichlet(np.ones(cuts))[1:]
+    for _ in range(extra if equalities + inequalities else 0):
+        there = trial(generator, spread * generator.standard_normal(size), equalities, inequalities)
+        kinks.add(there, int(generator.integers(equalities + inequalities)))
+    root = generator.standard_normal((size, size))
+    found = []
+    for native in (True, False):
+        rows = kinks.at(at) if len(kinks) else None
+        model = Model(at, bundle.cuts(at), rows, FullMemory(size, root @ root.T + 0.1 * np.eye(size)), QPSolver())
+        assert model._stepper is not None
+        if not native:
+            model._stepper = None
+        found.append(model)
+    return found[0], found[1]
+
+
+def assert_same(one: Step, other: Step) -> None:
+    assert one.trusted and other.trusted
+    for name in ("direction", "gradient", "objective_gradient"):
+        here, there = getattr(one, name), getattr(other, name)
+        np.testing.assert_allclose(here, there, rtol=0, atol=1e-5 * (1 + np.abs(there).max()), err_msg=name)
+    for name in ("objective_change", "predicted_violation", "decrease", "error", "weight"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-5, abs=1e-5), name
+    assert len(one.multipliers) == len(other.multipliers) and len(one.rows) == len(other.rows)
+    assert one.weights.sum() == pytest.approx(1.0, abs=1e-12) and (one.weights >= 0).all()
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    seed=st.integers(0, 10**6), size=st.integers(2, 12), cuts=st.integers(1, 30), equalities=st.integers(0, 3),
+    inequalities=st.integers(0, 6), extra=st.integers(0, 5), weight=st.sampled_from([0.1, 1.0, 20.0]),
+)  # fmt: skip
+def test_as_in_python(seed: int, size: int, cuts: int, equalities: int, inequalities: int, extra: int, weight: float) -> None:
+    shape = {"size": size, "cuts": cuts, "equalities": equalities, "inequalities": inequalities, "extra": extra}
+    native, plain = both(seed, **shape)
+    asked = np.random.default_rng(seed + 1).standard_normal(equalities + inequalities)
+    for step in (
+        lambda model: model.step(weight),
+        lambda model: model.step(3.0 * weight),  # from the answer before
+        lambda model: model.step(weight, constraints=asked),
+    ):
+        assert_same(step(native), step(plain))
+
+
+def test_cuts_that_cannot_matter_are_left_out() -> None:
+    """With far cuts the program is over a part of the matrix, which the answer does not show."""
+    native, plain = both(5, size=6, cuts=40, equalities=1, inequalities=2, extra=0, spread=30.0)
+    kept, _ = plain._session(0.1, plain._values)
+    assert 3 < len(kept) < 43
+    assert_same(native.step(0.1), plain.step(0.1))
+
+
+@pytest.mark.parametrize("shape", [(1, 0, 0), (1, 0, 1), (1, 1, 0), (1, 0, 2), (2, 0, 0), (1, 5, 0)])
+def test_the_smallest_programs(shape: tuple[int, int, int]) -> None:
+    cuts, equalities, inequalities = shape
+    native, plain = both(3, size=4, cuts=cuts, equalities=equalities, inequalities=inequalities, extra=0)
+    for weight in (0.01, 1.0, 1e3):
+        assert_same(native.step(weight), plain.step(weight))
+
+
+def test_a_step_stays_what_it_is_when_another_is_found() -> None:
+    native, _ = both(1, size=5, cuts=4, equalities=1, inequalities=2, extra=2)
+    first = native.step(1.0)
+    kept = {name: getattr(first, name).copy() for name in ("direction", "gradient", "multipliers", "weights", "rows")}
+    native.step(50.0)
+    for name, value in kept.items():
+        np.testing.assert_array_equal(getattr(first, name), value)
+
+
+def test_a_program_that_is_not_finite_is_left_to_the_others() -> None:
+    native, _ = both(2, size=4, cuts=3, equalities=0, inequalities=2, extra=0)
+    assert native._stepper is not None
+    start = np.full(5, np.nan)
+    assert native._stepper.step(1.0, None, start, np.inf) is None
+    assert native.step(1.0).trusted
+
+
+def test_one_memory_for_models_of_all_sizes() -> None:
+    solver = QPSolver()
+    generator = np.random.default_rng(0)
+    for size, constraints in ((3, 2), (20, 80), (2, 1), (40, 200), (5, 7)):
+        at = trial(generator, np.zeros(size), constraints // 3, constraints - constraints // 3)
+        cuts = Bundle(size, 5)
+        cuts.add(trial(generator, np.ones(size), constraints // 3, constraints - constraints // 3))
+        step = Model(at, cuts.cuts(at), None, FullMemory(size), solver).step(2.0)
+        solver._name, kernel = "auto", solver.kernel
+        solver.kernel = None
+        expected = Model(at, cuts.cuts(at), None, FullMemory(size), solver).step(2.0)
+        solver.kernel = kernel
+        np.testing.assert_allclose(step.direction, expected.direction, atol=1e-5)
+    assert solver.counts.failed == 0 and solver.counts.solved == 10
+
+
+def test_the_program_counts_as_one_and_has_its_time() -> None:
+    clock = Clock()
+    solver = QPSolver(clock=clock)
+    generator = np.random.default_rng(0)
+    at = trial(generator, np.zeros(30), 0, 50)
+    with clock.phase(Phase.DIRECTIONS):
+        Model(at, Bundle(30, 5).cuts(at), None, FullMemory(30), solver).step(2.0)
+    times = clock.times()
+    assert times.counts[Phase.QP] == 1 and solver.counts.solved == 1
+    assert 0 < times["QP"] < times.total and times["directions"] > 0
+
+
+def test_what_fits() -> None:
+    assert fits(QPSolver(), MOST) and not fits(QPSolver(), MOST + 1)
+    without = QPSolver()
+    without.kernel = None
+    assert not fits(without, 3)
