@@ -63,7 +63,7 @@ class Bundle:
     def add(self, trial: Trial, weight: float = 0.0) -> None:
         """Keep the gradient of f at one more point."""
         first = 1 if len(self) == self.capacity else 0
-        self.weights = np.append(self.weights[first:], weight)
+        self.weights = _appended(self.weights[first:], weight)
         self._kept.add(trial.x, trial.f, trial.gradient)
 
     def clear(self) -> None:
@@ -73,7 +73,8 @@ class Bundle:
 
     def cuts(self, at: Trial) -> Cuts:
         """All cuts as seen from a point, that of the point itself first."""
-        errors = np.concatenate([[0.0], self._kept.errors(at.x, at.f)])
+        errors = np.empty(1 + len(self))
+        errors[0], errors[1:] = 0.0, self._kept.errors(at.x, at.f)
         return Cuts(stack(at.gradient[None], self._kept.rows), errors, self.weights, self._kept.keys)
 
     def nearby(self, x: Vector, radius: float) -> list[tuple[Vector, float, Vector]]:
@@ -93,7 +94,15 @@ class Bundle:
 
 def own_cut(at: Trial) -> Cuts:
     """The cut of a point alone."""
-    return Cuts(stack(at.gradient[None]), np.zeros(1), np.zeros(0), _NONE)
+    slopes = at.gradient[None]
+    return Cuts(slopes if slopes.shape[1] <= LARGE else stack(slopes), np.zeros(1), np.zeros(0), _NONE)
+
+
+def _appended(vector: NDArray[Any], number: float) -> NDArray[Any]:
+    """As `np.append` for one number, which asks many questions first."""
+    longer = np.empty(len(vector) + 1, dtype=vector.dtype)
+    longer[:-1], longer[-1] = vector, number
+    return longer
 
 
 @dataclass(frozen=True)
@@ -134,9 +143,9 @@ class ConstraintCuts:
         """Keep the gradient of one constraint at one point."""
         first = 1 if len(self) == self.capacity else 0
         sign = -1.0 if index < trial.equalities and trial.c[index] < 0 else 1.0
-        self.weights = np.append(self.weights[first:], 0.0)
-        self._index = np.append(self._index[first:], index)
-        self._signs = np.append(self._signs[first:], sign)
+        self.weights = _appended(self.weights[first:], 0.0)
+        self._index = _appended(self._index[first:], index)
+        self._signs = _appended(self._signs[first:], sign)
         self._kept.add(trial.x, sign * trial.c[index], sign * trial.jacobian[index])  # a copy: it need not hold the others
 
     def clear(self) -> None:

@@ -19,6 +19,40 @@ LOCALITY = 1e-3
 _keys = count(-1, -1)
 
 
+class Window:
+    """The last few of a sequence of numbers or vectors, one behind the other in memory.
+
+    Room is taken for more of them, so that adding one writes that one. What was handed out before never changes: when the
+    room is used up, those that are left move to another place.
+
+    >>> window = Window(np.empty((0, 2)), capacity=2)
+    >>> for number in (1.0, 2.0, 3.0):
+    ...     window.add(np.array([number, -number]))
+    >>> window.kept
+    array([[ 2., -2.],
+           [ 3., -3.]])
+    """
+
+    __slots__ = ("_begin", "_capacity", "_end", "_room", "kept")
+
+    def __init__(self, empty: NDArray[Any], capacity: int) -> None:
+        self._capacity, self._room, self._begin, self._end = capacity, empty, 0, 0
+        self.kept: NDArray[Any] = empty[:0]
+        """Those that are left, oldest first; not to be written to."""
+
+    def add(self, item: Any) -> None:
+        """Add one more; the oldest goes if there are too many."""
+        if self._end == len(self._room):
+            kept = self.kept
+            self._room = np.empty((2 * min(len(kept) + 8, self._capacity + 1), *kept.shape[1:]), dtype=kept.dtype)
+            self._room[: len(kept)] = kept
+            self._begin, self._end = 0, len(kept)
+        self._room[self._end] = item
+        self._end += 1
+        self._begin = max(self._begin, self._end - self._capacity)
+        self.kept = self._room[self._begin : self._end]
+
+
 class Linearisations:
     """A queue of (point, value, gradient); the oldest goes when it is full.
 
@@ -32,36 +66,45 @@ class Linearisations:
 
     def clear(self) -> None:
         """Forget all of them."""
-        self.values: Vector = np.zeros(0)
-        self.keys: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        """A number for each that no other gradient has."""
-        self._points: Matrix = np.zeros((0, self._size))
-        self._matrix: Matrix = np.zeros((0, self._size))
+        self._values = Window(np.zeros(0), self.capacity)
+        self._keys = Window(np.zeros(0, dtype=np.int64), self.capacity)
+        self._points = Window(np.zeros((0, self._size)), self.capacity)
+        self._matrix = Window(np.zeros((0, self._size)), self.capacity)
         self._point_list: list[Vector] = []
         self._row_list: list[Vector] = []
         self._seen: list[tuple[float, float]] = []
         self._from: Vector | None = None
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._values.kept)
+
+    @property
+    def values(self) -> Vector:
+        """The values, oldest first."""
+        return self._values.kept
+
+    @property
+    def keys(self) -> NDArray[np.int64]:
+        """A number for each that no other gradient has."""
+        return self._keys.kept
 
     @property
     def rows(self) -> Matrix | Rows:
         """The gradients, oldest first."""
-        return Rows(self._row_list) if self._large else self._matrix
+        return Rows(self._row_list) if self._large else self._matrix.kept
 
     def add(self, point: Vector, value: float, row: Vector) -> None:
         """Keep one more. The vectors are kept as they are and must not be changed afterwards."""
         first = 1 if len(self) == self.capacity else 0
-        self.values = np.append(self.values[first:], value)
-        self.keys = np.append(self.keys[first:], next(_keys))
+        self._values.add(value)
+        self._keys.add(next(_keys))
         if self._large:
             self._point_list = [*self._point_list[first:], point]
             self._row_list = [*self._row_list[first:], row]
             self._seen = self._seen[first:]
         else:
-            self._points = np.concatenate([self._points[first:], point[None]])
-            self._matrix = np.concatenate([self._matrix[first:], row[None]])
+            self._points.add(point)
+            self._matrix.add(row)
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
         """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""
@@ -69,8 +112,8 @@ class Linearisations:
             self._look(x)
             along, squares = np.array(self._seen).reshape(-1, 2).T
         else:
-            offsets = x - self._points
-            along = np.einsum("ij,ij->i", self._matrix, offsets)
+            offsets = x - self._points.kept
+            along = np.einsum("ij,ij->i", self._matrix.kept, offsets)
             squares = np.einsum("ij,ij->i", offsets, offsets)
         error: Vector = np.maximum(np.abs(values - self.values - along), LOCALITY * squares)
         return error
@@ -95,14 +138,14 @@ class Linearisations:
             self._look(x)
             points, rows, squares = self._point_list, self._row_list, np.array([square for _, square in self._seen])
         else:
-            offsets = x - self._points
-            points, rows, squares = list(self._points), list(self._matrix), np.einsum("ij,ij->i", offsets, offsets)
+            offsets = x - self._points.kept
+            points, rows, squares = list(self._points.kept), list(self._matrix.kept), np.einsum("ij,ij->i", offsets, offsets)
         return [(points[i], float(self.values[i]), rows[i]) for i in np.nonzero(squares <= radius * radius)[0]]
 
     def arrays(self) -> dict[str, Any]:
         """Points, values and rows, for saving."""
-        points = np.array(self._point_list).reshape(-1, self._size) if self._large else self._points
-        rows = np.array(self._row_list).reshape(-1, self._size) if self._large else self._matrix
+        points = np.array(self._point_list).reshape(-1, self._size) if self._large else self._points.kept
+        rows = np.array(self._row_list).reshape(-1, self._size) if self._large else self._matrix.kept
         return {"points": points, "values": self.values, "rows": rows}
 
     def restore(self, points: Matrix, values: Vector, rows: Matrix) -> None:

@@ -87,7 +87,8 @@ def stack(*parts: Matrix | Rows) -> Matrix | Rows:
            [0., 0.]])
     """
     if all(isinstance(part, np.ndarray) and part.shape[1] <= LARGE for part in parts):
-        return np.concatenate(parts)  # type: ignore[arg-type]
+        # Row by row, whatever the parts were: rounding in BLAS depends on how a matrix lies.
+        return np.ascontiguousarray(np.concatenate(parts))  # type: ignore[arg-type]
     return Rows([block for part in parts for block in (part.blocks if isinstance(part, Rows) else (part,))])
 
 

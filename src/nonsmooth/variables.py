@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from nonsmooth.errors import ProblemError
 from nonsmooth.vectors import LONG, kept, new_vector
 
 Vector = NDArray[np.float64]
+_DOUBLE = torch.float64
 Start = Tensor | Mapping[str, Tensor] | nn.Module
 
 
@@ -70,14 +72,22 @@ class Variables:
     def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
         """The argument for the user's function at x, and the leaves whose gradients are wanted."""
         if self.module is not None:
-            whole = torch.from_numpy(x)
-            whole = whole.to(self.device) if self._on_cuda else whole  # one transfer instead of many
+            whole, parts = self._stage
             with torch.no_grad():
-                for parameter, part in zip(self._parameters, self._slices, strict=True):
-                    parameter.copy_(whole[part].reshape(parameter.shape))
+                whole.copy_(torch.from_numpy(x))  # to another device in one transfer instead of many
+                for parameter, part in zip(self._parameters, parts, strict=True):
+                    parameter.copy_(part)
             return self.module, self._parameters
         leaves = [piece.requires_grad_() for piece in self._pieces(x)]
         return (leaves[0] if isinstance(self._start, Tensor) else dict(zip(self.names, leaves, strict=True))), leaves
+
+    @cached_property
+    def _stage(self) -> tuple[Tensor, list[Tensor]]:
+        """Where a point is put before it goes into the parameters of a module: all of it, and the part of each."""
+        whole = torch.empty(self.size, dtype=_DOUBLE, device=self.device if self._on_cuda else "cpu")
+        return whole, [
+            whole[part].view(parameter.shape) for parameter, part in zip(self._parameters, self._slices, strict=True)
+        ]
 
     def assembler(self) -> Callable[[Tensor], tuple[Any, list[Tensor]]]:
         """A function like `place`, for flat tensors that may be symbols of a tracer (not for a module, which is written to).
@@ -116,7 +126,7 @@ class Variables:
             tensor.detach().expand(count, *template.shape).reshape(count, -1).to("cpu", torch.float64).numpy()
             for tensor, template in zip(tensors, self._templates, strict=True)
         ]
-        return np.concatenate(pieces, axis=1) if len(pieces) != 1 else pieces[0]
+        return np.concatenate(pieces, axis=1) if len(pieces) != 1 else np.ascontiguousarray(pieces[0])
 
     def shaped(self, x: Vector) -> Any:
         """x in the user's form: a tensor, or a dict of tensors (for a module, its parameters by name)."""
@@ -172,7 +182,7 @@ class Variables:
 
 def is_plain(tensor: Tensor) -> bool:
     """Whether numpy can read and write a tensor where it lies."""
-    return tensor.dtype is torch.float64 and tensor.device.type == "cpu"
+    return tensor.dtype is _DOUBLE and tensor.is_cpu
 
 
 def numbers(tensor: Tensor) -> NDArray[np.float64]:
@@ -182,9 +192,7 @@ def numbers(tensor: Tensor) -> NDArray[np.float64]:
 
 def _piece(values: Vector, template: Tensor) -> Tensor:
     if is_plain(template):
-        piece = torch.empty(template.shape, dtype=torch.float64, device="cpu")
-        piece.numpy().reshape(-1)[:] = values  # four times as fast as torch.tensor, in memory aligned by torch
-        return piece
+        return torch.from_numpy(values.reshape(template.shape)).clone()  # in memory aligned by torch
     return torch.tensor(values, dtype=template.dtype, device=template.device).reshape(template.shape)
 
 

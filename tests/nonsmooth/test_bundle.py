@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nonsmooth import linearisations
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity, own_cut
 from nonsmooth.evaluate import Trial
+from nonsmooth.linearisations import Window
 from nonsmooth.rows import PIECE, Rows
 
 
@@ -174,3 +177,17 @@ def test_capacity_follows_the_size() -> None:
     found = [default_capacity(size) for size in sizes]
     assert found == sorted(found, reverse=True) and found[-1] == 10
     assert all(10 < count * size <= 2e8 for count, size in zip(found, sizes, strict=True))
+
+
+@given(st.integers(1, 12), st.integers(0, 60), st.integers(0, 3))
+def test_a_window_shows_the_last_of_them(capacity: int, count: int, width: int) -> None:
+    """And what was shown before stays as it was."""
+    window, everything, shown = Window(np.empty((0, width)), capacity), [], []
+    for number in range(count):
+        everything.append(np.full(width, float(number)))
+        window.add(everything[-1])
+        shown.append((window.kept, np.array(everything[-capacity:])))
+        np.testing.assert_array_equal(window.kept, shown[-1][1])
+    for kept, wanted in shown:
+        np.testing.assert_array_equal(kept, wanted)
+    assert len(window.kept) == min(count, capacity)

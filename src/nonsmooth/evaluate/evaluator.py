@@ -102,9 +102,12 @@ class Evaluator:
         flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
         if self.forms is None:
             self.cut_off = _without_graph(f, flat_inequalities, flat_equalities)
-        self._remember(inequality_form, equality_form)
-        blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
-        c = None if not blocks else blocks[0] if len(blocks) == 1 else torch.cat(blocks)
+        if inequality_form is not known[0] or equality_form is not known[1]:
+            self._remember(inequality_form, equality_form)
+        if flat_inequalities is None or flat_equalities is None:
+            c = flat_equalities if flat_inequalities is None else flat_inequalities
+        else:
+            c = torch.cat([flat_equalities, flat_inequalities])
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
             derivatives = _OfModule(derivatives, self, x)
@@ -199,11 +202,12 @@ def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, For
     """One block of constraints as a flat tensor, and its form: the known one where nothing has changed."""
     if known is None:
         return flatten(value, name)
-    if value is None and known.kind is None:
+    kind = known.kind
+    if value is None and kind is None:
         return None, known
-    if known.kind is Tensor and type(value) is Tensor and value.shape == known.shapes[0] and value.is_floating_point():
+    if kind is Tensor and type(value) is Tensor and value.shape == known.shapes[0] and value.is_floating_point():
         return (value if value.dim() == 1 else value.reshape(-1)), known
-    if known.kind is list and type(value) in (list, tuple) and len(value) == len(known.shapes):
+    if kind is list and type(value) in (list, tuple) and len(value) == len(known.shapes):
         for part, shape in zip(value, known.shapes, strict=True):
             if type(part) is not Tensor or part.shape != shape or not is_plain(part):
                 return flatten(value, name)

@@ -28,6 +28,11 @@ class FunctionFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
         self.original = original
 
 
+def _finite(vector: Vector | Matrix) -> bool:
+    """Whether all numbers are. Counting takes half as long as `all`."""
+    return bool(np.count_nonzero(np.isfinite(vector)) == vector.size)
+
+
 class Derivatives(Protocol):
     """Where the gradients at one point come from."""
 
@@ -76,7 +81,7 @@ class Trial:
             return
         if len(c) <= FEW and units is None and self._judge_few(c.tolist()):
             return
-        self.finite = self.finite and bool(np.isfinite(c).all())
+        self.finite = self.finite and _finite(c)
         if len(c) > equalities:
             above = np.maximum(c[equalities:], 0.0)
             self.total_violation = float(above.sum())
@@ -166,7 +171,7 @@ class Trial:
     @property
     def differentiable(self) -> bool:
         """Whether all gradients here are finite."""
-        return bool(np.isfinite(self.gradient).all()) and bool(np.isfinite(self.jacobian).all())
+        return _finite(self.gradient) and _finite(self.jacobian)
 
     def release(self) -> None:
         """Drop the autograd graph; gradients computed so far stay."""

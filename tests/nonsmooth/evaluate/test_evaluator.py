@@ -182,7 +182,7 @@ def test_bounds_that_are_none(bounds: Any, message: str) -> None:
 
 def with_gradients(x: Tensor) -> tuple[Any, ...]:
     f = (x**2).sum()
-    return f, 2 * x, x.prod(), torch.stack([x[1] * x[2], x[0] * x[2], x[0] * x[1]]), x[:2] - 1, torch.eye(3)[:2]
+    return f, 2 * x, x[0] * x[1] * x[2], torch.stack([x[1] * x[2], x[0] * x[2], x[0] * x[1]]), x[:2] - 1, torch.eye(3)[:2]
 
 
 def test_given_gradients_are_used() -> None:
@@ -196,10 +196,11 @@ def test_given_gradients_are_used() -> None:
 
 def test_given_gradients_take_the_same_way_as_recorded_ones() -> None:
     given = minimize(with_gradients, START, gradients=True)
-    recorded = minimize(lambda x: ((x**2).sum(), x.prod(), x[:2] - 1), START)
+    # Not x.prod(): its gradient is rounded in another way, and one digit can decide which side of a constraint a point is on.
+    recorded = minimize(lambda x: ((x**2).sum(), x[0] * x[1] * x[2], x[:2] - 1), START)
     assert given.success and given.status is recorded.status
-    torch.testing.assert_close(given.x, recorded.x, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(given.history.f, recorded.history.f, rtol=1e-10)
+    torch.testing.assert_close(given.x, recorded.x, rtol=0, atol=0)
+    np.testing.assert_array_equal(given.history.f, recorded.history.f)
 
 
 def test_given_gradients_by_name() -> None:
