@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.qp.kernel import Compiled, address, compiled
 from nonsmooth.rows import LARGE, PIECE, Rows
 
 Vector = NDArray[np.float64]
@@ -112,11 +113,25 @@ class Linearisations:
             self._look(x)
             along, squares = np.array(self._seen).reshape(-1, 2).T
         else:
+            functions = compiled()
+            if functions is not None:
+                return self._compiled_errors(functions, x, values)
             offsets = x - self._points.kept
             along = np.einsum("ij,ij->i", self._matrix.kept, offsets)
             squares = np.einsum("ij,ij->i", offsets, offsets)
         error: Vector = np.maximum(np.abs(values - self.values - along), LOCALITY * squares)
         return error
+
+    def _compiled_errors(self, functions: Compiled, x: Vector, values: float | Vector) -> Vector:
+        errors = np.empty(len(self))
+        x = np.ascontiguousarray(x)
+        one, held = (values, None) if isinstance(values, float) else (0.0, np.ascontiguousarray(values))
+        several = None if held is None else address(held)
+        functions.errors(
+            address(self._points.kept), address(self._matrix.kept), address(self._values.kept), len(errors), self._size,
+            address(x), several, one, LOCALITY, address(errors),
+        )  # fmt: skip
+        return errors
 
     def _look(self, x: Vector) -> None:
         """Compute row·(x − point) and |x − point|² where they are not known, for the large ones."""

@@ -33,7 +33,7 @@ Matrix = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 SOURCE = Path(__file__).with_name("step.c")
-INCLUDED = (Path(__file__).with_name("kernel.c"),)
+INCLUDED = (SOURCE.with_name("kernel.c"), SOURCE.with_name("rows.c"))
 FLAGS = ("-O3", "-fPIC", "-shared")
 LONGEST_COMPILATION = 60.0
 MOST = 600
@@ -48,6 +48,10 @@ class Compiled:
     """A quadratic program."""
     step: Callable[..., int]
     """The step of a model."""
+    gather: Callable[..., None]
+    """A part of the products of rows."""
+    errors: Callable[..., None]
+    """How far linear functions lie from the truth."""
 
 
 @cache
@@ -57,7 +61,7 @@ def compiled() -> Compiled | None:
         return None
     try:
         library = _loaded()
-        solve, step = library.qp_solve, library.model_step
+        solve, step, gather, errors = library.qp_solve, library.model_step, library.rows_gather, library.rows_errors
     except Exception as error:  # whatever it is, there is another way
         logger.debug("quadratic programs are solved without compiled code: %s", error)
         return None
@@ -66,7 +70,16 @@ def compiled() -> Compiled | None:
     solve.restype = number
     step.argtypes = [*[pointer] * 5, *[integer] * 5, *[pointer] * 3, number, number, pointer, pointer]
     step.restype = ctypes.c_int
-    return Compiled(solve, step)
+    gather.argtypes = [pointer, integer, pointer, integer, pointer, integer, pointer, pointer]
+    errors.argtypes = [pointer, pointer, pointer, integer, integer, pointer, pointer, number, number, pointer]
+    gather.restype = errors.restype = None
+    return Compiled(solve, step, gather, errors)
+
+
+def address(array: NDArray[Any]) -> int:
+    """Where the numbers of an array lie; they must lie one behind the other, and be held."""
+    found: int = array.__array_interface__["data"][0]
+    return found
 
 
 @cache

@@ -10,6 +10,7 @@
 #define _POSIX_C_SOURCE 199309L /* for the clock */
 
 #include "kernel.c"
+#include "rows.c"
 
 #include <time.h>
 

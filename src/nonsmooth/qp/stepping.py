@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.clock import Phase
-from nonsmooth.qp.kernel import MOST
+from nonsmooth.qp.kernel import MOST, address
 from nonsmooth.qp.solver import QPSolver
 
 Vector = NDArray[np.float64]
@@ -89,9 +89,3 @@ class Stepper:
 def fits(solver: QPSolver, total: int) -> bool:
     """Whether compiled code is there, and good for models with so many gradients."""
     return solver.kernel is not None and total <= MOST
-
-
-def address(array: NDArray[np.generic]) -> int:
-    """Where the numbers of an array lie."""
-    found: int = array.__array_interface__["data"][0]
-    return found

@@ -1,0 +1,37 @@
+/* Rows of gradients: which of them are known already, and how far linear functions lie from the truth. */
+
+#include <math.h>
+#include <string.h>
+
+/* Parts of a symmetric matrix Q₀ and of the rows S₀, both in another order: Q[i, j] = Q₀[known i, known j].
+ * Most that are neighbours here are neighbours there. */
+void rows_gather(const double *Q0, long count0, const double *S0, long n, const long *known, long count, double *Q, double *S) {
+    for (long i = 0; i < count; i++) {
+        const double *from = Q0 + known[i] * count0;
+        double *to = Q + i * count;
+        memcpy(S + i * n, S0 + known[i] * n, n * sizeof(double));
+        for (long first = 0, next; first < count; first = next) {
+            for (next = first + 1; next < count && known[next] == known[next - 1] + 1;) next++;
+            memcpy(to + first, from + known[first], (next - first) * sizeof(double));
+        }
+    }
+}
+
+/* How far value + row·(x − point) lies from what is true at x, or locality·|x − point|² if that is more; see
+ * Linearisations.errors. `true_values` has one number for each, or the only one is `true_value`. */
+void rows_errors(const double *points, const double *rows, const double *values, long count, long n, const double *x,
+                 const double *true_values, double true_value, double locality, double *errors) {
+    for (long i = 0; i < count; i++) {
+        const double *point = points + i * n, *row = rows + i * n;
+        double a0 = 0, a1 = 0, s0 = 0, s1 = 0;
+        long j = 0;
+        for (; j + 2 <= n; j += 2) {
+            double d0 = x[j] - point[j], d1 = x[j + 1] - point[j + 1];
+            a0 += row[j] * d0; a1 += row[j + 1] * d1;
+            s0 += d0 * d0; s1 += d1 * d1;
+        }
+        if (j < n) { double d = x[j] - point[j]; a0 += row[j] * d; s0 += d * d; }
+        double apart = fabs((true_values ? true_values[i] : true_value) - values[i] - (a0 + a1)), least = locality * (s0 + s1);
+        errors[i] = apart >= least || isnan(apart) ? apart : least;
+    }
+}
