@@ -78,8 +78,15 @@ def compiled() -> Compiled | None:
 
 def address(array: NDArray[Any]) -> int:
     """Where the numbers of an array lie; they must lie one behind the other, and be held."""
-    found: int = array.__array_interface__["data"][0]
-    return found
+    try:
+        return ctypes.addressof(_first_byte(array))  # type: ignore[arg-type]  # a quarter of the time of what follows
+    except (TypeError, ValueError):  # it is empty, or not to be written to
+        assert array.flags.c_contiguous, "the array is in pieces"
+        found: int = array.__array_interface__["data"][0]
+        return found
+
+
+_first_byte = ctypes.c_char.from_buffer
 
 
 @cache

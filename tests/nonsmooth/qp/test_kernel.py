@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nonsmooth.qp import QPSolver
 from nonsmooth.qp.active import active_set
-from nonsmooth.qp.kernel import Kernel, compiled
+from nonsmooth.qp.kernel import Kernel, address, compiled
 from nonsmooth.qp.program import Program
 
 needs_compiler = pytest.mark.skipif(compiled() is None, reason="there is no C compiler")
@@ -188,3 +188,14 @@ def test_with_and_without_lapack(rank: int, simplex: int) -> None:
     assert one is not None and other is not None
     assert one[1] < 1e-7 and other[1] < 1e-7
     assert program.value(one[0]) == pytest.approx(program.value(other[0]), rel=1e-7)
+
+
+def test_where_an_array_lies() -> None:
+    array = np.arange(12.0).reshape(3, 4)
+    fixed = array.copy()
+    fixed.flags.writeable = False
+    for each in (array, array[1], array[1:], fixed, fixed[2], np.zeros(0)):
+        assert address(each) == each.ctypes.data
+    for pieces in (array[:, 1], array.T, fixed.T):
+        with pytest.raises(AssertionError, match="pieces"):
+            address(pieces)
