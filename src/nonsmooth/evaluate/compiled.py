@@ -6,7 +6,6 @@ whether all else is as it was is asked at every call too, in about a microsecond
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +19,7 @@ from torch import Tensor
 
 from nonsmooth.evaluate.differentiation import Costs, Given
 from nonsmooth.evaluate.flat import FlatForm
+from nonsmooth.evaluate.kept import note
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ class Packages:
                 reason = "It was built for a run of the solver."
                 decision = decide(task, "aot-inductor", reason, self._started, {})
                 Store().save(task, decision, str(self._builds[name].package))
+            note(self.size, self.form.constraints, self.form.equalities)
         finally:
             self.stop()
         return compiled
@@ -206,16 +207,6 @@ class _OnDemand:
             rows = self._compiled.rows(self._x)[1 + len(self._c) :].reshape(1 + len(self._c), -1)
             self._known = rows[0], rows[1:]
         return self._known
-
-
-def anything_kept() -> bool:
-    """Whether packages of any earlier run are there. The folder is that of `compile_inspect.tuning.store`."""
-    chosen = os.environ.get("COMPILE_INSPECT_CACHE")
-    try:
-        folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "compile-inspect" / "tune"
-        return any(entry.name != "kernels" for entry in folder.expanduser().iterdir())
-    except (OSError, RuntimeError):  # it is not there, or nobody knows where home is
-        return False
 
 
 def _loaded(path: Path) -> Callable[[list[Any]], list[Any]]:

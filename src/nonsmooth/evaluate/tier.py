@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from nonsmooth.clock import Phase
 from nonsmooth.evaluate import reuse
 from nonsmooth.evaluate.compilation import Compilation, Outcome
-from nonsmooth.evaluate.compiled import Changed, Compiled, Packages, anything_kept
+from nonsmooth.evaluate.compiled import Changed, Compiled, Packages
 from nonsmooth.evaluate.flat import FlatForm, flat_form
 from nonsmooth.evaluate.identity import identity
+from nonsmooth.evaluate.kept import noted
 from nonsmooth.evaluate.recorded import recorded
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 
@@ -199,8 +200,14 @@ class Tier:
 
     def _look(self) -> None:
         self._looked = True
+        variables, forms = self._evaluator.variables, self._evaluator.forms
+        assert forms is not None
         # Where nothing is kept there is nothing to find, and what looks for it takes a while to import.
-        if self._always or self._evaluator.variables.device.type == "cuda" or anything_kept():
+        if (
+            self._always
+            or variables.device.type == "cuda"
+            or noted(variables.size, forms[0].size + forms[1].size, forms[1].size)
+        ):
             self._take_over(self._kept)
 
     def _build(self, x: Vector) -> None:

@@ -18,6 +18,7 @@ from nonsmooth.errors import OptionError
 from nonsmooth.evaluate import Evaluator, Outcome, Tier, reuse, tier
 from nonsmooth.evaluate.compiled import Compiled, Packages
 from nonsmooth.evaluate.flat import flat_form
+from nonsmooth.evaluate.kept import note, noted
 from nonsmooth.problem import Problem
 from nonsmooth.result import Result
 from nonsmooth.variables import Variables
@@ -55,7 +56,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         return Compiled(self.form, self.form.rows, self.form.penalty, self.size)
 
     monkeypatch.setattr(Packages, "kept", kept)
-    monkeypatch.setattr(tier, "anything_kept", lambda: True)
+    monkeypatch.setattr(tier, "noted", lambda *sizes: True)
     monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
     # What runs eagerly is not faster.
     monkeypatch.setattr(Tier, "_prove", _without_asking_for_speed(Tier._prove))
@@ -363,11 +364,17 @@ def test_nothing_is_looked_for_where_nothing_is_kept(tmp_path: Path, monkeypatch
     monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
     monkeypatch.setattr(Packages, "kept", lambda self: pytest.fail("it was looked for"))
     monkeypatch.setattr(tier, "_patience", lambda: float("inf"))
-    (tmp_path / "kernels").mkdir(exist_ok=True)
+    monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
+    for name in ("kernels", "0123"):  # of other programs
+        (tmp_path / name).mkdir()
+    note(len(START) + 1, 1, 1)
+    note(len(START), 1, 0)
     assert minimize(dictionary, START).success
-    (tmp_path / "0123").mkdir()
-    monkeypatch.setattr(Packages, "kept", lambda self: None)
+    note(len(START), 1, 1)
+    looked: list[Packages] = []
+    monkeypatch.setattr(Packages, "kept", lambda self: looked.append(self))
     assert minimize(dictionary, START).success
+    assert len(looked) == 1
 
 
 @pytest.mark.usefixtures("at_once")
@@ -426,3 +433,13 @@ def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) 
     assert calls > 20
     assert result.success and result.check().stationary
     assert result.f == pytest.approx(minimize(dictionary, START, compile="never").f, abs=1e-6)
+
+
+def test_what_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path / "cache"))
+    assert not noted(3, 2, 1)
+    note(3, 2, 1)
+    assert noted(3, 2, 1) and not noted(3, 2, 0) and not noted(32, 1, 0)
+    monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path / "cache" / "of-the-solver" / "3-2-1"))  # a file
+    note(3, 2, 1)
+    assert not noted(3, 2, 1)
