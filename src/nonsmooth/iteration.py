@@ -10,6 +10,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.bending import Bending
 from nonsmooth.bundle import own_cut
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
@@ -30,8 +31,6 @@ CALM = 3
 LARGEST_WEIGHT = 1e12
 MANY_VARIABLES = 500
 """Up to so many variables the kinks of equalities are followed with cuts of their own."""
-RESTORATIONS = 3
-"""Most steps from one trial point to the constraints."""
 ROUNDINGS = 100.0
 """Values are sums: what rounding makes of them is so many times that of one number."""
 MOST_BLIND = 3
@@ -76,7 +75,9 @@ class Iteration:
         clock: Clock | None = None,
     ) -> None:
         self._evaluate, self._options, self._tolerances, self._solver = evaluate, options, tolerances, solver
-        self._directing = (clock or Clock()).phase(Phase.DIRECTIONS)
+        clock = clock or Clock()
+        self._directing = clock.phase(Phase.DIRECTIONS)
+        self._bending = Bending(evaluate, options, clock)
 
     def model(self, state: State, *, everything: bool | None = None) -> Model:
         """The model at the current point; all cuts are used near kinks only."""
@@ -121,6 +122,9 @@ class Iteration:
                 return self._blindly(state, step, value) or Stuck.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             gather = null_steps < options.max_null_steps
+            bent = self._bending.foreseen(state, model, step, value) if not null_steps and not retries else None
+            if bent is not None:
+                return self._moved(bent[0], bent[1], 1.0, 1, 0)
             first = self._evaluate(at.x + options.initial_step * direction)
             evaluations += 1
             needed = SERIOUS if gather else options.sufficient_decrease
@@ -128,9 +132,9 @@ class Iteration:
                 blind = self._blindly(state, step, value, first)
                 if blind is not None:
                     return blind
-                corrected = self._correct(state, model, step, first, value)
-                if corrected is not None:
-                    return self._moved(corrected[0], corrected[1], 1.0, evaluations + 1, null_steps)
+                bent = self._bending.corrected(state, model, step, first, value, later=null_steps > 0)
+                if bent is not None:
+                    return self._moved(bent[0], bent[1], 1.0, evaluations + 1, null_steps)
                 if gather and self._gather(state, model, step, first):
                     null_steps += 1
                     model, step = self.propose(state, step.weight, everything=True)
@@ -187,44 +191,6 @@ class Iteration:
     def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
         scale = 1.0 / norm(step.direction) if self._options.normalize_direction else 1.0
         return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps)
-
-    def _correct(self, state: State, model: Model, step: Step, first: Trial, value: float) -> tuple[Trial, Step] | None:
-        """A second-order correction, where the full step failed because the constraints are curved."""
-        at = state.current
-        excess = first.f - at.f - step.objective_change
-        bending = step.weight * (first.total_violation - step.predicted_violation)
-        if len(at.c) == 0 or not bending > 0.5 * (excess + bending) or self._options.initial_step != 1.0:
-            return None
-        with self._directing:
-            corrected = model.corrected(first, step)
-        trial = self._evaluate(at.x + corrected.direction)
-        needed = value + self._options.sufficient_decrease * step.decrease
-        if trial.penalty(step.weight) < needed and trial.differentiable:
-            return trial, corrected
-        restored = self._restore(first, step.weight, needed)
-        return None if restored is None else (restored, step)
-
-    def _restore(self, trial: Trial, weight: float, needed: float) -> Trial | None:
-        """Go from a trial point straight to the constraints, by their gradients there, until the penalty is low enough.
-
-        A correction with the gradients at x is no help where they turn on the way, as those of a norm do.
-        """
-        for _ in range(RESTORATIONS):
-            if not (trial.finite and trial.differentiable):
-                return None
-            violated = np.concatenate([np.ones(trial.equalities, dtype=bool), trial.c[trial.equalities :] > 0])
-            rows, values = trial.jacobian[violated], trial.c[violated]
-            if len(rows) > len(trial.x):
-                back = np.linalg.lstsq(rows, values, rcond=1e-5)[0]
-            else:
-                back = np.linalg.lstsq(rows @ rows.T, values, rcond=1e-10)[0] @ rows
-            after = self._evaluate(trial.x - back)
-            if after.penalty(weight) < needed and after.differentiable:
-                return after
-            if not after.total_violation < 0.5 * trial.total_violation:
-                return None
-            trial = after
-        return None
 
     def _gather(self, state: State, model: Model, step: Step, trial: Trial) -> bool:
         """Keep the gradients at a full step that failed, if they tell the model something new."""

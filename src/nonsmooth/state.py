@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.bending import Curved
 from nonsmooth.bundle import Bundle, ConstraintCuts
 from nonsmooth.errors import StateError
 from nonsmooth.evaluate import Trial
@@ -70,6 +71,7 @@ class State:
     """How often the weight was lowered for that."""
     blind: tuple[int, float] = (0, np.inf)
     """Steps that values could not judge since the last that shortened the combined gradient, and its shortest length."""
+    curved: Curved = field(default_factory=Curved)
     patience: int = 0
     """Iterations at which the tolerance was reached, but not with a digit to spare."""
     multipliers: Vector = field(default_factory=lambda: np.zeros(0))
@@ -149,7 +151,7 @@ class State:
         arrays: dict[str, NDArray[Any]] = {"history": np.array(self.history, dtype=np.float64).reshape(-1, len(COLUMNS))}
         for group, part in (("hessian", self.hessian), ("bundle", self.bundle), ("cuts", self.constraint_cuts)):
             arrays |= {f"{group}.{name}": np.asarray(value) for name, value in part.arrays().items()}
-        arrays["multipliers"] = self.multipliers
+        arrays["multipliers"], arrays["bend"] = self.multipliers, self.curved.bend
         for name, hint in zip(("bundle.weights", "cuts.weights", "multipliers"), self.hints or (), strict=False):
             if name == "multipliers" or len(hint) == len(arrays[name]):
                 arrays[name] = hint
@@ -169,6 +171,7 @@ class State:
             "updates": vars(self.updates),
             "last_check": self.last_check,
             "blind": self.blind,
+            "curved": self.curved.numbers(),
             "valley": self.valley.numbers(),
         }
         for name in ("best", "most_feasible"):
@@ -218,7 +221,7 @@ class SavedState:
         """Raise StateError unless everything is there and fits together."""
         numbers, arrays = self.numbers, self.arrays
         wanted = {"current.x", "current.c", "current.gradient", "current.jacobian", "history", "bundle.points"}
-        others = ("current.f", "equalities", "updates", "generator", "hessian", "blind")
+        others = ("current.f", "equalities", "updates", "generator", "hessian", "blind", "curved")
         missing = [name for name in (*_NUMBERS, *others) if name not in numbers]
         missing += sorted(wanted - arrays.keys())
         if missing:
@@ -275,6 +278,7 @@ class SavedState:
         state.last_check = (int(numbers["last_check"][0]), float(numbers["last_check"][1]))
         state.blind = (int(numbers["blind"][0]), float(numbers["blind"][1]))
         state.multipliers = np.array(arrays["multipliers"], dtype=np.float64)
+        state.curved = Curved.restored(numbers["curved"], arrays["bend"])
         state.valley = Valley.restored(numbers["valley"], arrays["valley.anchor"], arrays["valley.path"])
         state.updates = Updates(**numbers["updates"])
         state.generator.bit_generator.state = numbers["generator"]

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.bending import Curved
 from nonsmooth.bundle import Bundle, ConstraintCuts, default_capacity
 from nonsmooth.ending import Ended
 from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Tier, Trial
@@ -116,7 +117,7 @@ class Trust:
         state.valley, state.multipliers = Valley(), np.zeros(0)
         state.last_check, state.patience, state.stuck = (-1, np.inf), 0, 0
         state.weight, state.loose, state.relaxations, state.recoveries = 1.0 / self._options.penalty_parameter, 0, 0, 0
-        state.kinked, state.blind = False, (0, np.inf)
+        state.kinked, state.blind, state.curved = False, (0, np.inf), Curved()
 
     def confirmed(self, at: Trial) -> Trial:
         """The point by the functions themselves, where compiled ones are in use; raises `Distrusted` where they differ."""

@@ -1,0 +1,132 @@
+"""Steps along curved constraints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from nonsmooth import State, minimize
+from nonsmooth.bending import FREE_FAILURES, LONGEST_WAIT, Bending, Curved, Habit
+
+
+def eigenvector(size: int) -> tuple[Any, Tensor]:
+    """The largest eigenvalue on the sphere: every full step leaves it."""
+    generator = torch.Generator().manual_seed(3)
+    root = torch.randn(size, size, generator=generator, dtype=torch.float64)
+    matrix = root @ root.T
+
+    def function(x: Tensor) -> Any:
+        return -(x @ matrix @ x), None, x @ x - 1
+
+    return function, torch.randn(size, generator=generator, dtype=torch.float64)
+
+
+def test_a_habit_is_given_up_by_and_by_and_comes_back() -> None:
+    habit, tried = Habit(), []
+    for turn in range(400):
+        if habit.due():
+            tried.append(turn)
+            habit.learn(False)
+    gaps = np.diff(tried)
+    assert gaps.tolist()[: FREE_FAILURES - 1] == [1] * (FREE_FAILURES - 1)
+    assert (np.diff(gaps) >= 0).all() and gaps.max() == LONGEST_WAIT + 1
+    habit.learn(True)
+    assert [habit.due() for _ in range(10)] == [True] * 10
+
+
+def test_later_in_an_iteration_only_what_works_now_and_then() -> None:
+    habit = Habit()
+    for _ in range(FREE_FAILURES - 1):
+        habit.learn(False)
+        assert habit.due(later=True)
+    habit.learn(False)
+    waiting = habit.waiting
+    assert not habit.due(later=True) and habit.waiting == waiting
+    habit.learn(True)
+    assert habit.due(later=True)
+
+
+def test_many_failures_do_not_overflow() -> None:
+    habit = Habit(failures=10**6)
+    habit.learn(False)
+    assert habit.waiting == LONGEST_WAIT
+
+
+def test_it_is_restored() -> None:
+    curved = Curved(Habit(1, 0), Habit(5, 4), Habit(), np.array([0.5, -1.0]))
+    again = Curved.restored(curved.numbers(), curved.bend)
+    assert (again.correcting, again.restoring, again.foreseeing) == (Habit(1, 0), Habit(5, 4), Habit(0, 0))
+    np.testing.assert_array_equal(again.bend, curved.bend)
+
+
+def test_steps_are_bent_before_they_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    function, start = eigenvector(120)
+    options: dict[str, Any] = {"penalty_parameter": 0.01, "compile": "never"}
+    foreseen = minimize(function, start, **options)
+    monkeypatch.setattr(Bending, "foreseen", lambda self, state, model, step, value: None)
+    plain = minimize(function, start, **options)
+    assert foreseen.success and plain.success
+    assert foreseen.f == pytest.approx(plain.f, rel=1e-9)
+    assert foreseen.evaluations < 0.8 * plain.evaluations
+
+
+def test_the_bend_of_a_sphere_is_one() -> None:
+    """‖x + d‖² − 1 is its linearisation plus ‖d‖², whatever d is."""
+    function, start = eigenvector(120)
+    bends: list[np.ndarray] = []
+
+    def look(state: State) -> None:
+        if len(state.curved.bend):
+            bends.append(state.curved.bend)
+
+    assert minimize(function, start, callback=look, penalty_parameter=0.01, compile="never").success
+    assert len(bends) > 10
+    np.testing.assert_allclose(np.concatenate(bends[:10]), 1.0, rtol=1e-3)  # of shorter steps rounding is left
+
+
+def test_what_never_helps_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A constraint with a kink that no correction can follow."""
+    generator = torch.Generator().manual_seed(0)
+    matrix = torch.randn(12, 8, generator=generator, dtype=torch.float64)
+    tried = 0
+    learn = Habit.learn
+
+    def count(self: Habit, worked: bool) -> None:
+        nonlocal tried
+        tried += 1
+        learn(self, worked=False)
+
+    monkeypatch.setattr(Habit, "learn", count)
+    monkeypatch.setattr(Bending, "_restored", lambda self, trial, weight, needed: None)
+
+    def function(x: Tensor) -> Any:
+        return x.sum(), (matrix @ x).abs().max() - 1, None
+
+    result = minimize(function, torch.full((8,), 3.0, dtype=torch.float64), compile="never")
+    assert result.success
+    assert tried <= 4 * (FREE_FAILURES + 5)
+
+
+@pytest.mark.parametrize("at", [0, 9, 14, 20])
+def test_a_resumed_run_bends_as_the_whole_one(at: int, tmp_path: Any) -> None:
+    function, start = eigenvector(120)
+    options: dict[str, Any] = {"penalty_parameter": 0.01, "compile": "never"}
+    path = tmp_path / "run.state"
+
+    bends: list[int] = []
+
+    def save(state: State) -> None:
+        bends.append(len(state.curved.bend))
+        if state.iteration == at:
+            state.save(path)
+
+    whole = minimize(function, start, callback=save, **options)
+    resumed = minimize(function, start, state=State.load(path), **options)
+    np.testing.assert_array_equal(resumed.history.f, whole.history.f)
+    assert resumed.evaluations == whole.evaluations
+    assert whole.state.curved.numbers() == resumed.state.curved.numbers()
+    assert 1 in bends
