@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Keys = NDArray[np.int64]
 
-FORMED = 400
+FORMED = 500
 """The matrix of up to so many gradients is formed, and of more if there are not more than twice as many as variables."""
 MOSTLY_ZERO = 20_000, 0.1
 """Rows with so many entries, of which at most this fraction is not 0, are multiplied without the zeros."""
