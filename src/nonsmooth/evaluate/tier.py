@@ -26,6 +26,7 @@ from nonsmooth.evaluate.compiled import Changed, Compiled, Packages
 from nonsmooth.evaluate.flat import FlatForm, flat_form
 from nonsmooth.evaluate.identity import identity
 from nonsmooth.evaluate.kept import noted
+from nonsmooth.evaluate.or_eager import OrEager
 from nonsmooth.evaluate.recorded import recorded
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 
@@ -117,7 +118,7 @@ class Tier:
         self._until_check -= 1
         if self._until_check <= 0:
             self._check_again(x, f, values)
-        return self._claim(x, f, values, _OrEager(derivatives, self._evaluator, x))
+        return self._claim(x, f, values, OrEager(derivatives, self._evaluator, x))
 
     def _claim(self, x: Vector, f: float, values: Vector, derivatives: Derivatives | None = None) -> Trial:
         """What the compiled functions say, with bounds and in the solver's units."""
@@ -365,29 +366,6 @@ class Tier:
         scale = size.max(axis=-1, keepdims=True, initial=0.0) if factor > 1.0 else size
         if not same.all() or (difference > tolerance * (1.0 + scale)).any():
             raise Distrusted(f"{what} was {difference.max(initial=0.0):.1e} apart")
-
-
-class _OrEager:
-    """Gradients from the compiled functions, or from the functions themselves where those do not fit any more."""
-
-    def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
-        self._inner, self._evaluator, self._x = inner, evaluator, x
-
-    def combination(self, objective: float, constraints: Vector) -> Vector:
-        """Gradient of objective·f + constraints·c."""
-        try:
-            return self._inner.combination(objective, constraints)
-        except Changed:
-            self._inner = self._evaluator.again(self._x)
-            return self._inner.combination(objective, constraints)
-
-    def full(self) -> tuple[Vector, NDArray[np.float64]]:
-        """Gradient of f and Jacobian of c."""
-        try:
-            return self._inner.full()
-        except Changed:
-            self._inner = self._evaluator.again(self._x)
-            return self._inner.full()
 
 
 def _cores() -> int:
