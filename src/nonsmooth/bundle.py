@@ -89,13 +89,18 @@ class Bundle:
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._kept.restore(arrays["points"], arrays["values"], arrays["slopes"])
-        self.weights = np.array(arrays["weights"])
+        self.weights = _last(len(self), arrays["weights"], np.float64)
 
 
 def own_cut(at: Trial) -> Cuts:
     """The cut of a point alone."""
     slopes = at.gradient[None]
     return Cuts(slopes if slopes.shape[1] <= LARGE else stack(slopes), np.zeros(1), np.zeros(0), _NONE)
+
+
+def _last(count: int, vector: Any, kind: type[np.generic]) -> NDArray[Any]:
+    """A copy of the last entries: there may be room for fewer than were saved."""
+    return np.array(vector[len(vector) - count :], dtype=kind)
 
 
 def _appended(vector: NDArray[Any], number: float) -> NDArray[Any]:
@@ -165,7 +170,6 @@ class ConstraintCuts:
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
-        self._index = np.array(arrays["index"], dtype=np.intp)
-        self._signs = np.array(arrays["signs"])
         self._kept.restore(arrays["points"], arrays["values"], arrays["rows"])
-        self.weights = np.array(arrays["weights"])
+        self._index = _last(len(self), arrays["index"], np.intp)
+        self._signs, self.weights = (_last(len(self), arrays[name], np.float64) for name in ("signs", "weights"))

@@ -267,6 +267,7 @@ class Run:
             self._follower.leave(state, self.evaluations)
             return False
         state.current, state.iteration = found, state.iteration + 1
+        state.hessian.forget_products()  # there is no update that would
         found.release()
         return True
 
@@ -284,6 +285,7 @@ class Run:
         with self._testing:
             self._record(step, made)
             status = self._tests(step, change)
+        self.state.evaluations = self.evaluations  # with those of a certificate
         if self._tell() and status is None:
             status = Status.USER_STOP
         if status is None and self._late:

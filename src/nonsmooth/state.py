@@ -243,6 +243,9 @@ class SavedState:
             p = len(np.atleast_1d(arrays.get("hessian.order", np.zeros(0))))
             shapes |= {"hessian.order": (p,), "hessian.steps": (p, n), "hessian.changes": (p, n)}
             shapes |= {"hessian.upper": (p, p), "hessian.squares": (p, p)}
+        index = np.asarray(arrays.get("cuts.index", np.zeros(0, dtype=np.intp)))
+        if index.dtype.kind != "i" or (index < 0).any() or (index >= m).any():
+            raise StateError(f"{path} is damaged: 'cuts.index' should be numbers of constraints, from 0 to {m - 1}")
         for name, shape in shapes.items():
             if name not in arrays or arrays[name].shape != shape or arrays[name].dtype.kind not in "fi":
                 raise StateError(f"{path} is damaged: {name!r} should be numbers of shape {shape}")
@@ -269,10 +272,12 @@ class SavedState:
             )
         for group, part in (("hessian", state.hessian), ("bundle", state.bundle), ("cuts", state.constraint_cuts)):
             part.restore({name.partition(".")[2]: value for name, value in arrays.items() if name.startswith(group + ".")})
+        x, c, gradient, jacobian = (
+            np.array(arrays[f"current.{name}"], dtype=np.float64, order="C") for name in ("x", "c", "gradient", "jacobian")
+        )
         state.current = Trial.stored(
-            arrays["current.x"], float(numbers["current.f"]), arrays["current.c"], int(numbers["equalities"]),
-            arrays["current.gradient"], arrays["current.jacobian"], units=units,
-        )  # fmt: skip
+            x, float(numbers["current.f"]), c, int(numbers["equalities"]), gradient, jacobian, units=units
+        )
         for name in _NUMBERS:
             setattr(state, name, numbers[name])
         state.last_check = (int(numbers["last_check"][0]), float(numbers["last_check"][1]))

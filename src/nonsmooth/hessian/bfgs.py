@@ -61,6 +61,10 @@ class FullMemory:
         self._last: DenseForm | None = None
         self._product: tuple[Vector, Vector] | None = None
 
+    def forget_products(self) -> None:
+        """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
+        self._last = None
+
     @property
     def matrix(self) -> Matrix:
         """The whole matrix; where only a triangle or less is kept up to date, a copy."""
@@ -118,7 +122,7 @@ class FullMemory:
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step; the matrix stays as it was if the result would not be usable."""
-        self._last = None  # in any case, so that a run continued from here finds what this one does
+        self.forget_products()  # in any case
         if not pair.product > 0:
             return Outcome.NOT_POSITIVE
         outcome = Outcome.UPDATED

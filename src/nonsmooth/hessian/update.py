@@ -40,6 +40,9 @@ class InverseHessian(Protocol):
     def reset(self) -> None:
         """Forget everything learnt."""
 
+    def forget_products(self) -> None:
+        """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
+
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it, as arrays and numbers."""
 
