@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nonsmooth import State, minimize
 from nonsmooth.bending import FREE_FAILURES, LONGEST_WAIT, Bending, Curved, Habit
+from problems.published import output_feedback
 
 
 def eigenvector(size: int) -> tuple[Any, Tensor]:
@@ -89,26 +90,27 @@ def test_the_bend_of_a_sphere_is_one() -> None:
 
 
 def test_what_never_helps_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A constraint with a kink that no correction can follow."""
-    generator = torch.Generator().manual_seed(0)
-    matrix = torch.randn(12, 8, generator=generator, dtype=torch.float64)
-    tried = 0
-    learn = Habit.learn
+    """Eigenvalues have kinks at which full steps fail as they do where a constraint is curved."""
+    problem = output_feedback(10, 4, 5)
+    asked = tried = 0
+    learn, corrected = Habit.learn, Bending.corrected
 
-    def count(self: Habit, worked: bool) -> None:
+    def ask(self: Bending, *given: Any, **how: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        return corrected(self, *given, **how)
+
+    def fail(self: Habit, worked: bool) -> None:
         nonlocal tried
         tried += 1
         learn(self, worked=False)
 
-    monkeypatch.setattr(Habit, "learn", count)
-    monkeypatch.setattr(Bending, "_restored", lambda self, trial, weight, needed: None)
-
-    def function(x: Tensor) -> Any:
-        return x.sum(), (matrix @ x).abs().max() - 1, None
-
-    result = minimize(function, torch.full((8,), 3.0, dtype=torch.float64), compile="never")
-    assert result.success
-    assert tried <= 4 * (FREE_FAILURES + 5)
+    monkeypatch.setattr(Bending, "corrected", ask)
+    monkeypatch.setattr(Bending, "foreseen", lambda self, state, model, step, value: None)
+    monkeypatch.setattr(Habit, "learn", fail)
+    minimize(problem.function, problem.unflatten(problem.start), max_evaluations=1500, compile="never")
+    assert asked > 50
+    assert tried <= 2 * (FREE_FAILURES + 6 + asked / LONGEST_WAIT)
 
 
 @pytest.mark.parametrize("at", [0, 9, 14, 20])
