@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,10 +74,17 @@ class Curved:
         """For saving."""
         return [[habit.failures, habit.waiting] for habit in (self.correcting, self.restoring, self.foreseeing)]
 
+    def copy(self) -> Curved:
+        """The same, which may change by itself."""
+        return Curved(replace(self.correcting), replace(self.restoring), replace(self.foreseeing), self.bend)
+
     @classmethod
     def restored(cls, numbers: Any, bend: Vector) -> Curved:
-        """From what was saved."""
-        correcting, restoring, foreseeing = (Habit(int(failures), int(waiting)) for failures, waiting in numbers)
+        """From what was saved; ValueError where that cannot have been."""
+        habits = [Habit(int(failures), int(waiting)) for failures, waiting in numbers]
+        if len(habits) != 3 or any(habit.failures < 0 or not 0 <= habit.waiting <= LONGEST_WAIT for habit in habits):
+            raise ValueError(f"habits are {numbers!r}")
+        correcting, restoring, foreseeing = habits
         return cls(correcting, restoring, foreseeing, np.array(bend, dtype=np.float64))
 
 

@@ -64,7 +64,7 @@ class Run:
         try:
             self.earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
             self._base = 0 if saved is None else int(saved.numbers["evaluations"])
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise StateError(f"the saved state is damaged: {error}") from error
         self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver, clock)
         self._follower = Follower(self.evaluate, self.solver, clock)
@@ -225,8 +225,13 @@ class Run:
                 continue
             step = step if self._model is not None else self._propose()
             first = self.options.first_fallback
+            curved, state.curved = state.curved, state.curved.copy()
             with self._searching:
-                moved = self._iteration.advance(state, self._take_model(), step) if first == 0 else Stuck.NOT_TRIED
+                try:
+                    moved = self._iteration.advance(state, self._take_model(), step) if first == 0 else Stuck.NOT_TRIED
+                except BaseException:
+                    state.curved = curved  # whoever continues begins this iteration anew
+                    raise
             if isinstance(moved, Stuck):
                 with self._searching:
                     outcome = self._rescue.unstick(state, moved, step)

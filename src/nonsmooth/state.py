@@ -246,6 +246,10 @@ class SavedState:
         index = np.asarray(arrays.get("cuts.index", np.zeros(0, dtype=np.intp)))
         if index.dtype.kind != "i" or (index < 0).any() or (index >= m).any():
             raise StateError(f"{path} is damaged: 'cuts.index' should be numbers of constraints, from 0 to {m - 1}")
+        bend = np.asarray(arrays.get("bend", np.zeros(0)))
+        shapes["bend"] = (m,) if bend.size else (0,)
+        if bend.dtype.kind not in "fi" or not np.isfinite(bend).all():
+            raise StateError(f"{path} is damaged: 'bend' should be finite numbers")
         for name, shape in shapes.items():
             if name not in arrays or arrays[name].shape != shape or arrays[name].dtype.kind not in "fi":
                 raise StateError(f"{path} is damaged: {name!r} should be numbers of shape {shape}")
@@ -256,7 +260,7 @@ class SavedState:
         """Make a state that a new run has built the one that was saved; `units` are the factors of pre-scaling."""
         try:
             self._fill(state, units)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise StateError(f"the saved state is damaged: {error}") from error
 
     def _fill(self, state: State, units: Vector | None = None) -> None:

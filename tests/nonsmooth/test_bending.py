@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nonsmooth import State, minimize
 from nonsmooth.bending import FREE_FAILURES, LONGEST_WAIT, Bending, Curved, Habit
+from nonsmooth.errors import StateError
 from problems.published import output_feedback
 
 
@@ -62,6 +63,41 @@ def test_it_is_restored() -> None:
     again = Curved.restored(curved.numbers(), curved.bend)
     assert (again.correcting, again.restoring, again.foreseeing) == (Habit(1, 0), Habit(5, 4), Habit(0, 0))
     np.testing.assert_array_equal(again.bend, curved.bend)
+
+
+@pytest.mark.parametrize("numbers", [[[0, 0]] * 2, [[-1, 0]] * 3, [[0, -1]] * 3, [[0, 10**9]] * 3, [["a", 0]] * 3, 7])
+def test_habits_that_nobody_had(numbers: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Curved.restored(numbers, np.zeros(0))
+
+
+@pytest.mark.parametrize(
+    "bend", [np.zeros((1, 1)), np.zeros(()), np.zeros(2), np.array([np.nan]), np.array([1j]), np.array(["a"])]
+)
+def test_a_bend_that_cannot_be(bend: np.ndarray, tmp_path: Any) -> None:
+    function, start = eigenvector(20)
+    path = tmp_path / "run.npz"
+    minimize(function, start, callback=lambda state: state.save(path), max_iterations=4, compile="never")
+    with np.load(path) as file:
+        arrays = dict(file)
+    np.savez(path, **(arrays | {"bend": bend}))
+    with pytest.raises(StateError, match="damaged"):
+        minimize(function, start, state=State.load(path), compile="never")
+
+
+def test_a_run_that_was_cut_off_goes_on_as_the_whole_one() -> None:
+    """What an iteration has learnt about bends counts only when it ends."""
+    function, start = eigenvector(120)
+    options: dict[str, Any] = {"penalty_parameter": 0.01, "compile": "never"}
+    seen: dict[int, Any] = {}
+
+    def look(state: State) -> None:
+        seen[state.iteration] = state.curved.numbers(), state.curved.bend.tolist()
+
+    whole = minimize(function, start, callback=look, **options)
+    for limit in range(5, whole.evaluations - 1):
+        state = minimize(function, start, max_evaluations=limit, **options).state
+        assert (state.curved.numbers(), state.curved.bend.tolist()) == seen[state.iteration], limit
 
 
 def test_steps_are_bent_before_they_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ Matrix = NDArray[np.float64]
 
 ENOUGH = (1e-7, 1e-6, 1e-5, 1e-4)
 """The residual that is good enough after the first, second, … attempt: a later solver must be worth its time."""
+ON_REQUEST = ("proxqp",)
+"""Asked only by name: the last digits of its answers depend on where its matrices lie in memory, and so would the whole run."""
 LARGE = 100
 """From this size on the active-set method begins, at an earlier answer where one is known: most entries will stay."""
 
@@ -75,7 +77,8 @@ class QPSolver:
     @cached_property
     def _names(self) -> tuple[str, ...]:
         """Looked for when the first is needed: where the compiled method solves everything, none is."""
-        return available() if self._name == "auto" else (self._name, *(other for other in available() if other != self._name))
+        others = tuple(name for name in available() if name not in (self._name, *ON_REQUEST))
+        return others if self._name == "auto" else (self._name, *others)
 
     @property
     def only_native(self) -> bool:

@@ -289,3 +289,9 @@ def test_answers_do_not_depend_on_units(scale: float) -> None:
     plain = QPSolver().session(given.matrix, 3).solve(given.linear, given.lower, given.upper).y
     scaled = QPSolver().session(scale * given.matrix, 3).solve(scale * given.linear, given.lower, given.upper).y
     np.testing.assert_allclose(scaled, plain, atol=1e-6 * given.upper.max())
+
+
+def test_what_depends_on_memory_is_asked_by_name_only() -> None:
+    assert "proxqp" not in QPSolver().order(10, warm=False)
+    if "proxqp" in available():
+        assert QPSolver("proxqp").order(10, warm=False)[0] == "proxqp"
