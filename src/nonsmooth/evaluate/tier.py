@@ -40,8 +40,8 @@ logger = logging.getLogger("nonsmooth")
 LOOK_AFTER, UNTIL_IMPORTED = 0.01, 10.0
 """Seconds of evaluating after which packages of earlier runs are looked for, more where that has to be imported first."""
 BUILD_AFTER = 4.0
-"""Seconds of evaluating after which packages are built, where another core is there to do it: importing what builds them takes
-0.2 s of the run's own time, and a run that ends soon after must not have lost more than a few per cent by it."""
+"""Seconds of evaluating after which packages are built, where another core is there to do it: to begin costs the run itself
+about 0.2 s, and one that ends soon after must not have lost more than a few per cent by it."""
 BUILD_AFTER_ALONE = 30.0
 RECHECK_AFTER, MOST_BETWEEN = 200, 5000
 LOOK_EVERY = 8
