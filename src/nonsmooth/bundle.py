@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
-from nonsmooth.linearisations import Linearisations
+from nonsmooth.linearisations import Linearisations, Lines
 from nonsmooth.rows import LARGE, Rows, stack
 
 Vector = NDArray[np.float64]
@@ -32,16 +32,41 @@ def default_capacity(size: int) -> int:
     return max(10, min(30, 1_200_000 // size))
 
 
-@dataclass(frozen=True)
 class Cuts:
-    """Linear functions below f near x: value −error at x, slopes one row each. The first is that of x itself."""
+    """Linear functions below f near x: value −error at x, slopes one row each. The first is that of x itself.
 
-    slopes: Matrix | Rows
-    errors: Vector
-    weights: Vector
-    """Weights of all but the first in an earlier step."""
-    keys: Keys
-    """A number for each slope but the first that no other gradient has."""
+    What they are at x is computed when it is asked for: compiled code has its own way.
+    """
+
+    def __init__(self, at: Trial, kept: Linearisations | None, weights: Vector) -> None:
+        self._at, self.weights = at, weights
+        """Weights of all but the first in an earlier step."""
+        self.lines: Lines | None = None if kept is None else kept.lines
+        """All but the first where they lie in matrices."""
+        self.keys: Keys = _NONE if kept is None else kept.keys
+        """A number for each slope but the first that no other gradient has."""
+        self.count = 1 + len(self.keys)
+        if kept is not None and self.lines is None:  # long ones are seen from one point at a time
+            self.slopes, self.errors = stack(at.gradient[None], kept.rows), _with_own(kept.errors(at.x, at.f))
+
+    @cached_property
+    def slopes(self) -> Matrix | Rows:
+        """Gradients of f, that of x itself first."""
+        own = self._at.gradient[None]
+        if self.lines is None:
+            return own if own.shape[1] <= LARGE else stack(own)
+        return stack(own, self.lines.rows)
+
+    @cached_property
+    def errors(self) -> Vector:
+        """How far each lies below f at x."""
+        return np.zeros(1) if self.lines is None else _with_own(self.lines.errors(self._at.x, self._at.f))
+
+
+def _with_own(errors: Vector) -> Vector:
+    found = np.empty(1 + len(errors))
+    found[0], found[1:] = 0.0, errors
+    return found
 
 
 class Bundle:
@@ -73,9 +98,7 @@ class Bundle:
 
     def cuts(self, at: Trial) -> Cuts:
         """All cuts as seen from a point, that of the point itself first."""
-        errors = np.empty(1 + len(self))
-        errors[0], errors[1:] = 0.0, self._kept.errors(at.x, at.f)
-        return Cuts(stack(at.gradient[None], self._kept.rows), errors, self.weights, self._kept.keys)
+        return Cuts(at, self._kept, self.weights)
 
     def nearby(self, x: Vector, radius: float) -> list[tuple[Vector, float, Vector]]:
         """(x, f, gradient of f) of the kept points within a distance of x."""
@@ -94,8 +117,7 @@ class Bundle:
 
 def own_cut(at: Trial) -> Cuts:
     """The cut of a point alone."""
-    slopes = at.gradient[None]
-    return Cuts(slopes if slopes.shape[1] <= LARGE else stack(slopes), np.zeros(1), np.zeros(0), _NONE)
+    return Cuts(at, None, np.zeros(0))
 
 
 def _last(count: int, vector: Any, kind: type[np.generic]) -> NDArray[Any]:
@@ -110,17 +132,30 @@ def _appended(vector: NDArray[Any], number: float) -> NDArray[Any]:
     return longer
 
 
-@dataclass(frozen=True)
 class ConstraintRows:
     """Further linearisations of constraints, turned so that they are violated above 0: which one, value at x, gradient."""
 
-    index: NDArray[np.intp]
-    signs: Vector
-    values: Vector
-    rows: Matrix | Rows
-    weights: Vector
-    """Multiplier of each in an earlier step."""
-    keys: Keys
+    def __init__(self, at: Trial, kept: Linearisations, index: NDArray[np.intp], signs: Vector, weights: Vector) -> None:
+        self._at, self.index, self.signs, self.weights = at, index, signs, weights
+        """The weights are the multipliers of an earlier step."""
+        self.lines: Lines | None = kept.lines
+        """The linearisations themselves where they lie in matrices."""
+        self.rows, self.keys = kept.rows, kept.keys
+        if self.lines is None:
+            self.values = self._values(kept)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @cached_property
+    def values(self) -> Vector:
+        """What each says about its constraint at x, never more than that is."""
+        assert self.lines is not None
+        return self._values(self.lines)
+
+    def _values(self, kept: Linearisations | Lines) -> Vector:
+        here = self.signs * self._at.c[self.index]
+        return here - kept.errors(self._at.x, here)
 
 
 class ConstraintCuts:
@@ -160,9 +195,7 @@ class ConstraintCuts:
 
     def at(self, trial: Trial) -> ConstraintRows:
         """The kept linearisations as seen from a point, never above the constraint itself there."""
-        here = self._signs * trial.c[self._index]
-        values = here - self._kept.errors(trial.x, here)
-        return ConstraintRows(self._index, self._signs, values, self._kept.rows, self.weights, self._kept.keys)
+        return ConstraintRows(trial, self._kept, self._index, self._signs, self.weights)
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.qp.kernel import Compiled, address, compiled
+from nonsmooth.qp.bench import LOCALITY
+from nonsmooth.qp.kernel import address, compiled
 from nonsmooth.rows import LARGE, PIECE, Rows
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-
-LOCALITY = 1e-3
-"""A linearisation from a point at distance r counts as lying LOCALITY·r² too low at least, whatever it says itself."""
 
 _keys = count(-1, -1)
 
@@ -52,6 +50,37 @@ class Window:
         self._end += 1
         self._begin = max(self._begin, self._end - self._capacity)
         self.kept = self._room[self._begin : self._end]
+
+
+class Lines(NamedTuple):
+    """Points, values there, gradients as rows, and a number for each that no other gradient has. They never change."""
+
+    points: Matrix
+    values: Vector
+    rows: Matrix
+    keys: NDArray[np.int64]
+
+    def errors(self, x: Vector, values: float | Vector) -> Vector:
+        """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""
+        functions = compiled()
+        if functions is None:
+            offsets = x - self.points
+            along = np.einsum("ij,ij->i", self.rows, offsets)
+            return _error(values - self.values - along, np.einsum("ij,ij->i", offsets, offsets))
+        errors = np.empty(len(self.values))
+        x = np.ascontiguousarray(x)
+        one, held = (values, None) if isinstance(values, float) else (0.0, np.ascontiguousarray(values))
+        several = None if held is None else address(held)
+        functions.errors(
+            address(self.points), address(self.rows), address(self.values), len(errors), self.rows.shape[1], address(x),
+            several, one, LOCALITY, address(errors),
+        )  # fmt: skip
+        return errors
+
+
+def _error(apart: Vector, squares: Vector) -> Vector:
+    error: Vector = np.maximum(np.abs(apart), LOCALITY * squares)
+    return error
 
 
 class Linearisations:
@@ -107,31 +136,19 @@ class Linearisations:
             self._points.add(point)
             self._matrix.add(row)
 
+    @property
+    def lines(self) -> Lines | None:
+        """All of them as they are now; None where they are long, and do not lie in matrices."""
+        return None if self._large else Lines(self._points.kept, self._values.kept, self._matrix.kept, self._keys.kept)
+
     def errors(self, x: Vector, values: float | Vector) -> Vector:
         """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""
-        if self._large:
-            self._look(x)
-            along, squares = np.array(self._seen).reshape(-1, 2).T
-        else:
-            functions = compiled()
-            if functions is not None:
-                return self._compiled_errors(functions, x, values)
-            offsets = x - self._points.kept
-            along = np.einsum("ij,ij->i", self._matrix.kept, offsets)
-            squares = np.einsum("ij,ij->i", offsets, offsets)
-        error: Vector = np.maximum(np.abs(values - self.values - along), LOCALITY * squares)
-        return error
-
-    def _compiled_errors(self, functions: Compiled, x: Vector, values: float | Vector) -> Vector:
-        errors = np.empty(len(self))
-        x = np.ascontiguousarray(x)
-        one, held = (values, None) if isinstance(values, float) else (0.0, np.ascontiguousarray(values))
-        several = None if held is None else address(held)
-        functions.errors(
-            address(self._points.kept), address(self._matrix.kept), address(self._values.kept), len(errors), self._size,
-            address(x), several, one, LOCALITY, address(errors),
-        )  # fmt: skip
-        return errors
+        lines = self.lines
+        if lines is not None:
+            return lines.errors(x, values)
+        self._look(x)
+        along, squares = np.array(self._seen).reshape(-1, 2).T
+        return _error(values - self.values - along, squares)
 
     def _look(self, x: Vector) -> None:
         """Compute row·(x − point) and |x − point|² where they are not known, for the large ones."""

@@ -15,6 +15,7 @@ Changing ρ changes only the box, so all programs of one point share their matri
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,12 +23,11 @@ from numpy.typing import NDArray
 from nonsmooth.bundle import ConstraintRows, Cuts
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
-from nonsmooth.hessian.form import DenseForm
+from nonsmooth.hessian.form import Form
 from nonsmooth.options import Options
 from nonsmooth.qp import Product, QPSolver, Session
-from nonsmooth.qp.stepping import Found, Rows, Stepper, fits
-from nonsmooth.rows import Rows as LongRows
-from nonsmooth.rows import stack
+from nonsmooth.qp.bench import Found, Further, Here, Laid, fits
+from nonsmooth.rows import LARGE, Rows, stack
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -37,9 +37,6 @@ MANY = 60
 """From so many gradients on it is worth knowing which of them are new."""
 FEW_CUTS = 12
 """Up to so many cuts it is not worth looking for those that do not matter."""
-
-_NOTHING = np.zeros(0)
-_NO_ROWS = np.zeros(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)
@@ -87,40 +84,64 @@ class Model:
         *,
         multipliers: Vector | None = None,
     ) -> None:
-        self._at, self._cuts, self._extra = at, cuts, extra
-        rows = at.jacobian if extra is None else stack(at.jacobian, extra.rows)
-        self._values = at.c if extra is None else np.concatenate([at.c, extra.values])
-        self._rows = rows
-        self._gradients = stack(cuts.slopes, rows)
-        keys = _keys(at, cuts, extra) if len(self._gradients) >= MANY else None
-        self._form = hessian.form(self._gradients, keys)
-        self._matrix = self._form.matrix
-        self._count = len(cuts.errors)
-        self._solver = solver
-        start = np.zeros(len(self._gradients))
+        self._at, self._cuts, self._extra, self._hessian = at, cuts, extra, hessian
+        self._solver, self._multipliers = solver, multipliers
+        self._count, self._own = cuts.count, len(at.c)
+        self._last: Vector | None = None
+        self._limit = np.inf
+        self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
+        self._laid = self._on_a_bench()
+
+    def _on_a_bench(self) -> Laid | None:
+        """The model in compiled code, where that can be had."""
+        at, cuts, extra = self._at, self._cuts, self._extra
+        total, metric = self._count + self._own + (0 if extra is None else len(extra)), self._hessian.metric()
+        if len(at.x) > LARGE or metric is None or not fits(metric, total):
+            return None
+        bench = self._solver.bench(len(at.x))
+        if bench is None:
+            return None
+        own, first = at.first_keys
+        here = Here(at.x, at.f, at.gradient, own, at.equalities, at.c, at.jacobian, first, self._multipliers)
+        further = None
+        if extra is not None:
+            assert extra.lines is not None
+            further = Further(extra.lines, extra.index, extra.signs, extra.weights)
+        return Laid(bench, self._solver.clock, metric, here, (cuts.lines, cuts.weights), further)
+
+    # What follows up to `step` is for other ways than compiled code.
+
+    @cached_property
+    def _rows(self) -> Matrix | Rows:
+        return self._at.jacobian if self._extra is None else stack(self._at.jacobian, self._extra.rows)
+
+    @cached_property
+    def _values(self) -> Vector:
+        return self._at.c if self._extra is None else np.concatenate([self._at.c, self._extra.values])
+
+    @cached_property
+    def _gradients(self) -> Matrix | Rows:
+        return stack(self._cuts.slopes, self._rows)
+
+    @cached_property
+    def _form(self) -> Form:
+        keys = _keys(self._at, self._cuts, self._extra) if len(self._gradients) >= MANY else None
+        return self._hessian.form(self._gradients, keys)
+
+    @property
+    def _matrix(self) -> Matrix | Product:
+        return self._form.matrix
+
+    @cached_property
+    def _first_start(self) -> Vector:
+        start, cuts = np.zeros(len(self._gradients)), self._cuts
         start[1 : self._count] = cuts.weights
         start[0] = max(0.0, 1.0 - float(cuts.weights.sum()))
-        if multipliers is not None and len(multipliers) == len(at.c):
-            start[self._count : self._count + len(at.c)] = multipliers
-        if extra is not None:
-            start[self._count + len(at.c) :] = extra.weights
-        self._last, self._limit = start, np.inf
-        self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
-        self._stepper = self._compiled()
-
-    def _compiled(self) -> Stepper | None:
-        """The steps of this model in compiled code, where it has a form for that."""
-        form, cuts, extra, at = self._form, self._cuts, self._extra, self._at
-        matrix, gradients = self._matrix, self._gradients
-        if not fits(self._solver, len(gradients)) or not isinstance(form, DenseForm):
-            return None
-        if not isinstance(matrix, np.ndarray) or not isinstance(gradients, np.ndarray):
-            return None
-        hints = np.empty(self._count)
-        hints[0], hints[1:] = max(1e-3, 1.0 - float(cuts.weights.sum())), cuts.weights
-        owners, signs = (_NO_ROWS, _NOTHING) if extra is None else (extra.index, extra.signs)
-        rows = Rows(cuts.errors, hints, self._values, len(at.c), at.equalities, owners, signs)
-        return Stepper(self._solver, gradients, form.scaled, matrix, rows)
+        if self._multipliers is not None and len(self._multipliers) == self._own:
+            start[self._count : self._count + self._own] = self._multipliers
+        if self._extra is not None:
+            start[self._count + self._own :] = self._extra.weights
+        return start
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
         """The programs without the cuts that cannot carry a step with this weight, and which entries are left.
@@ -152,11 +173,11 @@ class Model:
 
     def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
         """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
-        values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
-        if self._stepper is not None:
-            found = self._stepper.step(weight, None if constraints is None else values, self._last, self._limit)
+        if self._laid is not None:
+            found = self._laid.step(weight, constraints, self._last, self._limit)
             if found is not None:
                 return self._told(found, weight)
+        values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)
         linear = np.concatenate([self._cuts.errors, -values])
@@ -169,8 +190,10 @@ class Model:
 
     def _told(self, found: Found, weight: float) -> Step:
         """The step that compiled code has found."""
-        y, count = found.y, self._count
+        y, count, counts = found.y, self._count, self._solver.counts
         self._last, self._limit = y, weight
+        counts.solved += 1
+        counts.warm += len(y) > 2
         return Step(
             direction=found.direction,
             gradient=found.gradient,
@@ -188,7 +211,7 @@ class Model:
 
     def _start(self, weight: float) -> Vector:
         """Where a program begins: at the last answer, what was at its limit there at the limit now."""
-        start = self._last.copy()
+        start = (self._first_start if self._last is None else self._last).copy()
         rows = start[self._count :]
         limited = np.abs(rows) >= self._limit
         rows[limited] = np.sign(rows[limited]) * weight
@@ -200,6 +223,10 @@ class Model:
 
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of the step that looks at nothing else."""
+        if self._laid is not None:
+            found = self._laid.reference(weight, self._last, self._limit)
+            if found is not None:
+                return found
         lower, upper = self._box(weight)
         count = self._count
         session = self._solver.session(_part(self._matrix, np.arange(count, len(lower))))
@@ -213,11 +240,11 @@ class Model:
 
     def violations(self, direction: Vector) -> Vector:
         """Violation of each linearised constraint after a step."""
-        values = self._values + self._rows @ direction
-        own, equalities = len(self._at.c), self._at.equalities
-        parts = np.concatenate([np.abs(values[:equalities]), np.maximum(values[equalities:own], 0.0)])
-        if self._extra is not None:
-            np.maximum.at(parts, self._extra.index, values[own:])
+        at, extra = self._at, self._extra
+        values = at.c + at.jacobian @ direction
+        parts = np.concatenate([np.abs(values[: at.equalities]), np.maximum(values[at.equalities :], 0.0)])
+        if extra is not None:
+            np.maximum.at(parts, extra.index, extra.values + extra.rows @ direction)
         return parts
 
     def _box(self, weight: float) -> tuple[Vector, Vector]:
@@ -232,7 +259,7 @@ class Model:
         objective_gradient = y[:count] @ self._cuts.slopes
         if not len(self._rows):
             gradient = objective_gradient
-        elif isinstance(self._gradients, LongRows):
+        elif isinstance(self._gradients, Rows):
             gradient = objective_gradient + y[count:] @ self._rows
         else:
             gradient = y @ self._gradients
@@ -241,7 +268,7 @@ class Model:
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
-        if isinstance(self._gradients, LongRows) and isinstance(self._matrix, np.ndarray):
+        if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray):
             along = -(self._matrix[:count] @ y)  # the slopes times the direction, without reading either
         else:
             along = self._cuts.slopes @ direction

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from nonsmooth import State, Status, minimize
 from nonsmooth.evaluate import Trial
@@ -24,11 +25,16 @@ def test_the_valley_is_followed_to_its_end(n: int) -> None:
 
 
 def test_following_leads_farther_than_ordinary_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = nesterov_chebyshev_rosenbrock(4)
-    followed = minimize(case.function, case.initial(), max_evaluations=2500)
+    """How far one run gets hangs on the last digits: ten starts that differ in the ninth reached 0.005 to 0.18."""
+    case, generator = nesterov_chebyshev_rosenbrock(4), torch.Generator().manual_seed(0)
+    starts = [case.initial() * (1 + 1e-9 * torch.randn(4, generator=generator, dtype=torch.float64)) for _ in range(5)]
+
+    def reached() -> float:
+        return float(np.median([minimize(case.function, start, max_evaluations=2500).f for start in starts]))
+
+    followed = reached()
     monkeypatch.setattr(Follower, "wanted", lambda self, state, evaluations: False)
-    ordinary = minimize(case.function, case.initial(), max_evaluations=2500)
-    assert followed.f < 0.3 * ordinary.f
+    assert followed < 0.3 * reached()
 
 
 def test_every_move_in_a_valley_goes_down() -> None:

@@ -111,6 +111,11 @@ class Trial:
         return trial
 
     @property
+    def first_keys(self) -> tuple[int, int]:
+        """The key of the gradient of f, and that of the gradient of the first constraint; the others follow it."""
+        return self.serial * MOST_GRADIENTS, self._rows_of * MOST_GRADIENTS + 1
+
+    @property
     def keys(self) -> NDArray[np.int64]:
         """Numbers that no other gradient has: that of f first, then those of the constraints."""
         keys = np.arange(self._rows_of * MOST_GRADIENTS, self._rows_of * MOST_GRADIENTS + 1 + len(self.c), dtype=np.int64)

@@ -11,6 +11,9 @@ from scipy.linalg import blas
 from nonsmooth.hessian.corrections import Corrections
 from nonsmooth.hessian.form import DenseForm, without_zeros
 from nonsmooth.hessian.update import Curvature, Outcome
+from nonsmooth.qp.bench import APART as KEPT_APART
+from nonsmooth.qp.bench import TRIANGLE as ONE_TRIANGLE
+from nonsmooth.qp.bench import WHOLE, Metric, new_version
 from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
@@ -58,12 +61,21 @@ class FullMemory:
             np.fill_diagonal(self._matrix, self._gamma)
         self._initial = None
         self.updates = 0
-        self._last: DenseForm | None = None
+        self.forget_products()
         self._product: tuple[Vector, Vector] | None = None
 
     def forget_products(self) -> None:
         """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
-        self._last = None
+        self._last: DenseForm | None = None
+        self._version = new_version()
+
+    def metric(self) -> Metric | None:
+        """The matrix as compiled code can use it."""
+        apart = self._apart
+        if apart is None:
+            kind = ONE_TRIANGLE if self._triangle else WHOLE
+            return Metric(kind, self._version, self._matrix, 1.0, 0) if self._matrix.flags.c_contiguous else None
+        return Metric(KEPT_APART, self._version, apart.rows, apart.gamma, len(apart)) if 2 * len(apart) <= self._size else None
 
     @property
     def matrix(self) -> Matrix:

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.qp.kernel import address, compiled
 from nonsmooth.qp.product import Product
 
 Vector = NDArray[np.float64]
@@ -68,19 +67,6 @@ class DenseForm:
         step: Vector = weights @ self.scaled[first:]
         return step
 
-    def _part(self, matrix: Matrix, known: NDArray[np.intp]) -> tuple[Matrix, Matrix]:
-        """Some of the rows, and of the matrix."""
-        functions = compiled()
-        if functions is None:
-            return self.scaled[known], matrix[known[:, None], known]
-        given, rows = np.ascontiguousarray(matrix), np.ascontiguousarray(self.scaled)
-        scaled, products = np.empty((len(known), rows.shape[1])), np.empty((len(known), len(known)))
-        functions.gather(
-            address(given), len(given), address(rows), rows.shape[1], address(known), len(known), address(products),
-            address(scaled),
-        )  # fmt: skip
-        return scaled, products
-
     def remember(self, keys: Keys) -> DenseForm:
         """Let `extended` find its rows by their keys."""
         self._order = np.argsort(keys)
@@ -100,7 +86,7 @@ class DenseForm:
             return None
         known = self._order[places]
         form = DenseForm.__new__(DenseForm)
-        form.scaled, form.matrix = self._part(self.matrix, known)
+        form.scaled, form.matrix = self.scaled[known], self.matrix[known[:, None], known]
         if len(fresh):
             scaled = apply(rows[fresh].T)
             columns = rows @ scaled

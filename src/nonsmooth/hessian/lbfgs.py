@@ -11,11 +11,14 @@ from scipy.linalg import solve_triangular
 from nonsmooth.hessian.form import DenseForm, Form, ScaledForm
 from nonsmooth.hessian.pairs import HostPairs, Pairs
 from nonsmooth.hessian.update import Curvature, Outcome
+from nonsmooth.qp.bench import APART, Metric, new_version
 from nonsmooth.rows import Rows
 from nonsmooth.vectors import new_vector
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+_NO_PAIRS = np.zeros((0, 0))
 
 
 class LimitedMemory:
@@ -72,6 +75,11 @@ class LimitedMemory:
     def forget_products(self) -> None:
         """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
         self._plain = None
+        self._as_metric = new_version()
+
+    def metric(self) -> Metric | None:
+        """The multiple of the identity that it is before the first pair; with pairs it is not for compiled code."""
+        return None if self._order else Metric(APART, self._as_metric, _NO_PAIRS, self.gamma, 0)
 
     def _changed(self) -> None:
         self.version += 1

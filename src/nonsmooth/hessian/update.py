@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.hessian.form import Form
+from nonsmooth.qp.bench import Metric
 from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
@@ -33,6 +34,9 @@ class InverseHessian(Protocol):
 
     def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> Form:
         """The matrix of a quadratic program over rows of gradients; `keys` tell which of them are those of earlier calls."""
+
+    def metric(self) -> Metric | None:
+        """The matrix as compiled code can use it; None where it has no form for that."""
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step."""

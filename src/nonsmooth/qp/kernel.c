@@ -1,9 +1,10 @@
 /* The active-set method of active.py for small dense programs, without the interpreter between its steps.
  *
- * min ½ yᵀQy + qᵀy, the first `simplex` entries ≥ 0 with sum 1, all between lower and upper. See active.py for the method;
+ * min ½ yᵀQy + qᵀy, some entries ≥ 0 with sum 1, all between lower and upper. See active.py for the method;
  * names are the same. Loops run down columns, so that compilers vectorise them without reordering sums.
  *
- * All arrays lie one behind the other in one block of `qp_doubles(n)` numbers, in the order of `qp_solve`.
+ * All arrays lie one behind the other in one block of `qp_doubles(n)` numbers, in the order of `qp_solve`. Programs that follow
+ * each other with the same matrix can keep the factor: see Kept.
  */
 
 #include <math.h>
@@ -14,10 +15,17 @@
 
 #define BLOCKED 48 /* from so many rows on LAPACK's factorisation is quicker */
 
-enum { FREE = 0, LOW = 1, HIGH = 2 };
+enum { FREE = 0, LOW = 1, HIGH = 2, SEEN = 3 };
 
 /* LAPACK's dpotrf: triangle, order, matrix by columns, leading dimension, 0 or which pivot is not positive. */
 typedef void (*Factorise)(char *, int *, double *, int *, int *);
+
+/* The factor of the free entries of an earlier program. They are known by the places of their rows. */
+typedef struct {
+    long count, leading;
+    long *places, *lookup;     /* lookup has an entry for every place, −1 between two searches */
+    double *factor, sigma;
+} Kept;
 
 typedef struct {
     long n, simplex, count;
@@ -26,15 +34,20 @@ typedef struct {
     double *q, *lower, *upper, *y;                    /* given; y is where to begin, and the answer */
     double *scale, *diagonal, *ceiling, *slope, *excess, *start;
     double *row, *down, *along, *factor;              /* of the free entries, in the order in which they came */
+    long leading;                                     /* a column of the factor begins every so many numbers */
     double *near;                                     /* their slopes, which are always known */
     double *owed;                                     /* how far entries have gone since all slopes were last computed */
     long *free_entries;
     char *state;
+    char *joined;                                     /* given: 1 for the entries of the simplex, `simplex` in number */
     double sigma;
     Factorise factorise;                              /* NULL where there is none */
+    Kept *kept;                                       /* NULL where nothing is kept */
+    const long *places;                               /* of the entries, where something is */
+    int rough, recalled;                              /* the factor is that of a matrix not quite the same; was kept */
 } Search;
 
-long qp_doubles(long n) { return 2 * n * n + 18 * n; }
+long qp_doubles(long n) { return 2 * n * n + 19 * n; }
 
 static double dot(const double *a, const double *b, long n) {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
@@ -67,11 +80,11 @@ static int make_feasible(const Search *s, double *y) {
     for (long i = 0; i < s->n; i++) {
         if (!isfinite(y[i])) return 0;
         y[i] = clipped(y[i], s->lower[i], s->upper[i]);
-        if (i < s->simplex) total += y[i];
+        if (s->joined[i]) total += y[i];
     }
     if (!s->simplex) return 1;
     if (!(total > 0)) return 0;
-    for (long i = 0; i < s->simplex; i++) y[i] /= total;
+    for (long i = 0; i < s->n; i++) if (s->joined[i]) y[i] /= total;
     return 1;
 }
 
@@ -91,14 +104,15 @@ static double residual_of(Search *s, const double *y) {
         if (s->scale[i] > largest) largest = s->scale[i];
     }
     if (s->simplex) {
-        double share = dot(y, slope, s->simplex);
-        for (long i = 0; i < s->simplex; i++) slope[i] -= share;
+        double share = 0;
+        for (long i = 0; i < n; i++) if (s->joined[i]) share += y[i] * slope[i];
+        for (long i = 0; i < n; i++) if (s->joined[i]) slope[i] -= share;
     }
     double square = dot(y, product, n), size = sqrt(square > 0 ? square : 0) + sqrt(fabs(dot(s->q, y, n))), error = 0;
     for (long i = 0; i < n; i++) {
-        double upper = i < s->simplex ? INFINITY : s->upper[i]; /* the sum bounds these */
+        double upper = s->joined[i] ? INFINITY : s->upper[i]; /* the sum bounds these */
         double moved = clipped(y[i] - slope[i] / (s->scale[i] * s->scale[i]), s->lower[i], upper);
-        if (s->simplex == 1 && i == 0) moved = y[0];
+        if (s->simplex == 1 && s->joined[i]) moved = y[i];
         double way = fabs(y[i] - moved) * s->scale[i];
         if (way > error || isnan(way)) error = way;
     }
@@ -124,7 +138,7 @@ static double residual_of(Search *s, const double *y) {
 
 /* Four columns at a time: one at a time, each waits for the one before to be written. */
 static void solve_lower(const Search *s, double *x) {
-    long n = s->n, count = s->count, j = 0;
+    long n = s->leading, count = s->count, j = 0;
     for (; j + 4 <= count; j += 4) {
         const double *a = s->factor + j * n, *b = a + n, *c = b + n, *d = c + n;
         double weight[4];
@@ -143,7 +157,7 @@ static void solve_lower(const Search *s, double *x) {
 }
 
 static void solve_upper(const Search *s, double *x) {
-    long n = s->n, count = s->count, j = count;
+    long n = s->leading, count = s->count, j = count;
     for (; j % 4; j--) {
         const double *column = s->factor + (j - 1) * n;
         x[j - 1] = (x[j - 1] - dot(column + j, x + j, count - j)) / column[j - 1];
@@ -166,36 +180,38 @@ static void solve_upper(const Search *s, double *x) {
 
 static double entry_of(const Search *s, long a, long b) {
     double value = a == b ? s->diagonal[a] : s->Q[a * s->stride + b];
-    return a < s->simplex && b < s->simplex ? value + s->sigma : value;
+    return s->joined[a] && s->joined[b] ? value + s->sigma : value;
 }
 
 static void rebuild(Search *s) {
     long count = s->count;
     for (double ridge = FLOOR; ridge < 1.0; ridge *= 100.0) {
         int failed = 0;
+        s->rough = ridge > FLOOR;
         for (long j = 0; j < count; j++)
-            for (long i = j; i < count; i++) s->factor[j * s->n + i] = entry_of(s, s->free_entries[j], s->free_entries[i]);
-        for (long j = 0; j < count; j++) s->factor[j * s->n + j] *= 1.0 + ridge;
+            for (long i = j; i < count; i++) s->factor[j * s->leading + i] = entry_of(s, s->free_entries[j], s->free_entries[i]);
+        for (long j = 0; j < count; j++) s->factor[j * s->leading + j] *= 1.0 + ridge;
         if (s->factorise && count >= BLOCKED) {
-            int order = (int)count, leading = (int)s->n;
+            int order = (int)count, leading = (int)s->leading;
             s->factorise("L", &order, s->factor, &leading, &failed);
             if (failed) continue;
             return;
         }
         for (long j = 0; j < count && !failed; j++) {
-            double *column = s->factor + j * s->n;
+            double *column = s->factor + j * s->leading;
             if (!(column[j] > 0)) { failed = 1; break; }
             double pivot = sqrt(column[j]);
             for (long i = j; i < count; i++) column[i] /= pivot;
             column[j] = pivot;
-            for (long k = j + 1; k < count; k++) add(s->factor + k * s->n + k, -column[k], column + k, count - k);
+            for (long k = j + 1; k < count; k++) add(s->factor + k * s->leading + k, -column[k], column + k, count - k);
         }
         if (!failed) return;
     }
+    s->rough = 1;
     for (long j = 0; j < count; j++) { /* not the matrix of a convex program; any direction will do */
         double square = fabs(entry_of(s, s->free_entries[j], s->free_entries[j]));
-        memset(s->factor + j * s->n, 0, count * sizeof(double));
-        s->factor[j * s->n + j] = sqrt(square > 1e-300 ? square : 1e-300);
+        memset(s->factor + j * s->leading, 0, count * sizeof(double));
+        s->factor[j * s->leading + j] = sqrt(square > 1e-300 ? square : 1e-300);
     }
 }
 
@@ -206,23 +222,20 @@ static void enter(Search *s, long entry) {
     solve_lower(s, column);
     double square = entry_of(s, entry, entry), rest = square - dot(column, column, count);
     if (rest < FLOOR * square) rest = FLOOR * square;
-    for (long j = 0; j < count; j++) s->factor[j * s->n + count] = column[j];
+    for (long j = 0; j < count; j++) s->factor[j * s->leading + count] = column[j];
     double pivot = sqrt(rest > 1e-300 ? rest : 1e-300);
-    s->factor[count * s->n + count] = pivot;
+    s->factor[count * s->leading + count] = pivot;
     s->free_entries[count] = entry;
-    s->row[count] = entry < s->simplex ? 1.0 : 0.0;
+    s->row[count] = s->joined[entry];
     s->near[count] = s->slope[entry];
     s->state[entry] = FREE;
     s->count = count + 1;
 }
 
-static void hold(Search *s, long position, int low) {
-    long entry = s->free_entries[position], count = s->count;
-    s->y[entry] = low ? s->lower[entry] : s->ceiling[entry];
-    s->state[entry] = low ? LOW : HIGH;
-    /* The row goes; rotations of neighbouring columns make what is below it triangular again. */
+/* A row of a factor goes; rotations of neighbouring columns make what is below it triangular again. */
+static void delete_row(double *factor, long leading, long count, long position) {
     for (long j = position; j < count - 1; j++) {
-        double *left = s->factor + j * s->n, *right = left + s->n;
+        double *left = factor + j * leading, *right = left + leading;
         double a = left[j + 1], b = right[j + 1], length = hypot(a, b);
         double cosine = length > 0 ? a / length : 1.0, sine = length > 0 ? b / length : 0.0;
         for (long i = j + 1; i < count; i++) {
@@ -232,20 +245,102 @@ static void hold(Search *s, long position, int low) {
         }
     }
     for (long j = 0; j < position; j++) {
-        double *column = s->factor + j * s->n;
+        double *column = factor + j * leading;
         memmove(column + position, column + position + 1, (count - 1 - position) * sizeof(double));
     }
+}
+
+/* An entry is not free any more. */
+static void drop(Search *s, long position) {
+    long count = s->count;
+    delete_row(s->factor, s->leading, count, position);
     memmove(s->free_entries + position, s->free_entries + position + 1, (count - 1 - position) * sizeof(long));
     memmove(s->row + position, s->row + position + 1, (count - 1 - position) * sizeof(double));
     memmove(s->near + position, s->near + position + 1, (count - 1 - position) * sizeof(double));
     s->count = count - 1;
 }
 
-/* ---- the search ---- */
+static void hold(Search *s, long position, int low) {
+    long entry = s->free_entries[position];
+    s->y[entry] = low ? s->lower[entry] : s->ceiling[entry];
+    s->state[entry] = low ? LOW : HIGH;
+    drop(s, position);
+}
 
+/* The slopes of the free entries. */
 static void look_near(Search *s) {
     for (long i = 0; i < s->count; i++) s->near[i] = s->slope[s->free_entries[i]];
 }
+
+/* ---- what is kept of a factor ---- */
+
+/* The row in a place leaves it. */
+static void forget(Kept *kept, long place) {
+    for (long i = 0; i < kept->count; i++) {
+        if (kept->places[i] != place) continue;
+        delete_row(kept->factor, kept->leading, kept->count, i);
+        memmove(kept->places + i, kept->places + i + 1, (kept->count - 1 - i) * sizeof(long));
+        kept->count--;
+        return;
+    }
+}
+
+/* The free entries in their order. */
+static void collect(Search *s) {
+    s->count = 0;
+    for (long i = 0; i < s->n; i++) {
+        if (s->state[i] != FREE) continue;
+        s->row[s->count] = s->joined[i];
+        s->free_entries[s->count++] = i;
+    }
+    look_near(s);
+}
+
+/* Begin with the factor of the program before; 0 where the free entries are too different. */
+static int recall(Search *s) {
+    Kept *kept = s->kept;
+    long wanted = 0, common = 0, on_simplex = 0;
+    if (!kept || !kept->count || kept->count > s->n) return 0;
+    for (long i = 0; i < s->n; i++) {
+        kept->lookup[s->places[i]] = i;
+        wanted += s->state[i] == FREE;
+    }
+    for (long i = 0; i < kept->count; i++) {
+        long entry = kept->lookup[kept->places[i]];
+        s->free_entries[i] = entry;
+        common += entry >= 0 && s->state[entry] == FREE;
+    }
+    for (long i = 0; i < s->n; i++) kept->lookup[s->places[i]] = -1;
+    if (4 * ((wanted - common) + (kept->count - common)) > wanted + 8) return 0;
+    s->count = kept->count;
+    for (long i = s->count - 1; i >= 0; i--) {
+        long entry = s->free_entries[i];
+        if (entry < 0 || s->state[entry] != FREE) drop(s, i);
+    }
+    for (long i = 0; i < s->count; i++) {
+        long entry = s->free_entries[i];
+        s->row[i] = s->joined[entry];
+        on_simplex += s->joined[entry];
+        s->state[entry] = SEEN;
+    }
+    if (on_simplex) s->sigma = kept->sigma; /* it is in the factor */
+    for (long i = 0; i < s->n; i++) {
+        if (s->state[i] == FREE) enter(s, i);
+        else if (s->state[i] == SEEN) s->state[i] = FREE;
+    }
+    look_near(s);
+    return 1;
+}
+
+static void keep(Search *s, int good) {
+    Kept *kept = s->kept;
+    if (!kept) return;
+    kept->count = good && !s->rough ? s->count : 0;
+    kept->sigma = s->sigma;
+    for (long i = 0; i < kept->count; i++) kept->places[i] = s->places[s->free_entries[i]];
+}
+
+/* ---- the search ---- */
 
 /* All slopes from y itself: what was added up drifts. */
 static void refresh(Search *s) {
@@ -324,9 +419,10 @@ static int advance(Search *s) {
 
 static void find_excess(Search *s) {
     double share = 0, total = 0;
-    for (long i = 0; i < s->simplex; i++) { share += s->y[i] * s->slope[i]; total += s->y[i]; }
+    for (long i = 0; i < s->n; i++)
+        if (s->joined[i]) { share += s->y[i] * s->slope[i]; total += s->y[i]; }
     if (s->simplex) share /= total;
-    for (long i = 0; i < s->n; i++) s->excess[i] = (s->slope[i] - (i < s->simplex ? share : 0.0)) / s->scale[i];
+    for (long i = 0; i < s->n; i++) s->excess[i] = (s->slope[i] - (s->joined[i] ? share : 0.0)) / s->scale[i];
 }
 
 static double middle_of(double *values, long count) { /* the median; sorts */
@@ -340,7 +436,7 @@ static double middle_of(double *values, long count) { /* the median; sorts */
     return count % 2 ? values[count / 2] : 0.5 * (values[count / 2 - 1] + values[count / 2]);
 }
 
-static void prepare(Search *s) {
+static void prepare(Search *s, int anew) {
     long n = s->n, chosen = 0;
     double largest = 0, reach = 1.0;
     for (long i = 0; i < n; i++) {
@@ -362,20 +458,22 @@ static void prepare(Search *s) {
     s->sigma = 0;
     if (s->simplex) {
         largest = 0;
-        for (long i = 0; i < s->simplex; i++) if (s->diagonal[i] > largest) largest = s->diagonal[i];
-        for (long i = 0; i < s->simplex; i++) if (s->diagonal[i] > 1e-12 * largest) s->excess[chosen++] = s->diagonal[i];
+        for (long i = 0; i < n; i++) if (s->joined[i] && s->diagonal[i] > largest) largest = s->diagonal[i];
+        for (long i = 0; i < n; i++)
+            if (s->joined[i] && s->diagonal[i] > 1e-12 * largest) s->excess[chosen++] = s->diagonal[i];
         s->sigma = middle_of(s->excess, chosen);
     }
-    s->count = 0;
     for (long i = 0; i < n; i++) {
-        s->ceiling[i] = i < s->simplex ? INFINITY : s->upper[i]; /* the sum bounds these */
+        s->ceiling[i] = s->joined[i] ? INFINITY : s->upper[i]; /* the sum bounds these */
         s->state[i] = s->y[i] <= s->lower[i] ? LOW : s->y[i] >= s->ceiling[i] ? HIGH : FREE;
-        if (s->state[i] == FREE) {
-            s->row[s->count] = i < s->simplex ? 1.0 : 0.0;
-            s->free_entries[s->count++] = i;
-        }
     }
+    s->rough = 0;
+    s->count = 0;
+    if (s->kept) { s->factor = s->kept->factor; s->leading = s->kept->leading; }
     refresh(s);
+    s->recalled = !anew && recall(s);
+    if (s->recalled) return;
+    collect(s);
     rebuild(s);
 }
 
@@ -386,17 +484,17 @@ static double *lay_out(Search *s, double *next) {
                         &s->start, &s->row, &s->down, &s->along, &s->near, &s->owed};
     for (unsigned long i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) { *parts[i] = next; next += n; }
     s->factor = next; next += n * n;
+    s->leading = n;
     s->free_entries = (long *)next; next += n;  /* long is not longer than double */
-    s->state = (char *)next;
+    s->state = (char *)next; next += n;
+    s->joined = (char *)next;
     return next + n;
 }
 
-/* The residual of the answer, left in y; −1 where y, given, cannot be made feasible. */
-static double run(Search *s, long rounds, double enough) {
+/* The residual of the answer, left in y, which is feasible. */
+static double search(Search *s, long rounds, double enough, int anew) {
     long n = s->n;
-    s->count = 0;
-    if (!make_feasible(s, s->y)) return -1.0;
-    prepare(s);
+    prepare(s, anew);
     int refinements = 0, fresh = 1;
     for (long round = 0; round < rounds; round++) {
         if (advance(s)) { refinements = 0; fresh = 0; continue; }
@@ -431,9 +529,23 @@ static double run(Search *s, long rounds, double enough) {
     return residual;
 }
 
+/* The residual of the answer, left in y; −1 where y, given, cannot be made feasible. */
+static double run(Search *s, long rounds, double enough) {
+    s->count = 0;
+    if (!make_feasible(s, s->y)) return -1.0;
+    double residual = search(s, rounds, enough, 0);
+    if (s->recalled && !(residual <= enough)) { /* perhaps the factor was to blame */
+        memcpy(s->y, s->start, s->n * sizeof(double));
+        residual = search(s, rounds, enough, 1);
+    }
+    keep(s, residual <= enough);
+    return residual;
+}
+
 /* The memory holds the matrix, q, lower, upper and y; there is room behind them for `qp_doubles(n)` in all. */
 double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorise) {
     Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorise = (Factorise)factorise};
     lay_out(&s, memory + n * n);
+    for (long i = 0; i < n; i++) s.joined[i] = i < simplex; /* the first ones */
     return run(&s, rounds, enough);
 }

@@ -33,8 +33,9 @@ Matrix = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 SOURCE = Path(__file__).with_name("step.c")
-INCLUDED = (SOURCE.with_name("kernel.c"), SOURCE.with_name("rows.c"))
-FLAGS = ("-O3", "-fPIC", "-shared")
+INCLUDED = tuple(SOURCE.with_name(name) for name in ("bench.c", "kernel.c", "rows.c"))
+FLAGS = ("-O3", "-fPIC", "-shared", "-ffp-contract=off")
+"""A product and a sum are rounded each for itself, so that all processors find the same numbers."""
 LONGEST_COMPILATION = 60.0
 MOST = 600
 """Programs with more entries are better done with BLAS, by `active_set`."""
@@ -46,12 +47,16 @@ class Compiled:
 
     solve: Callable[..., float]
     """A quadratic program."""
-    step: Callable[..., int]
-    """The step of a model."""
-    gather: Callable[..., None]
-    """A part of the products of rows."""
     errors: Callable[..., None]
     """How far linear functions lie from the truth."""
+    new_bench: Callable[..., int | None]
+    free_bench: Callable[..., None]
+    build: Callable[..., int]
+    """A model on a bench."""
+    step: Callable[..., int]
+    """The step of the model on a bench."""
+    reference: Callable[..., float]
+    """What could be done about the violation by a step that looks at nothing else."""
 
 
 @cache
@@ -61,19 +66,27 @@ def compiled() -> Compiled | None:
         return None
     try:
         library = _loaded()
-        solve, step, gather, errors = library.qp_solve, library.model_step, library.rows_gather, library.rows_errors
+        solve, errors, new, free = library.qp_solve, library.rows_errors, library.bench_new, library.bench_free
+        build, step, reference = library.bench_build, library.bench_step, library.bench_reference
     except Exception as error:  # whatever it is, there is another way
         logger.debug("quadratic programs are solved without compiled code: %s", error)
         return None
     pointer, number, integer = ctypes.c_void_p, ctypes.c_double, ctypes.c_long
     solve.argtypes = [pointer, integer, integer, integer, number, pointer]
     solve.restype = number
-    step.argtypes = [*[pointer] * 5, *[integer] * 5, *[pointer] * 3, number, number, pointer, pointer]
-    step.restype = ctypes.c_int
-    gather.argtypes = [pointer, integer, pointer, integer, pointer, integer, pointer, pointer]
     errors.argtypes = [pointer, pointer, pointer, integer, integer, pointer, pointer, number, number, pointer]
-    gather.restype = errors.restype = None
-    return Compiled(solve, step, gather, errors)
+    new.argtypes, new.restype = [integer, *[pointer] * 3], pointer
+    free.argtypes, free.restype = [pointer], None
+    metric: list[Any] = [integer, integer, pointer, number, integer]
+    here: list[Any] = [pointer, number, pointer, ctypes.c_int64]
+    constraints: list[Any] = [integer, integer, pointer, pointer, ctypes.c_int64, pointer]
+    lines: list[Any] = [integer, *[pointer] * 5]
+    build.argtypes = [pointer, *metric, *here, *lines, *constraints, *lines, pointer, pointer, number]
+    step.argtypes = [pointer, pointer, pointer, number, number, pointer]
+    build.restype = step.restype = ctypes.c_int
+    reference.argtypes, reference.restype = [pointer, pointer, number, number], number
+    errors.restype = None
+    return Compiled(solve, errors, new, free, build, step, reference)
 
 
 def address(array: NDArray[Any]) -> int:
@@ -90,30 +103,38 @@ _first_byte = ctypes.c_char.from_buffer
 
 
 @cache
-def _factorise() -> int | None:
-    """The address of LAPACK's Cholesky factorisation in the library that scipy brings, as Cython modules find it."""
+def linear_algebra() -> tuple[int, int, int] | None:
+    """Where dpotrf, dgemm and dsymm lie in the libraries that scipy brings, as Cython modules find them."""
     try:
-        from scipy.linalg import cython_lapack
+        from scipy.linalg import cython_blas, cython_lapack
 
-        capsule = cython_lapack.__pyx_capi__["dpotrf"]
-        name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
-        name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
-        pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-        signature = name(capsule)
-        if signature.count(b" int *") + signature.count(b"(int *") != 3:  # char *, int *, double *, int *, int *
-            return None
-        address: int | None = pointer(capsule, signature)
-        return address
-    except Exception as error:  # there is a loop for it
-        logger.debug("quadratic programs are factorised without LAPACK: %s", error)
+        # How many pointers to an int each takes: elsewhere an int may be longer than in C.
+        wanted = ((cython_lapack, "dpotrf", 3), (cython_blas, "dgemm", 6), (cython_blas, "dsymm", 5))
+        found = [_capsule(module.__pyx_capi__[name], integers) for module, name, integers in wanted]
+    except Exception as error:  # there are other ways
+        logger.debug("BLAS and LAPACK were not found: %s", error)
         return None
+    return None if None in found else tuple(found)  # type: ignore[return-value]
+
+
+def _capsule(capsule: Any, integers: int) -> int | None:
+    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    signature = name(capsule)
+    if signature.count(b" int *") + signature.count(b"(int *") != integers:
+        return None
+    found: int | None = pointer(capsule, signature)
+    return found
 
 
 class Kernel:
     """The compiled method with memory of its own: one for each run, not for several threads at once."""
 
     def __init__(self, functions: Compiled) -> None:
-        self._solve, self.step, self.factorise = functions.solve, functions.step, _factorise()
+        self.functions, self._solve = functions, functions.solve
+        libraries = linear_algebra()
+        self.factorise = None if libraries is None else libraries[0]
         self._memory: Vector = np.empty(0)
         self._room = 0
         self._matrix: Matrix | None = None
@@ -139,12 +160,6 @@ class Kernel:
         residual = self._solve(self._address, size, simplex, rounds, 1e-9, self.factorise)
         return None if residual < 0 else (y.copy(), residual)
 
-    def memory(self, size: int) -> int:
-        """Where the memory for the step of a model with so many gradients lies, until something else is solved."""
-        self._enlarge(2 * size * size + 21 * size)
-        self._matrix = None  # it is overwritten
-        return self._address
-
     def _enlarge(self, needed: int) -> None:
         if needed > self._room:
             self._room = max(needed, 2 * self._room)
@@ -152,7 +167,7 @@ class Kernel:
             self._address = self._memory.ctypes.data
 
     def _reserve(self, size: int) -> None:
-        self._enlarge(2 * size * size + 18 * size)
+        self._enlarge(2 * size * size + 19 * size)
         square = size * size
         vectors = tuple(self._memory[square + size * i : square + size * (i + 1)] for i in range(4))
         self._views[size] = (self._memory[:square].reshape(size, size), *vectors)
@@ -171,20 +186,31 @@ def _built() -> Path:
     """The library, compiled now unless it was before."""
     compiler = _compiler()
     source = b"".join(path.read_bytes() for path in (SOURCE, *INCLUDED))
-    kind = "\0".join([*compiler, *FLAGS, platform.machine(), platform.system(), platform.libc_ver()[1]])
+    flags = (*FLAGS, *_processor())
+    kind = "\0".join([*compiler, *flags, platform.machine(), platform.system(), platform.libc_ver()[1]])
     name = hashlib.sha256(source + kind.encode()).hexdigest()[:24]
     folder = _folder()
     library = folder / f"qp-{name}.so"
     if not _ours(library):
         with tempfile.TemporaryDirectory(dir=folder) as place:
             fresh = Path(place) / "qp.so"
-            command = [*compiler, *FLAGS, "-o", str(fresh), "-x", "c", str(SOURCE), "-lm"]
+            command = [*compiler, *flags, "-o", str(fresh), "-x", "c", str(SOURCE), "-lm"]
             done = subprocess.run(command, capture_output=True, errors="replace", timeout=LONGEST_COMPILATION, cwd=place)
             if done.returncode:
                 raise OSError(f"{shlex.join(compiler)} failed: {done.stderr.strip()[-300:]}")
             fresh.chmod(0o700)  # whatever the umask: nobody else may write to it
             fresh.replace(library)  # whoever else builds it at the same time builds the same
     return library
+
+
+def _processor() -> tuple[str, ...]:
+    """What this processor can do that not all of its kind can: four numbers at a time. It changes no result."""
+    try:
+        told = Path("/proc/cpuinfo").read_text(errors="replace")
+    except OSError:
+        return ()
+    flags = next((line for line in told.splitlines() if line.startswith("flags")), "").split()
+    return ("-mavx2",) if "avx2" in flags and platform.machine() == "x86_64" else ()
 
 
 def _compiler() -> list[str]:

@@ -1,21 +1,7 @@
-/* Rows of gradients: which of them are known already, and how far linear functions lie from the truth. */
+/* How far linear functions lie from the truth. */
 
 #include <math.h>
 #include <string.h>
-
-/* Parts of a symmetric matrix Q₀ and of the rows S₀, both in another order: Q[i, j] = Q₀[known i, known j].
- * Most that are neighbours here are neighbours there. */
-void rows_gather(const double *Q0, long count0, const double *S0, long n, const long *known, long count, double *Q, double *S) {
-    for (long i = 0; i < count; i++) {
-        const double *from = Q0 + known[i] * count0;
-        double *to = Q + i * count;
-        memcpy(S + i * n, S0 + known[i] * n, n * sizeof(double));
-        for (long first = 0, next; first < count; first = next) {
-            for (next = first + 1; next < count && known[next] == known[next - 1] + 1;) next++;
-            memcpy(to + first, from + known[first], (next - first) * sizeof(double));
-        }
-    }
-}
 
 /* How far value + row·(x − point) lies from what is true at x, or locality·|x − point|² if that is more; see
  * Linearisations.errors. `true_values` has one number for each, or the only one is `true_value`. */

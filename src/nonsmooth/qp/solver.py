@@ -13,6 +13,7 @@ from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
 from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
+from nonsmooth.qp.bench import Bench
 from nonsmooth.qp.kernel import MOST, Kernel, compiled
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Solution
@@ -64,9 +65,18 @@ class QPSolver:
         self._name = name
         functions = compiled() if name in ("auto", "native") else None
         self.kernel = None if functions is None else Kernel(functions)
+        self._bench: Bench | None = None
         self.counts = Counts()
         self.clock = clock or Clock()
         self.solving = self.clock.phase(Phase.QP)
+
+    def bench(self, size: int) -> Bench | None:
+        """Where models of so many variables are put for compiled code; None where there is none."""
+        if self.kernel is None:
+            return None
+        if self._bench is None or self._bench.size != size:
+            self._bench = Bench(self.kernel.functions, size)
+        return self._bench
 
     def order(self, size: int, *, warm: bool) -> tuple[str, ...]:
         """The solvers in the order in which they are tried on a program, `warm` if an earlier answer is known."""

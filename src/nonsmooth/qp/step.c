@@ -1,16 +1,12 @@
 /* The step of a model in one call: the quadratic program, and what its answer says. See model.py, which does the same.
  *
- * G holds the gradients as rows: those of the cuts, that of x itself first, then those of the constraints, then further
- * linearisations of single constraints. S holds H times each of them, Q is G·H·Gᵀ. Data lie one behind the other:
- *   data: errors of the cuts, hints about their weights, values of all constraint rows, signs of the further ones
- *   out:  y, direction, gradient, its part from the cuts, a multiplier for each own constraint,
- *         then change of f, violation, error, residual, seconds in the program
+ *   out: y, direction, gradient, its part from the cuts, a multiplier for each own constraint,
+ *        then change of f, violation, error, residual, seconds in the program
  */
 
 #define _POSIX_C_SOURCE 199309L /* for the clock */
 
-#include "kernel.c"
-#include "rows.c"
+#include "bench.c"
 
 #include <time.h>
 
@@ -24,156 +20,196 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-typedef struct {
-    long n, cuts, own, equalities, rows, total;
-    const long *owners; /* the constraint that each further row belongs to */
-    const double *errors, *hints, *values, *signs;
-    const double *Q, *G, *S;
-} Model;
-
 /* How many entries may carry a step with this weight; which they are. See Model._session for why the others cannot. */
-static long choose(const Model *m, const double *asked, double weight, long *kept) {
-    long count = 0, first = m->cuts;
-    if (m->cuts > FEW_CUTS) {
-        double hinted = 0, lowest = 0.5 * m->Q[0], square = 0, error = 0, violation = 0;
-        for (long i = 0; i < m->cuts; i++) hinted += m->hints[i];
-        for (long i = 0; i < m->cuts; i++) {
-            if (m->hints[i] == 0) continue;
-            square += m->hints[i] * dot(m->Q + i * m->total, m->hints, m->cuts);
-            error += m->hints[i] * m->errors[i];
+static long choose(const Bench *b, const double *asked, double weight, long *kept, double *weights) {
+    long count = 0, cuts = b->cuts, room = b->room, rows = b->own + b->further;
+    if (cuts > FEW_CUTS) {
+        double here = b->Q[b->places[0] * (room + 1)], hinted = 0, lowest = 0.5 * here, square = 0, error = 0, violation = 0;
+        memset(weights, 0, b->total * sizeof(double));
+        for (long i = 0; i < cuts; i++) { hinted += b->hints[i]; weights[b->places[i]] = b->hints[i]; }
+        for (long i = 0; i < cuts; i++) {
+            if (b->hints[i] == 0) continue;
+            square += b->hints[i] * dot(b->Q + b->places[i] * room, weights, b->total);
+            error += b->hints[i] * b->errors[i];
         }
         double bound = 0.5 * square / (hinted * hinted) + error / hinted;
         if (bound < lowest) lowest = bound;
-        for (long i = 0; i < m->rows; i++)
-            violation += i < m->equalities ? fabs(asked[i]) : asked[i] > 0 ? asked[i] : 0;
+        for (long i = 0; i < rows; i++)
+            violation += i < b->equalities ? fabs(asked[i]) : asked[i] > 0 ? asked[i] : 0;
         bound = 2.0 * ((lowest > 0 ? lowest : 0) + weight * violation);
-        double length = sqrt(bound), slack = bound + (m->rows ? length * sqrt(m->Q[0] > 0 ? m->Q[0] : 0) : 0.0);
-        for (long i = 0; i < m->cuts; i++) {
-            double own = m->Q[i * m->total + i];
-            if (m->errors[i] <= 1.001 * (length * sqrt(own > 0 ? own : 0) + slack)) kept[count++] = i;
+        double length = sqrt(bound), slack = bound + (rows ? length * sqrt(here > 0 ? here : 0) : 0.0);
+        for (long i = 0; i < cuts; i++) {
+            double own = b->Q[b->places[i] * (room + 1)];
+            if (b->errors[i] <= 1.001 * (length * sqrt(own > 0 ? own : 0) + slack)) kept[count++] = i;
         }
     } else {
-        for (long i = 0; i < m->cuts; i++) kept[count++] = i;
+        for (long i = 0; i < cuts; i++) kept[count++] = i;
     }
-    for (long i = first; i < m->total; i++) kept[count++] = i;
+    for (long i = cuts; i < b->total; i++) kept[count++] = i;
     return count;
 }
 
-static double lower_of(const Model *m, long i, double weight) {
-    return i >= m->cuts && i < m->cuts + m->equalities ? -weight : 0.0;
+static double lower_of(const Bench *b, long i, double weight) {
+    return i >= b->cuts && i < b->cuts + b->equalities ? -weight : 0.0;
 }
 
-static double slope_of(const Model *m, const double *asked, long i) {
-    return i < m->cuts ? m->errors[i] : -asked[i - m->cuts];
+static double slope_of(const Bench *b, const double *asked, long i) {
+    return i < b->cuts ? b->errors[i] : -asked[i - b->cuts];
 }
 
-/* The answer of the program, in y, from where y is; its residual, or −1 where there is none to be trusted. */
-static double program(const Model *m, const double *asked, double weight, double *y, double *memory, void *factorise) {
-    long *kept = (long *)memory, count = choose(m, asked, weight, kept), simplex = 0, total = m->total;
-    memory += total;
-    while (simplex < count && kept[simplex] < m->cuts) simplex++;
-    if (!simplex) return -1.0; /* something is not a number */
+static double between(const Bench *b, long one, long other) { return b->Q[b->places[one] * b->room + b->places[other]]; }
+
+/* The answer of the program over the first `count` entries in `chosen`, in y, from where y is; its residual, or −1 where there
+ * is none to be trusted. */
+static double program(Bench *b, const double *asked, double weight, double *y, long *chosen, long count, double *memory) {
+    long simplex = 0, total = b->total, room = b->room;
+    while (simplex < count && chosen[simplex] < b->cuts) simplex++;
     if (count - simplex <= 1 && simplex == 1) { /* at most one entry is free */
         double free_value = 0;
         if (count > 1) {
-            long last = kept[1];
-            double slope = slope_of(m, asked, last) + m->Q[kept[0] * total + last], steepness = m->Q[last * total + last];
+            long last = chosen[1];
+            double slope = slope_of(b, asked, last) + between(b, chosen[0], last), steepness = between(b, last, last);
             double target = slope == 0 ? 0 : steepness > 0 ? -slope / steepness : slope > 0 ? -INFINITY : INFINITY;
-            free_value = clipped(target, lower_of(m, last, weight), weight);
+            free_value = clipped(target, lower_of(b, last, weight), weight);
             if (isnan(free_value)) return -1.0;
         }
         memset(y, 0, total * sizeof(double));
-        y[kept[0]] = 1.0;
-        if (count > 1) y[kept[1]] = free_value;
+        y[chosen[0]] = 1.0;
+        if (count > 1) y[chosen[1]] = free_value;
         return 0.0;
     }
-    long skipped = simplex == 1; /* that one is a constant; what is left is a program over the box alone */
-    long n = count - skipped;
-    Search s = {.n = n, .simplex = skipped ? 0 : simplex, .factorise = (Factorise)factorise};
-    double *rest = lay_out(&s, memory);
-    if (count == total) { /* the matrix is used where it lies */
-        s.Q = m->Q + skipped * (total + 1);
-        s.stride = total;
-    } else {
-        double *part = rest;
-        for (long j = 0; j < n; j++)
-            for (long i = 0; i < n; i++) part[j * n + i] = m->Q[kept[j + skipped] * total + kept[i + skipped]];
-        s.Q = part;
-        s.stride = n;
-    }
+    long alone = simplex == 1 ? chosen[0] : -1; /* that one is a constant; what is left is a program over the box alone */
+    long n = count - (alone >= 0), *places = (long *)memory, *rows = places + total, first, in_place;
+    memory += 2 * total;
+    /* Entries in the order of their places: where these are all that lie together, the matrix is used where it lies. */
+    for (long i = 0; i < total; i++) rows[i] = -1;
+    for (long i = 0; i < count; i++) if (chosen[i] != alone) rows[b->places[chosen[i]]] = chosen[i];
+    for (first = 0; first < total && rows[first] < 0;) first++;
+    long kept = 0;
+    for (long place = first; place < total; place++)
+        if (rows[place] >= 0) { places[kept] = place; rows[kept++] = rows[place]; }
+    in_place = places[n - 1] - first == n - 1;
+    Search s = {.n = n, .simplex = alone >= 0 ? 0 : simplex, .factorise = b->factorise, .kept = &b->kept, .places = places};
+    double *part = lay_out(&s, memory);
+    s.Q = in_place ? b->Q + first * (room + 1) : part;
+    s.stride = in_place ? room : n;
     for (long i = 0; i < n; i++) {
-        long entry = kept[i + skipped];
-        s.q[i] = slope_of(m, asked, entry) + (skipped ? m->Q[kept[0] * total + entry] : 0.0);
-        s.lower[i] = lower_of(m, entry, weight);
-        s.upper[i] = entry < m->cuts ? 1.0 : weight;
+        long entry = rows[i];
+        s.joined[i] = alone < 0 && entry < b->cuts;
+        s.q[i] = slope_of(b, asked, entry) + (alone >= 0 ? between(b, alone, entry) : 0.0);
+        s.lower[i] = lower_of(b, entry, weight);
+        s.upper[i] = entry < b->cuts ? 1.0 : weight;
         s.y[i] = y[entry];
+        if (in_place) continue;
+        for (long j = 0; j < n; j++) part[i * n + j] = b->Q[places[i] * room + places[j]];
     }
     double residual = run(&s, 20 + 10 * n, ENOUGH);
     if (!(residual >= 0 && residual <= TRUSTED)) return -1.0;
     memset(y, 0, total * sizeof(double));
-    if (skipped) y[kept[0]] = 1.0;
-    for (long i = 0; i < n; i++) y[kept[i + skipped]] = s.y[i];
+    if (alone >= 0) y[alone] = 1.0;
+    for (long i = 0; i < n; i++) y[rows[i]] = s.y[i];
     return residual;
 }
 
-static void combine(double *sum, const double *rows, const double *weights, long count, long n) {
-    for (long i = 0; i < count; i++)
-        if (weights[i] != 0) add(sum, weights[i], rows + i * n, n);
+static void combine(const Bench *b, double *sum, const double *weights, long first, long last) {
+    for (long i = first; i < last; i++)
+        if (weights[i] != 0) add_row(b, sum, weights[i], b->places[i]);
+}
+
+/* −H·r for the combination r of the rows from `first` on. */
+static void direct(const Bench *b, double *direction, const double *combined, const double *y, long first, double *memory) {
+    long n = b->n;
+    const Metric *h = &b->metric;
+    memset(direction, 0, n * sizeof(double));
+    if (h->kind == APART) {
+        for (long r = 0; r < b->wide; r++) memory[r] = dot(h->matrix + r * n, combined, n);
+        add(direction, -h->gamma, combined, n);
+        for (long r = 0; r < b->wide; r++) add(direction, -memory[r % 2 ? r - 1 : r + 1], h->matrix + r * n, n);
+        return;
+    }
+    for (long i = first; i < b->total; i++)
+        if (y[i] != 0) add(direction, -y[i], b->T + b->places[i] * n, n);
+}
+
+/* The sum of violations after a step; with `multipliers`, those of the own constraints are put together there. */
+static double violation_of(const Bench *b, const double *direction, const double *y, double *multipliers, double *parts) {
+    double violation = 0;
+    for (long i = 0; i < b->own + b->further; i++) {
+        double here = b->values[i] + along(b, b->places[b->cuts + i], direction);
+        if (i < b->own) {
+            parts[i] = i < b->equalities ? fabs(here) : here > 0 || isnan(here) ? here : 0.0;
+            if (multipliers) multipliers[i] = y[b->cuts + i];
+        } else {
+            long owner = b->owners[i - b->own];
+            if (here > parts[owner] || isnan(here)) parts[owner] = here;
+            if (multipliers) multipliers[owner] += b->signs[i - b->own] * y[b->cuts + i];
+        }
+    }
+    for (long i = 0; i < b->own; i++) violation += parts[i];
+    return violation;
 }
 
 /* What the answer says: everything behind y in `out`. */
-static void describe(const Model *m, double *out, double *parts) {
-    long n = m->n, cuts = m->cuts;
-    double *y = out, *direction = y + m->total, *gradient = direction + n, *objective = gradient + n;
-    double *multipliers = objective + n, *told = multipliers + m->own;
-    memset(direction, 0, 3 * n * sizeof(double));
-    combine(objective, m->G, y, cuts, n);
+static void describe(const Bench *b, double *out, double *memory) {
+    long n = b->n, cuts = b->cuts;
+    double *y = out, *direction = y + b->total, *gradient = direction + n, *objective = gradient + n;
+    double *multipliers = objective + n, *told = multipliers + b->own;
+    memset(objective, 0, n * sizeof(double));
+    combine(b, objective, y, 0, cuts);
     memcpy(gradient, objective, n * sizeof(double));
-    combine(gradient, m->G + cuts * n, y + cuts, m->rows, n);
-    combine(direction, m->S, y, m->total, n);
-    for (long i = 0; i < n; i++) direction[i] = -direction[i];
-    double change = -INFINITY, violation = 0, error = 0;
+    combine(b, gradient, y, cuts, b->total);
+    direct(b, direction, gradient, y, 0, memory);
+    double change = -INFINITY, error = 0;
     for (long i = 0; i < cuts; i++) {
-        double here = dot(m->G + i * n, direction, n) - m->errors[i];
+        double here = along(b, b->places[i], direction) - b->errors[i];
         if (here > change || isnan(here)) change = here;
         if (isnan(change)) break;
     }
-    for (long i = 0; i < cuts; i++) error += y[i] * m->errors[i];
-    memcpy(multipliers, y + cuts, m->own * sizeof(double));
-    for (long i = 0; i < m->rows; i++) {
-        double here = m->values[i] + dot(m->G + (cuts + i) * n, direction, n);
-        if (i < m->own) {
-            parts[i] = i < m->equalities ? fabs(here) : here > 0 || isnan(here) ? here : 0.0;
-        } else {
-            long owner = m->owners[i - m->own];
-            if (here > parts[owner] || isnan(here)) parts[owner] = here;
-            multipliers[owner] += m->signs[i - m->own] * y[cuts + i];
-        }
-    }
-    for (long i = 0; i < m->own; i++) violation += parts[i];
-    told[0] = change; told[1] = violation; told[2] = error;
+    for (long i = 0; i < cuts; i++) error += y[i] * b->errors[i];
+    told[0] = change;
+    told[1] = violation_of(b, direction, y, multipliers, memory);
+    told[2] = error;
 }
 
-/* How many numbers of memory a model with so many gradients needs. */
-long step_doubles(long total) { return qp_doubles(total) + 3 * total; }
-
-/* 1 if a step was found; 0 where the program is better left to others. `asked` are the values of the constraints for which
- * the program is made; `start` is where it begins, as found for the weight `limit`. */
-int model_step(double *memory, const double *Q, const double *G, const double *S, const double *data, long n, long cuts,
-               long own, long further, long equalities, const long *owners, const double *asked, const double *start,
-               double limit, double weight, double *out, void *factorise) {
-    Model m = {.n = n, .cuts = cuts, .own = own, .rows = own + further, .total = cuts + own + further,
-               .equalities = equalities, .owners = owners, .Q = Q, .G = G, .S = S};
-    m.errors = data; m.hints = data + m.cuts; m.values = m.hints + m.cuts; m.signs = m.values + m.rows;
-    double *y = out, *told = out + m.total + 3 * m.n + m.own;
-    for (long i = 0; i < m.total; i++) { /* what was at its limit is at the limit now */
-        int limited = i >= m.cuts && fabs(start[i]) >= limit;
+/* Where a program begins: what was at its limit is at the limit now. */
+static void begin(const Bench *b, const double *start, double limit, double weight, double *y) {
+    for (long i = 0; i < b->total; i++) {
+        int limited = i >= b->cuts && fabs(start[i]) >= limit;
         y[i] = limited ? (start[i] > 0 ? weight : start[i] < 0 ? -weight : 0.0) : start[i];
     }
-    double begun = now(), residual = program(&m, asked, weight, y, memory, factorise);
+}
+
+/* 1 if a step was found; 0 where the program is better left to others. `asked` are the values of the constraints for which
+ * the program is made, NULL for those at x; `start` is where it begins, as found for the weight `limit`, NULL at the first. */
+int bench_step(Bench *b, const double *asked, const double *start, double limit, double weight, double *out) {
+    double *y = out, *told = out + b->total + 3 * b->n + b->own, *memory = b->memory + b->total, begun = now();
+    long *chosen = (long *)b->memory;
+    double *values = b->values;
+    if (asked) { /* the further rows are what they are */
+        values = memory;
+        memory += b->own + b->further;
+        memcpy(values, asked, b->own * sizeof(double));
+        memcpy(values + b->own, b->values + b->own, b->further * sizeof(double));
+    }
+    begin(b, start ? start : b->start, limit, weight, y);
+    long count = choose(b, values, weight, chosen, memory);
+    double residual = count && chosen[0] < b->cuts ? program(b, values, weight, y, chosen, count, memory) : -1.0;
     told[4] = now() - begun;
     if (residual < 0) return 0;
     told[3] = residual;
-    describe(&m, out, memory);
+    describe(b, out, b->scratch);
     return 1;
+}
+
+/* The predicted sum of violations of the step that looks at nothing else; −1 where the program is better left to others. */
+double bench_reference(Bench *b, const double *start, double limit, double weight) {
+    double *y = b->memory + b->total, *memory = y + b->total, *combined = b->scratch, *direction = combined + b->n;
+    long *chosen = (long *)b->memory, count = b->own + b->further;
+    begin(b, start ? start : b->start, limit, weight, y);
+    for (long i = 0; i < count; i++) chosen[i] = b->cuts + i;
+    if (!(program(b, b->values, weight, y, chosen, count, memory) >= 0)) return -1.0;
+    memset(combined, 0, b->n * sizeof(double));
+    combine(b, combined, y, b->cuts, b->total);
+    direct(b, direction, combined, y, b->cuts, direction + b->n);
+    return violation_of(b, direction, NULL, NULL, direction + b->n);
 }

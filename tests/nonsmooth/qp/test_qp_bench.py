@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nonsmooth.bundle import Bundle, ConstraintCuts
+from nonsmooth.bundle import Bundle, ConstraintCuts, own_cut
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
-from nonsmooth.hessian import FullMemory
+from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, curvature_pair
 from nonsmooth.model import Model, Step
 from nonsmooth.qp import QPSolver
 from nonsmooth.qp.kernel import MOST, compiled
-from nonsmooth.qp.stepping import fits
 
 pytestmark = pytest.mark.skipif(compiled() is None, reason="there is no C compiler")
 
@@ -43,9 +42,9 @@ def both(
     for native in (True, False):
         rows = kinks.at(at) if len(kinks) else None
         model = Model(at, bundle.cuts(at), rows, FullMemory(size, root @ root.T + 0.1 * np.eye(size)), QPSolver())
-        assert model._stepper is not None
+        assert model._laid is not None
         if not native:
-            model._stepper = None
+            model._laid = None
         found.append(model)
     return found[0], found[1]
 
@@ -105,9 +104,9 @@ def test_a_step_stays_what_it_is_when_another_is_found() -> None:
 
 def test_a_program_that_is_not_finite_is_left_to_the_others() -> None:
     native, _ = both(2, size=4, cuts=3, equalities=0, inequalities=2, extra=0)
-    assert native._stepper is not None
+    assert native._laid is not None
     start = np.full(5, np.nan)
-    assert native._stepper.step(1.0, None, start, np.inf) is None
+    assert native._laid.step(1.0, None, start, np.inf) is None
     assert native.step(1.0).trusted
 
 
@@ -140,7 +139,107 @@ def test_the_program_counts_as_one_and_has_its_time() -> None:
 
 
 def test_what_fits() -> None:
-    assert fits(QPSolver(), MOST) and not fits(QPSolver(), MOST + 1)
+    generator = np.random.default_rng(0)
+
+    def laid(constraints: int, solver: QPSolver, hessian: InverseHessian) -> bool:
+        at = trial(generator, np.zeros(300), 0, constraints)
+        return Model(at, own_cut(at), None, hessian, solver)._laid is not None
+
+    assert laid(MOST - 1, QPSolver(), FullMemory(300)) and not laid(MOST, QPSolver(), FullMemory(300))
     without = QPSolver()
     without.kernel = None
-    assert not fits(without, 3)
+    assert not laid(3, without, FullMemory(300))
+    limited = LimitedMemory(300, pairs=2)
+    assert laid(3, QPSolver(), limited)
+    limited.update(curvature_pair(np.ones(300), np.ones(300), None, 0.0))
+    assert not laid(3, QPSolver(), limited)
+
+
+def thinned(generator: np.random.Generator, at: Trial) -> Trial:
+    """The same with constraints of single variables, as bounds are."""
+    rows = np.zeros_like(at.jacobian)
+    rows[np.arange(len(rows)), generator.integers(rows.shape[1], size=len(rows))] = generator.choice([-1.0, 1.0], len(rows))
+    return Trial.stored(at.x, at.f, at.c, at.equalities, at.gradient, rows)
+
+
+@pytest.mark.parametrize(("size", "updates"), [(4, 3), (30, 20), (120, 10), (210, 0), (210, 8), (210, 60)])
+@pytest.mark.parametrize("thin", [False, True], ids=["", "thin"])
+def test_one_model_after_the_other(size: int, updates: int, thin: bool) -> None:
+    """Rows come and go, points and matrices change: what is kept from one model to the next is never seen in a step."""
+    generator, solver = np.random.default_rng(size + updates), QPSolver()
+    bundle, kinks, hessian = Bundle(size, 12), ConstraintCuts(size, 6), FullMemory(size)
+
+    def point(spread: float) -> Trial:
+        found = trial(generator, spread * generator.standard_normal(size), 2, 3)
+        return thinned(generator, found) if thin else found
+
+    def learn() -> None:
+        s = generator.standard_normal(size)
+        hessian.update(curvature_pair(s, (0.5 + generator.random(size)) * s, None, 0.0))
+
+    for _ in range(updates):
+        learn()
+    at, alone, compared = point(0.1), False, 0
+    for number in range(120):
+        what = generator.integers(10)
+        if what == 0:
+            at = point(0.1)
+            learn()
+        elif what == 1:
+            at = point(0.1)
+        elif what == 2:
+            learn()
+        elif what == 3:
+            alone = not alone
+        elif what <= 7:
+            bundle.add(point(0.3))
+        else:
+            kinks.add(point(0.3), int(generator.integers(5)))
+        cuts = own_cut(at) if alone else bundle.cuts(at)
+        extra = kinks.at(at) if len(kinks) else None
+        model = Model(at, cuts, extra, hessian, solver)
+        plain = Model(at, cuts, extra, hessian, QPSolver())
+        assert model._laid is not None
+        plain._laid = None
+        weight = float(generator.choice([0.3, 3.0]))
+        step = model.step(weight)
+        assert_same(step, plain.step(weight))
+        assert model.reference(weight) == pytest.approx(plain.reference(weight), rel=1e-5, abs=1e-5)
+        asked = generator.standard_normal(5)
+        assert_same(model.step(weight, constraints=asked), plain.step(weight, constraints=asked))
+        if not alone:
+            bundle.weights = step.weights[1:]
+        compared += 1
+    assert compared == 120 and solver.counts.failed == 0
+
+
+def test_an_older_model_can_be_asked_again() -> None:
+    generator, solver = np.random.default_rng(1), QPSolver()
+    first, second = (trial(generator, generator.standard_normal(5), 1, 2) for _ in range(2))
+    bundle, hessian = Bundle(5, 5), FullMemory(5)
+    bundle.add(trial(generator, generator.standard_normal(5), 1, 2))
+    older = Model(first, bundle.cuts(first), None, hessian, solver)
+    before = older.step(2.0)
+    bundle.add(second)
+    Model(second, bundle.cuts(second), None, FullMemory(5, 3.0 * np.eye(5)), solver).step(2.0)
+    again = older.step(2.0)
+    np.testing.assert_allclose(again.direction, before.direction, atol=1e-9)
+    assert older.reference(2.0) == pytest.approx(Model(first, bundle.cuts(first), None, hessian, QPSolver()).reference(2.0))
+
+
+def test_the_memory_goes_with_the_bench() -> None:
+    import gc
+    import resource
+
+    def one() -> None:
+        solver = QPSolver()
+        at = trial(np.random.default_rng(0), np.zeros(100), 0, 300)
+        Model(at, own_cut(at), None, FullMemory(100), solver).step(1.0)
+
+    for _ in range(5):
+        one()
+    gc.collect()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(60):  # 8 MB each
+        one()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
