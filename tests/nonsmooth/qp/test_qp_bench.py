@@ -180,7 +180,7 @@ def test_one_model_after_the_other(size: int, updates: int, thin: bool) -> None:
     for _ in range(updates):
         learn()
     at, alone, compared = point(0.1), False, 0
-    for number in range(120):
+    for _ in range(120):
         what = generator.integers(10)
         if what == 0:
             at = point(0.1)
