@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +43,10 @@ class Habit:
     waiting: int = 0
     """How often it is to be left out from now on."""
 
+    def copy(self) -> Habit:
+        """The same, which may change by itself."""
+        return Habit(self.failures, self.waiting)
+
     def due(self, *, later: bool = False) -> bool:
         """Whether to try it this time; `later` in an iteration only while it works now and then."""
         if later and self.failures >= FREE_FAILURES:
@@ -76,7 +80,7 @@ class Curved:
 
     def copy(self) -> Curved:
         """The same, which may change by itself."""
-        return Curved(replace(self.correcting), replace(self.restoring), replace(self.foreseeing), self.bend)
+        return Curved(self.correcting.copy(), self.restoring.copy(), self.foreseeing.copy(), self.bend)
 
     @classmethod
     def restored(cls, numbers: Any, bend: Vector) -> Curved:

@@ -65,14 +65,14 @@ class Problem:
                 None if part is None else part(x, *self.arguments, **self.keywords)
                 for part in (self.objective, self.inequalities, self.equalities)
             ]
-            return scalar(parts[0]), parts[1], parts[2]
+            return one_number(parts[0]), parts[1], parts[2]
         answer = self.function(x, *self.arguments, **self.keywords)
         if not isinstance(answer, tuple | list):
-            return scalar(answer), None, None
+            return one_number(answer), None, None
         if not 1 <= len(answer) <= 3:
             raise ProblemError(f"the function must return f or (f, ci, ce), not {len(answer)} values")
-        f, inequalities, equalities = [*answer, None, None][:3]
-        return scalar(f), inequalities, equalities
+        f, inequalities, equalities = answer if len(answer) == 3 else [*answer, None, None][:3]
+        return one_number(f), inequalities, equalities
 
     def values_and_gradients(self, x: Any) -> tuple[Any, ...]:
         """The six values of a function that brings its own gradients."""
@@ -85,13 +85,13 @@ class Problem:
         return (*answer, *[None] * (6 - len(answer)))
 
 
-def scalar(value: Any) -> Tensor:
-    """The objective as a tensor without dimensions.
+def one_number(value: Any) -> Tensor:
+    """The objective as a tensor with one element, in the shape it has: to change that would be one more thing to record.
 
-    >>> scalar(torch.ones(1, 1))
-    tensor(1.)
+    >>> one_number(torch.ones(1, 1))
+    tensor([[1.]])
     """
-    if type(value) is Tensor and not value.dim() and not value.is_complex():
+    if type(value) is Tensor and value.numel() == 1 and value.is_floating_point():
         return value
     if isinstance(value, int | float) and not isinstance(value, bool):
         return torch.tensor(float(value), dtype=torch.float64)
@@ -101,7 +101,16 @@ def scalar(value: Any) -> Tensor:
         raise ProblemError(f"the objective must have one element, not shape {tuple(value.shape)}; sum or average it")
     if value.is_complex():
         raise ProblemError("the objective is complex; return its real part or its absolute value")
-    return value.reshape(())
+    return value
+
+
+def scalar(value: Any) -> Tensor:
+    """The objective as a tensor without dimensions.
+
+    >>> scalar(torch.ones(1, 1))
+    tensor(1.)
+    """
+    return one_number(value).reshape(())
 
 
 @dataclass(frozen=True)

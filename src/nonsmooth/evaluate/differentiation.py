@@ -52,7 +52,8 @@ class Autograd:
             weights.append(torch.ones_like(f) if objective == 1.0 else torch.full_like(f, objective))
         if c is not None and c.requires_grad and constraints.any():  # else its gradients are not even looked at
             outputs.append(c)
-            weights.append(torch.from_numpy(constraints) if is_plain(c) else torch.as_tensor(constraints).to(c))
+            weight = torch.from_numpy(constraints) if is_plain(c) else torch.as_tensor(constraints).to(c)
+            weights.append(weight if c.dim() == 1 else weight.view(c.shape))
         gradient = self._flat(self._backward(outputs, weights)) if outputs else np.zeros(self._variables.size)
         self._costs.gradients += 1
         return gradient
@@ -79,19 +80,20 @@ class Autograd:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # torch tells of operations it batches by a loop
-                    found = by_columns(c, self._leaves)
+                    found = by_columns(c.reshape(-1), self._leaves)
             except Exception:  # it need not be possible; if it is something else, the rows will tell
                 self._costs.once_only, found = True, None
             if found is not None:
                 return np.ascontiguousarray(found.detach().to("cpu", torch.float64).numpy())
+        directions = torch.eye(count, dtype=c.dtype, device=c.device).view(count, *c.shape)
         if not self._costs.one_by_one:
             try:
-                return self._variables.rows(self._batched(c, torch.eye(count, dtype=c.dtype, device=c.device)), count)
+                return self._variables.rows(self._batched(c, directions), count)
             except Exception:  # an operation without a batching rule; if it is something else, the loop will tell
                 self._costs.one_by_one = True
         rows = np.empty((count, self._variables.size))
         # Of their own: a backward that changes what it is given may have changed those of the batch before that failed.
-        for index, direction in enumerate(torch.eye(count, dtype=c.dtype, device=c.device)):
+        for index, direction in enumerate(torch.eye(count, dtype=c.dtype, device=c.device).view(count, *c.shape)):
             rows[index] = self._flat(self._backward([c], [direction]))
         return rows
 

@@ -107,11 +107,11 @@ class Evaluator:
         if flat_inequalities is None or flat_equalities is None:
             c = flat_equalities if flat_inequalities is None else flat_inequalities
         else:
-            c = torch.cat([flat_equalities, flat_inequalities])
+            c = torch.cat([flat_equalities.reshape(-1), flat_inequalities.reshape(-1)])
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
             derivatives = _OfModule(derivatives, self, x)
-        return self.judged(x, f.item(), _NOTHING if c is None else numbers(c).copy(), equality_form.size, derivatives)
+        return self.judged(x, f.item(), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives)
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""
@@ -199,20 +199,24 @@ _NOTHING = np.zeros(0)
 
 
 def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, Form]:
-    """One block of constraints as a flat tensor, and its form: the known one where nothing has changed."""
+    """One block of constraints as a tensor, and its form: the known one where nothing has changed.
+
+    A block that is one tensor keeps its shape: to flatten it would be one more thing to record.
+    """
     if known is None:
         return flatten(value, name)
     kind = known.kind
     if value is None and kind is None:
         return None, known
     if kind is Tensor and type(value) is Tensor and value.shape == known.shapes[0] and value.is_floating_point():
-        return (value if value.dim() == 1 else value.reshape(-1)), known
+        return value, known
     if kind is list and type(value) in (list, tuple) and len(value) == len(known.shapes):
         for part, shape in zip(value, known.shapes, strict=True):
             if type(part) is not Tensor or part.shape != shape or not is_plain(part):
                 return flatten(value, name)
-        parts = [part if part.dim() == 1 else part.reshape(-1) for part in value]
-        return (parts[0] if len(parts) == 1 else torch.cat(parts)), known
+        if len(value) == 1:
+            return value[0], known
+        return torch.cat([part if part.dim() == 1 else part.reshape(-1) for part in value]), known
     return flatten(value, name)
 
 

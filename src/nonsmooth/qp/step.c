@@ -121,8 +121,10 @@ static void direct(const Bench *b, double *direction, const double *combined, co
     long n = b->n;
     const Metric *h = &b->metric;
     memset(direction, 0, n * sizeof(double));
-    if (h->kind == APART) {
-        for (long r = 0; r < b->wide; r++) memory[r] = dot(h->matrix + r * n, combined, n);
+    if (h->kind == APART) { /* the products of a combination with all s and u are those of its rows, combined */
+        memset(memory, 0, b->wide * sizeof(double));
+        for (long i = first; i < b->total; i++)
+            if (y[i] != 0) add(memory, y[i], b->T + b->places[i] * n, b->wide);
         add(direction, -h->gamma, combined, n);
         for (long r = 0; r < b->wide; r++) add(direction, -memory[r % 2 ? r - 1 : r + 1], h->matrix + r * n, n);
         return;
