@@ -36,6 +36,8 @@ typedef struct {
     double *row, *down, *along, *factor;              /* of the free entries, in the order in which they came */
     long leading;                                     /* a column of the factor begins every so many numbers */
     double *near;                                     /* their slopes, which are always known */
+    double *below, *ones;                             /* L⁻¹ times these, and times `row`: they follow each change too */
+    int solved;                                       /* whether they are known */
     double *owed;                                     /* how far entries have gone since all slopes were last computed */
     long *free_entries;
     char *state;
@@ -47,16 +49,30 @@ typedef struct {
     int rough, recalled;                              /* the factor is that of a matrix not quite the same; was kept */
 } Search;
 
-long qp_doubles(long n) { return 2 * n * n + 19 * n; }
+long qp_doubles(long n) { return 2 * n * n + 21 * n; }
+
+/* Four numbers at a time, in whatever registers there are: the order in which sums are made is the same everywhere. */
+typedef double Four __attribute__((vector_size(32)));
+
+static inline Four four(const double *from) {
+    Four loaded;
+    memcpy(&loaded, from, sizeof loaded);
+    return loaded;
+}
+
+static inline double sum_of(Four parts) { return (parts[0] + parts[1]) + (parts[2] + parts[3]); }
 
 static double dot(const double *a, const double *b, long n) {
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    Four even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
     long i = 0;
-    for (; i + 4 <= n; i += 4) {
-        s0 += a[i] * b[i]; s1 += a[i + 1] * b[i + 1]; s2 += a[i + 2] * b[i + 2]; s3 += a[i + 3] * b[i + 3];
+    for (; i + 8 <= n; i += 8) {
+        even += four(a + i) * four(b + i);
+        odd += four(a + i + 4) * four(b + i + 4);
     }
-    for (; i < n; i++) s0 += a[i] * b[i];
-    return (s0 + s1) + (s2 + s3);
+    if (i + 4 <= n) { even += four(a + i) * four(b + i); i += 4; }
+    double sum = sum_of(even + odd);
+    for (; i < n; i++) sum += a[i] * b[i];
+    return sum;
 }
 
 static void add(double *restrict to, double weight, const double *restrict from, long n) {
@@ -164,17 +180,18 @@ static void solve_upper(const Search *s, double *x) {
     }
     for (j -= 4; j >= 0; j -= 4) {
         const double *a = s->factor + j * n, *b = a + n, *c = b + n, *d = c + n;
-        double s0 = 0, s1 = 0, s2 = 0, s3 = 0, t0 = 0, t1 = 0, t2 = 0, t3 = 0;
+        Four p0 = {0, 0, 0, 0}, p1 = p0, p2 = p0, p3 = p0;
         long i = j + 4;
-        for (; i + 2 <= count; i += 2) {
-            s0 += a[i] * x[i]; s1 += b[i] * x[i]; s2 += c[i] * x[i]; s3 += d[i] * x[i];
-            t0 += a[i + 1] * x[i + 1]; t1 += b[i + 1] * x[i + 1]; t2 += c[i + 1] * x[i + 1]; t3 += d[i + 1] * x[i + 1];
+        for (; i + 4 <= count; i += 4) {
+            Four here = four(x + i);
+            p0 += four(a + i) * here; p1 += four(b + i) * here; p2 += four(c + i) * here; p3 += four(d + i) * here;
         }
-        if (i < count) { s0 += a[i] * x[i]; s1 += b[i] * x[i]; s2 += c[i] * x[i]; s3 += d[i] * x[i]; }
-        x[j + 3] = (x[j + 3] - (s3 + t3)) / d[j + 3];
-        x[j + 2] = (x[j + 2] - (s2 + t2) - c[j + 3] * x[j + 3]) / c[j + 2];
-        x[j + 1] = (x[j + 1] - (s1 + t1) - (b[j + 2] * x[j + 2] + b[j + 3] * x[j + 3])) / b[j + 1];
-        x[j] = (x[j] - (s0 + t0) - (a[j + 1] * x[j + 1] + a[j + 2] * x[j + 2] + a[j + 3] * x[j + 3])) / a[j];
+        double s0 = sum_of(p0), s1 = sum_of(p1), s2 = sum_of(p2), s3 = sum_of(p3);
+        for (; i < count; i++) { s0 += a[i] * x[i]; s1 += b[i] * x[i]; s2 += c[i] * x[i]; s3 += d[i] * x[i]; }
+        x[j + 3] = (x[j + 3] - s3) / d[j + 3];
+        x[j + 2] = (x[j + 2] - s2 - c[j + 3] * x[j + 3]) / c[j + 2];
+        x[j + 1] = (x[j + 1] - s1 - (b[j + 2] * x[j + 2] + b[j + 3] * x[j + 3])) / b[j + 1];
+        x[j] = (x[j] - s0 - (a[j + 1] * x[j + 1] + a[j + 2] * x[j + 2] + a[j + 3] * x[j + 3])) / a[j];
     }
 }
 
@@ -228,12 +245,17 @@ static void enter(Search *s, long entry) {
     s->free_entries[count] = entry;
     s->row[count] = s->joined[entry];
     s->near[count] = s->slope[entry];
+    if (s->solved) {
+        s->below[count] = (s->near[count] - dot(column, s->below, count)) / pivot;
+        s->ones[count] = (s->row[count] - dot(column, s->ones, count)) / pivot;
+    }
     s->state[entry] = FREE;
     s->count = count + 1;
 }
 
-/* A row of a factor goes; rotations of neighbouring columns make what is below it triangular again. */
-static void delete_row(double *factor, long leading, long count, long position) {
+/* A row of a factor goes; rotations of neighbouring columns make what is below it triangular again. Two vectors, multiplied with
+ * the inverse of the factor, follow, where there are any. */
+static void delete_row(double *factor, long leading, long count, long position, double *one, double *other) {
     for (long j = position; j < count - 1; j++) {
         double *left = factor + j * leading, *right = left + leading;
         double a = left[j + 1], b = right[j + 1], length = hypot(a, b);
@@ -242,6 +264,11 @@ static void delete_row(double *factor, long leading, long count, long position) 
             double x = left[i], z = right[i];
             left[i - 1] = cosine * x + sine * z;
             right[i] = cosine * z - sine * x;
+        }
+        if (one) {
+            double a1 = one[j], b1 = one[j + 1], a2 = other[j], b2 = other[j + 1];
+            one[j] = cosine * a1 + sine * b1; one[j + 1] = cosine * b1 - sine * a1;
+            other[j] = cosine * a2 + sine * b2; other[j + 1] = cosine * b2 - sine * a2;
         }
     }
     for (long j = 0; j < position; j++) {
@@ -253,7 +280,7 @@ static void delete_row(double *factor, long leading, long count, long position) 
 /* An entry is not free any more. */
 static void drop(Search *s, long position) {
     long count = s->count;
-    delete_row(s->factor, s->leading, count, position);
+    delete_row(s->factor, s->leading, count, position, s->solved ? s->below : NULL, s->ones);
     memmove(s->free_entries + position, s->free_entries + position + 1, (count - 1 - position) * sizeof(long));
     memmove(s->row + position, s->row + position + 1, (count - 1 - position) * sizeof(double));
     memmove(s->near + position, s->near + position + 1, (count - 1 - position) * sizeof(double));
@@ -278,7 +305,7 @@ static void look_near(Search *s) {
 static void forget(Kept *kept, long place) {
     for (long i = 0; i < kept->count; i++) {
         if (kept->places[i] != place) continue;
-        delete_row(kept->factor, kept->leading, kept->count, i);
+        delete_row(kept->factor, kept->leading, kept->count, i, NULL, NULL);
         memmove(kept->places + i, kept->places + i + 1, (kept->count - 1 - i) * sizeof(long));
         kept->count--;
         return;
@@ -348,6 +375,7 @@ static void refresh(Search *s) {
     for (long i = 0; i < s->n; i++) s->slope[i] += s->q[i];
     memset(s->owed, 0, s->n * sizeof(double));
     look_near(s);
+    s->solved = 0;
 }
 
 /* All slopes from what they were and the way since. */
@@ -368,11 +396,12 @@ static void settle(Search *s) {
     look_near(s);
 }
 
-/* Where gradients nearly depend on each other, rounding lets the sum change: take that back. `along` is L⁻¹ · row. */
+/* Where gradients nearly depend on each other, rounding lets the sum change: take that back. `along` is for scratch. */
 static void keep_sum(const Search *s, double *down, double *along) {
     double sum = 0, sizes = 0;
     for (long i = 0; i < s->count; i++) { sum += s->row[i] * down[i]; sizes += s->row[i] * fabs(down[i]); }
     if (!(fabs(sum) > 1e-13 * sizes)) return;
+    memcpy(along, s->ones, s->count * sizeof(double));
     solve_upper(s, along);
     double steepness = dot(s->row, along, s->count);
     if (steepness > 0) add(down, -sum / steepness, along, s->count);
@@ -382,17 +411,20 @@ static void keep_sum(const Search *s, double *down, double *along) {
 static int advance(Search *s) {
     long count = s->count, position = -1;
     if (!count) { settle(s); return 0; }
-    double *down = s->down, *along = s->along, share = 0, first = INFINITY;
-    memcpy(down, s->near, count * sizeof(double));
-    solve_lower(s, down);
+    double *down = s->down, *along = s->along, *below = s->below, *ones = s->ones, share = 0, first = INFINITY;
+    if (!s->solved) {
+        memcpy(below, s->near, count * sizeof(double));
+        solve_lower(s, below);
+        memcpy(ones, s->row, count * sizeof(double));
+        if (s->simplex) solve_lower(s, ones); /* else nobody asks for it */
+        s->solved = 1;
+    }
     if (s->simplex) { /* what all slopes on the simplex have in common is what its sum allows */
-        memcpy(along, s->row, count * sizeof(double));
-        solve_lower(s, along);
-        double steepness = dot(along, along, count);
-        share = steepness > 0 ? dot(along, down, count) / steepness : 0.0;
-        for (long i = 0; i < count; i++) down[i] = share * along[i] - down[i];
+        double steepness = dot(ones, ones, count);
+        share = steepness > 0 ? dot(ones, below, count) / steepness : 0.0;
+        for (long i = 0; i < count; i++) down[i] = share * ones[i] - below[i];
     } else {
-        for (long i = 0; i < count; i++) down[i] = -down[i];
+        for (long i = 0; i < count; i++) down[i] = -below[i];
     }
     solve_upper(s, down);
     if (s->simplex) keep_sum(s, down, along);
@@ -408,6 +440,7 @@ static int advance(Search *s) {
         s->y[s->free_entries[i]] += way;
         s->owed[s->free_entries[i]] += way;
         s->near[i] += length * (share * s->row[i] - s->near[i]); /* at the end of the whole way they are `share` */
+        below[i] += length * (share * ones[i] - below[i]);
     }
     if (first < 1.0) {
         hold(s, position, down[position] < 0);
@@ -481,7 +514,7 @@ static void prepare(Search *s, int anew) {
 static double *lay_out(Search *s, double *next) {
     long n = s->n;
     double **parts[] = {&s->q, &s->lower, &s->upper, &s->y, &s->scale, &s->diagonal, &s->ceiling, &s->slope, &s->excess,
-                        &s->start, &s->row, &s->down, &s->along, &s->near, &s->owed};
+                        &s->start, &s->row, &s->down, &s->along, &s->near, &s->owed, &s->below, &s->ones};
     for (unsigned long i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) { *parts[i] = next; next += n; }
     s->factor = next; next += n * n;
     s->leading = n;
@@ -516,6 +549,7 @@ static double search(Search *s, long rounds, double enough, int anew) {
             refinements++; fresh = 1;
         } else if (unsolved > (allowed > wrong ? allowed : wrong) && refinements < REFINEMENTS) {
             refinements++;
+            s->solved = 0; /* from the slopes themselves, this time */
         } else {
             enter(s, worst);
             refinements = 0; fresh = 0;

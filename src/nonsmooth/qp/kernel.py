@@ -167,7 +167,7 @@ class Kernel:
             self._address = self._memory.ctypes.data
 
     def _reserve(self, size: int) -> None:
-        self._enlarge(2 * size * size + 19 * size)
+        self._enlarge(2 * size * size + 21 * size)
         square = size * size
         vectors = tuple(self._memory[square + size * i : square + size * (i + 1)] for i in range(4))
         self._views[size] = (self._memory[:square].reshape(size, size), *vectors)
