@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,8 +48,7 @@ class Stuck(Enum):
     UNBOUNDED = "the objective falls without end along a feasible ray"
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(NamedTuple):
     """An accepted step."""
 
     trial: Trial

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,12 +33,13 @@ class Window:
            [ 3., -3.]])
     """
 
-    __slots__ = ("_begin", "_capacity", "_end", "_room", "kept")
+    __slots__ = ("_base", "_begin", "_capacity", "_end", "_room", "_size", "kept")
 
     def __init__(self, empty: NDArray[Any], capacity: int) -> None:
         self._capacity, self._room, self._begin, self._end = capacity, empty, 0, 0
         self.kept: NDArray[Any] = empty[:0]
         """Those that are left, oldest first; not to be written to."""
+        self._base, self._size = 0, empty.itemsize * prod(empty.shape[1:])
 
     def add(self, item: Any) -> None:
         """Add one more; the oldest goes if there are too many."""
@@ -46,10 +48,16 @@ class Window:
             self._room = np.empty((2 * min(len(kept) + 8, self._capacity + 1), *kept.shape[1:]), dtype=kept.dtype)
             self._room[: len(kept)] = kept
             self._begin, self._end = 0, len(kept)
+            self._base = address(self._room)
         self._room[self._end] = item
         self._end += 1
         self._begin = max(self._begin, self._end - self._capacity)
         self.kept = self._room[self._begin : self._end]
+
+    @property
+    def place(self) -> int:
+        """Where `kept` lies."""
+        return self._base + self._begin * self._size
 
 
 class Lines(NamedTuple):
@@ -59,6 +67,8 @@ class Lines(NamedTuple):
     values: Vector
     rows: Matrix
     keys: NDArray[np.int64]
+    places: tuple[int, int, int, int]
+    """Where they lie, as long as they are held."""
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
         """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""
@@ -139,7 +149,10 @@ class Linearisations:
     @property
     def lines(self) -> Lines | None:
         """All of them as they are now; None where they are long, and do not lie in matrices."""
-        return None if self._large else Lines(self._points.kept, self._values.kept, self._matrix.kept, self._keys.kept)
+        if self._large:
+            return None
+        points, values, rows, keys = self._points, self._values, self._matrix, self._keys
+        return Lines(points.kept, values.kept, rows.kept, keys.kept, (points.place, values.place, rows.place, keys.place))
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
         """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ class Ending(Enum):
     NEVER_BRACKETED = "the penalty function fell at every trial point, however far"
 
 
-@dataclass(frozen=True)
-class Search:
+class Search(NamedTuple):
     """What a line search found."""
 
     ending: Ending

@@ -14,8 +14,8 @@ Changing ρ changes only the box, so all programs of one point share their matri
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,7 @@ FEW_CUTS = 12
 """Up to so many cuts it is not worth looking for those that do not matter."""
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A direction, and what the model says about it."""
 
     direction: Vector
@@ -68,7 +67,7 @@ class Step:
     @property
     def several(self) -> bool:
         """Whether more than one cut carries the step: x is near a kink."""
-        return int((self.weights > 1e-10).sum()) > 1
+        return len(self.weights) > 1 and int((self.weights > 1e-10).sum()) > 1
 
 
 class Model:
@@ -101,13 +100,12 @@ class Model:
         bench = self._solver.bench(len(at.x))
         if bench is None:
             return None
-        own, first = at.first_keys
-        here = Here(at.x, at.f, at.gradient, own, at.equalities, at.c, at.jacobian, first, self._multipliers)
-        further = None
-        if extra is not None:
-            assert extra.lines is not None
-            further = Further(extra.lines, extra.index, extra.signs, extra.weights)
-        return Laid(bench, self._solver.clock, metric, here, (cuts.lines, cuts.weights), further)
+        multipliers = self._multipliers
+        if multipliers is not None and len(multipliers) != self._own:
+            multipliers = None
+        further = None if extra is None else Further(extra.lines, extra.index, extra.signs, extra.weights)
+        here = Here(at.f, at.first_keys, at.equalities, self._own, at.places, multipliers, at)
+        return Laid(bench, self._solver.clock, metric, here, cuts.lines, cuts.weights, further)
 
     # What follows up to `step` is for other ways than compiled code.
 
@@ -195,19 +193,10 @@ class Model:
         counts.solved += 1
         counts.warm += len(y) > 2
         return Step(
-            direction=found.direction,
-            gradient=found.gradient,
-            objective_gradient=found.objective_gradient,
-            weights=y[:count],
-            multipliers=found.multipliers,
-            rows=y[count:],
-            weight=weight,
-            objective_change=found.change,
-            predicted_violation=found.violation,
-            decrease=found.change + weight * (found.violation - self._at.total_violation),
-            error=found.error,
-            trusted=True,
-        )
+            found.direction, found.gradient, found.objective_gradient, y[:count], found.multipliers, y[count:], weight,
+            found.change, found.violation, found.change + weight * (found.violation - self._at.total_violation), found.error,
+            True,
+        )  # fmt: skip
 
     def _start(self, weight: float) -> Vector:
         """Where a program begins: at the last answer, what was at its limit there at the limit now."""

@@ -9,6 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.qp.kernel import address
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -55,6 +57,7 @@ class Trial:
         "_derivatives",
         "_gradient",
         "_jacobian",
+        "_places",
         "_rows_of",
         "c",
         "equalities",
@@ -75,6 +78,7 @@ class Trial:
         self._derivatives = derivatives
         self._gradient: Vector | None = None
         self._jacobian: Matrix | None = None
+        self._places: tuple[int, int, int, int] | None = None
         self.finite = isfinite(f)
         self.total_violation = self.inequality_violation = self.equality_violation = 0.0
         if len(c) == 0:
@@ -125,7 +129,7 @@ class Trial:
     def share_rows(self, other: Trial) -> None:
         """Have the gradients of the constraints, and their keys, in common with another point where they are the same."""
         if len(self.c) and np.array_equal(self.jacobian, other.jacobian):
-            self._jacobian, self._rows_of = other.jacobian, other._rows_of
+            self._jacobian, self._rows_of, self._places = other.jacobian, other._rows_of, None
 
     @property
     def violation(self) -> float:
@@ -172,6 +176,16 @@ class Trial:
         self._differentiate()
         assert self._jacobian is not None
         return self._jacobian
+
+    @property
+    def places(self) -> tuple[int, int, int, int]:
+        """Where x, the gradient of f, c and the gradients of the constraints lie, as long as this point is held."""
+        if self._places is None:
+            self._differentiate()
+            self.x, self.c = np.ascontiguousarray(self.x), np.ascontiguousarray(self.c)
+            self._gradient, self._jacobian = np.ascontiguousarray(self._gradient), np.ascontiguousarray(self._jacobian)
+            self._places = address(self.x), address(self._gradient), address(self.c), address(self._jacobian)
+        return self._places
 
     @property
     def differentiable(self) -> bool:

@@ -14,6 +14,7 @@ from nonsmooth.hessian.update import Curvature, Outcome
 from nonsmooth.qp.bench import APART as KEPT_APART
 from nonsmooth.qp.bench import TRIANGLE as ONE_TRIANGLE
 from nonsmooth.qp.bench import WHOLE, Metric, new_version
+from nonsmooth.qp.kernel import address
 from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
@@ -71,11 +72,15 @@ class FullMemory:
 
     def metric(self) -> Metric | None:
         """The matrix as compiled code can use it."""
-        apart = self._apart
-        if apart is None:
-            kind = ONE_TRIANGLE if self._triangle else WHOLE
-            return Metric(kind, self._version, self._matrix, 1.0, 0) if self._matrix.flags.c_contiguous else None
-        return Metric(KEPT_APART, self._version, apart.rows, apart.gamma, len(apart)) if 2 * len(apart) <= self._size else None
+        apart, array = self._apart, self._matrix
+        if apart is not None:
+            if 2 * len(apart) > self._size:
+                return None
+            array = apart.rows
+            return Metric(KEPT_APART, self._version, array, address(array) if len(array) else None, apart.gamma, len(apart))
+        if not array.flags.c_contiguous:
+            return None
+        return Metric(ONE_TRIANGLE if self._triangle else WHOLE, self._version, array, address(array), 1.0, 0)
 
     @property
     def matrix(self) -> Matrix:

@@ -79,7 +79,7 @@ class LimitedMemory:
 
     def metric(self) -> Metric | None:
         """The multiple of the identity that it is before the first pair; with pairs it is not for compiled code."""
-        return None if self._order else Metric(APART, self._as_metric, _NO_PAIRS, self.gamma, 0)
+        return None if self._order else Metric(APART, self._as_metric, _NO_PAIRS, None, self.gamma, 0)
 
     def _changed(self) -> None:
         self.version += 1

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +53,7 @@ class InverseHessian(Protocol):
         """Take over what `arrays` gave."""
 
 
-@dataclass(frozen=True)
-class Curvature:
+class Curvature(NamedTuple):
     """A step s, the change y of the gradient along it, their product, and whether y was damped."""
 
     s: Vector

@@ -43,29 +43,33 @@ class Metric(NamedTuple):
     kind: int
     version: int
     array: Matrix
+    place: int | None
+    """Where the array lies."""
     gamma: float
     pairs: int
 
 
 class Here(NamedTuple):
-    """The point of a model: x, f there, its gradient and the key of that, then the constraints."""
+    """The point of a model."""
 
-    x: Vector
     f: float
-    gradient: Vector
-    key: int
+    keys: tuple[int, int]
+    """That of the gradient of f, and that of the first constraint; those of the others follow it."""
     equalities: int
-    values: Vector
-    jacobian: Matrix
-    first_key: int
+    own: int
+    """How many constraints there are."""
+    places: tuple[int, int, int, int]
+    """Where x, the gradient of f, the constraints and their gradients lie."""
     multipliers: Vector | None
     """Of an earlier step, where there was one."""
+    holder: object
+    """Holds what lies there."""
 
 
 class Further(NamedTuple):
     """Further linearisations of constraints: which of them, on which side, and the multipliers of an earlier step."""
 
-    lines: Lines
+    lines: Lines | None
     owners: NDArray[np.intp]
     signs: Vector
     weights: Vector
@@ -105,27 +109,31 @@ class Laid:
     __slots__ = ("_arguments", "_bench", "_clock", "_held", "_last", "_number", "_own", "_total")
 
     def __init__(
-        self, bench: Bench, clock: Clock, metric: Metric, here: Here, cuts: tuple[Lines | None, Vector], further: Further | None
+        self,
+        bench: Bench,
+        clock: Clock,
+        metric: Metric,
+        here: Here,
+        cuts: Lines | None,
+        weights: Vector,
+        further: Further | None,
     ) -> None:
         self._bench, self._clock = bench, clock
-        jacobian, values = np.ascontiguousarray(here.jacobian), np.ascontiguousarray(here.values)
-        x, gradient = np.ascontiguousarray(here.x), np.ascontiguousarray(here.gradient)
-        self._own = own = len(values)
-        multipliers = here.multipliers if here.multipliers is not None and len(here.multipliers) == own and own else None
-        if multipliers is not None:
-            multipliers = np.ascontiguousarray(multipliers)
-        lines, weights = cuts
+        self._own = own = here.own
+        multipliers = None if here.multipliers is None or not own else np.ascontiguousarray(here.multipliers)
         # As long as these are held, their addresses are theirs.
-        self._held: Sequence[object] = (metric, x, gradient, values, jacobian, multipliers, lines, weights, further)
+        self._held: Sequence[object] = (metric, here, multipliers, cuts, weights, further)
+        x, gradient, values, jacobian = here.places
+        kept, rest = _lines(cuts, weights), _NO_LINES
+        owners: tuple[int, int] | tuple[None, None] = (None, None)
+        if further is not None:
+            rest, owners = _lines(further.lines, further.weights), (address(further.owners), address(further.signs))
         self._arguments = (
-            bench.pointer, metric.version, metric.kind, address(metric.array) if metric.array.size else None, metric.gamma,
-            metric.pairs, address(x), here.f, address(gradient), here.key, *_lines(lines, weights), own, here.equalities,
-            address(values) if own else None, address(jacobian) if own else None, here.first_key,
-            None if multipliers is None else address(multipliers),
-            *(_NO_LINES if further is None else _lines(further.lines, further.weights)),
-            None if further is None else address(further.owners), None if further is None else address(further.signs), LOCALITY,
+            bench.pointer, metric.version, metric.kind, metric.place, metric.gamma, metric.pairs,
+            x, here.f, gradient, here.keys[0], *kept, own, here.equalities, values, jacobian, here.keys[1],
+            None if multipliers is None else address(multipliers), *rest, *owners, LOCALITY,
         )  # fmt: skip
-        self._total = 1 + own + (0 if lines is None else len(lines.keys)) + (0 if further is None else len(further.owners))
+        self._total = 1 + own + kept[0] + rest[0]
         self._last: tuple[Vector, int] | None = None
         self._number = new_version()
         self._put()
@@ -172,14 +180,15 @@ class Laid:
         return self._last[1] if self._last is not None and self._last[0] is start else address(start)
 
 
-_NO_LINES = (0, None, None, None, None, None)
+_Where = tuple[int, int | None, int | None, int | None, int | None, int | None]
+_NO_LINES: _Where = (0, None, None, None, None, None)
 
 
-def _lines(lines: Lines | None, weights: Vector) -> tuple[int | None, ...]:
+def _lines(lines: Lines | None, weights: Vector) -> _Where:
     if lines is None or not len(lines.keys):
         return _NO_LINES
-    # What is given here is held by whoever calls this, and lies one behind the other.
-    return (len(lines.keys), *map(address, (lines.points, lines.rows, lines.values, lines.keys, weights)))
+    points, values, rows, keys = lines.places
+    return len(lines.keys), points, rows, values, keys, address(weights)
 
 
 def fits(metric: Metric | None, total: int) -> bool:
