@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -29,6 +30,9 @@ SERIOUS = 0.1
 CALM = 3
 """After so many iterations without a new gradient gathered, only the gradient at x itself is used again."""
 LARGEST_WEIGHT = 1e12
+NEARLY, ALIKE = 0.2, 30.0
+"""How far the linearisation at a far trial point may lie from the objective at x, relative to its rise along the step, and how
+many times as long its gradient may be."""
 MANY_VARIABLES = 500
 """Up to so many variables the kinks of equalities are followed with cuts of their own."""
 ROUNDINGS = 100.0
@@ -77,6 +81,8 @@ class Iteration:
         clock = clock or Clock()
         self._directing = clock.phase(Phase.DIRECTIONS)
         self._bending = Bending(evaluate, options, clock)
+        self.tried: Step | None = None
+        """The step that the last iteration tried last; kinks it found on the way may have led to another than it began with."""
 
     def model(self, state: State, *, everything: bool | None = None) -> Model:
         """The model at the current point; all cuts are used near kinks only."""
@@ -116,7 +122,7 @@ class Iteration:
         null_steps = retries = evaluations = 0
         limit = options.first_penalty_retries if state.iteration == 0 else options.penalty_retries
         while True:
-            value = at.penalty(step.weight)
+            self.tried, value = step, at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
                 return self._blindly(state, step, value) or Stuck.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
@@ -138,9 +144,10 @@ class Iteration:
                     null_steps += 1
                     model, step = self.propose(state, step.weight, everything=True)
                     continue
+            kink = partial(self._kinked, at, step) if gather and not options.normalize_direction else None
             found = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
-                step_tolerance=self._tolerances.step, first=first,
+                step_tolerance=self._tolerances.step, first=first, kink=kink,
             )  # fmt: skip
             evaluations += found.evaluations - 1
             if found.ending is Ending.ACCEPTED:
@@ -160,9 +167,10 @@ class Iteration:
                 continue
             if not gather or found.trial is None or not found.trial.finite or not found.trial.differentiable:
                 return Stuck.SEARCH_FAILED
-            # Every point ahead is worse, however near: the gradient there belongs to the other side of a kink.
             state.bundle.add(found.trial)
-            self._add_constraint_cuts(state, found.trial, range(len(at.c)), apart=0.1)
+            if found.ending is not Ending.KINK:
+                # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
+                self._add_constraint_cuts(state, found.trial, range(len(at.c)), apart=0.1)
             null_steps += 1
             model, step = self.propose(state, step.weight, everything=True)
 
@@ -196,8 +204,13 @@ class Iteration:
         at = state.current
         excess = trial.f - at.f - step.objective_change
         bending = step.weight * (trial.total_violation - step.predicted_violation)
-        if state.hessian_updates == 0 or trial.f - at.f > -100.0 * step.decrease:
-            return False  # the step was too long by far; a gradient from there says nothing about here
+        if state.hessian_updates == 0:
+            return False
+        if trial.f - at.f > -100.0 * step.decrease:  # it was too long by far; a gradient from there may say nothing about here
+            if not self._kinked(at, step, trial, 1.0):
+                return False
+            state.bundle.add(trial)
+            return True
         if excess > 0.5 * (excess + bending) and trial.differentiable:
             slope = float(trial.gradient @ step.direction)
             error = max(abs(at.f - trial.f + slope), 1e-3 * float(step.direction @ step.direction))
@@ -213,6 +226,19 @@ class Iteration:
             total = float(above.sum())
             return self._add_constraint_cuts(state, trial, np.nonzero((above > 0.05 * total) & (above > 1e-14))[0], apart=0.3)
         return False
+
+    @staticmethod
+    def _kinked(at: Trial, step: Step, trial: Trial, length: float) -> bool:
+        """Whether the objective rises towards a trial point at some length of the step, and did so nearly from x on."""
+        excess = trial.f - at.f - length * step.objective_change
+        predicted = at.total_violation + length * (step.predicted_violation - at.total_violation)
+        if not excess > step.weight * (trial.total_violation - predicted) or not (trial.finite and trial.differentiable):
+            return False
+        if not np.abs(trial.gradient).max() <= ALIKE * np.abs(at.gradient).max():
+            return False
+        slope = float(trial.gradient @ step.direction)
+        error = max(abs(at.f - trial.f + length * slope), 1e-3 * length * length * float(step.direction @ step.direction))
+        return error <= NEARLY * slope
 
     def _add_constraint_cuts(self, state: State, trial: Trial, indices: object, *, apart: float) -> bool:
         """Keep gradients of inequalities that differ by more than a fraction from those at the current point."""

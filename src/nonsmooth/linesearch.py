@@ -17,12 +17,17 @@ from nonsmooth.options import Options
 Vector = NDArray[np.float64]
 
 
+ASK_AFTER = 3
+"""Points that are too far from one question about a kink to the next: it takes a gradient."""
+
+
 class Ending(Enum):
     """How a line search ended."""
 
     ACCEPTED = "a point with enough decrease and enough change of slope was found"
     BRACKETED = "the interval became too small, or the evaluations ran out, before such a point was found"
     NEVER_BRACKETED = "the penalty function fell at every trial point, however far"
+    KINK = "the gradient at a point that was too far shows a kink between it and the start"
 
 
 class Search(NamedTuple):
@@ -46,11 +51,13 @@ def search(
     step_tolerance: float,
     first: Trial | None = None,
     limit: int | None = None,
+    kink: Callable[[Trial, float], bool] | None = None,
 ) -> Search:
     """Search along a direction whose slope is negative; `first` is the trial point at the initial step, if known.
 
     A point is too far if the penalty did not fall by sufficient_decrease · t · slope (or is not finite), not far enough
     if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from below.
+    `kink` is asked now and then whether a point that is too far, at some step, explains why: then the search ends there.
     """
     value = start.penalty(weight)
     length = norm(direction)
@@ -58,7 +65,7 @@ def search(
         return Search(Ending.BRACKETED, None, 0.0, 0)
     shortest = step_tolerance * max(norm(start.x), 1e-3) / length
     lowest, highest = 0.0, np.inf
-    step, evaluations, expansions = options.initial_step, 0, 0
+    step, evaluations, expansions, failures = options.initial_step, 0, 0, 0
     limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
     trial: Trial | None = None
     fallen: tuple[Trial, float] | None = None
@@ -68,7 +75,9 @@ def search(
         trial = first if first is not None and evaluations == 0 else evaluate(start.x + step * direction)
         evaluations += 1
         if not trial.penalty(weight) < value + options.sufficient_decrease * step * slope:
-            highest = step
+            highest, failures = step, failures + 1
+            if kink is not None and failures % ASK_AFTER == 0 and kink(trial, step):
+                return Search(Ending.KINK, trial, step, evaluations)
         elif options.backtracking_only:
             return Search(Ending.ACCEPTED, trial, step, evaluations)
         else:

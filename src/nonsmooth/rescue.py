@@ -65,7 +65,7 @@ class Rescue:
                 return moved
         state.stuck += 1
         if reason is Stuck.UNBOUNDED:
-            return self._follow_ray(state, step)
+            return self._follow_ray(state, self._iteration.tried or step)
         if self._incumbents.feasible(at):
             found = self._certify()
             if found.certificate.stationary:

@@ -49,9 +49,18 @@ def test_known_optimum_after_many_iterations(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_unbounded_after_all(name: str) -> None:
-    result = minimize(ALL[name].function, ALL[name].initial())
-    assert result.status is Status.UNBOUNDED and not result.success
-    assert result.f < -1e10
+    """There is a local minimum too; which of the two a run finds hangs on the last digits of its start."""
+    case, generator, unbounded = ALL[name], torch.Generator().manual_seed(0), 0
+    for _ in range(6):
+        start = case.initial()
+        result = minimize(case.function, start * (1 + 1e-9 * torch.randn(start.shape, generator=generator, dtype=start.dtype)))
+        if result.success:
+            assert_solved(case, result)
+            continue
+        assert result.status is Status.UNBOUNDED
+        assert result.f < -1e10
+        unbounded += 1
+    assert unbounded
 
 
 @pytest.mark.slow

@@ -91,6 +91,8 @@ def osqp(program: Program) -> Vector | None:
     row = np.zeros((1 if program.simplex else 0, program.size))
     row[:, : program.simplex] = inverse[: program.simplex]
     matrix = program.dense * inverse[:, None] * inverse[None, :]
+    if not np.isfinite(matrix).all() or float(np.linalg.eigvalsh(matrix)[0]) < -1e-7:
+        return None  # it would say so on the standard output, whatever it is told
     constraints = sparse.csc_matrix(np.concatenate([np.eye(program.size), row]))
     ones = np.ones(len(row))
     work = solver.OSQP()

@@ -85,6 +85,9 @@ static double program(Bench *b, const double *asked, double weight, double *y, l
     for (long i = 0; i < total; i++) rows[i] = -1;
     for (long i = 0; i < count; i++) if (chosen[i] != alone) rows[b->places[chosen[i]]] = chosen[i];
     for (first = 0; first < total && rows[first] < 0;) first++;
+    double weights = 0;
+    for (long i = 0; i < simplex; i++) weights += y[chosen[i]];
+    if (simplex && !(weights > 0)) y[chosen[0]] = 1.0; /* what had a weight is not there any more */
     long kept = 0;
     for (long place = first; place < total; place++)
         if (rows[place] >= 0) { places[kept] = place; rows[kept++] = rows[place]; }
