@@ -19,6 +19,7 @@ from nonsmooth.rows import Rows, stack, triangular_factor
 from nonsmooth.span import DEPENDENT, Span
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -95,12 +96,17 @@ class Combination:
     def distrust(self, trials: list[Trial]) -> bool:
         """Forget gradients at x that are unlike those at all of the trial points, and use the latter; False if none is."""
 
-        def unlike(own: Vector, others: list[Vector]) -> bool:
-            longest = max(float(np.linalg.norm(g)) for g in (own, *others))
-            return all(float(np.linalg.norm(other - own)) > 1e-3 * (1e-3 + longest) for other in others)
+        def unlike(own: Matrix, others: list[Matrix]) -> NDArray[np.bool_]:
+            """Which rows differ from those of all others."""
+            lengths = [np.linalg.norm(rows, axis=1) for rows in (own, *others)]
+            allowed = 1e-3 * (1e-3 + np.max(lengths, axis=0))
+            differ: NDArray[np.bool_] = np.all([np.linalg.norm(other - own, axis=1) > allowed for other in others], axis=0)
+            return differ
 
-        wrong = {i for i in self._looked_at.tolist() if unlike(self._at.jacobian[i], [trial.jacobian[i] for trial in trials])}
-        if unlike(self._at.gradient, [trial.gradient for trial in trials]):
+        looked_at = self._looked_at
+        apart = unlike(self._at.jacobian[looked_at], [trial.jacobian[looked_at] for trial in trials])
+        wrong = set(looked_at[apart].tolist())
+        if unlike(self._at.gradient[None], [trial.gradient[None] for trial in trials])[0]:
             wrong.add(-1)
         if not wrong:
             return False

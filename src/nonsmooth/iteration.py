@@ -241,16 +241,19 @@ class Iteration:
         return error <= NEARLY * slope
 
     def _add_constraint_cuts(self, state: State, trial: Trial, indices: object, *, apart: float) -> bool:
-        """Keep gradients of inequalities that differ by more than a fraction from those at the current point."""
-        at, added = state.current, False
-        for index in np.asarray(indices, dtype=np.intp):
-            here, there = at.jacobian[index], trial.jacobian[index]
-            few = len(at.x) <= MANY_VARIABLES
-            near = trial.c[index] > -1e-3 if index >= at.equalities else few and trial.c[index] * at.c[index] > 0
-            if near and np.linalg.norm(there - here) > apart * np.linalg.norm(here):
-                state.constraint_cuts.add(trial, int(index))
-                added = True
-        return added
+        """Keep gradients of constraints that differ by more than a fraction from those at the current point."""
+        at = state.current
+        chosen = np.asarray(indices, dtype=np.intp)
+        values, own, inequality = trial.c[chosen], at.c[chosen], chosen >= at.equalities
+        near = np.where(inequality, values > -1e-3, (len(at.x) <= MANY_VARIABLES) & (values * own > 0))
+        chosen = chosen[near]
+        if not len(chosen):
+            return False
+        here, there = at.jacobian[chosen], trial.jacobian[chosen]
+        differ = np.linalg.norm(there - here, axis=1) > apart * np.linalg.norm(here, axis=1)
+        for index in chosen[differ].tolist():
+            state.constraint_cuts.add(trial, index)
+        return bool(differ.any())
 
     def fall_back(self, state: State, level: int, generator: np.random.Generator) -> Move | None:
         """Try a simpler direction: 1 model with the identity, 2 quasi-Newton, 3 steepest descent, 4 random ones."""

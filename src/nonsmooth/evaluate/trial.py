@@ -55,6 +55,7 @@ class Trial:
 
     __slots__ = (
         "_derivatives",
+        "_differentiable",
         "_gradient",
         "_jacobian",
         "_places",
@@ -78,6 +79,7 @@ class Trial:
         self._derivatives = derivatives
         self._gradient: Vector | None = None
         self._jacobian: Matrix | None = None
+        self._differentiable: bool | None = None
         self._places: tuple[int, int, int, int] | None = None
         self.finite = isfinite(f)
         self.total_violation = self.inequality_violation = self.equality_violation = 0.0
@@ -190,7 +192,9 @@ class Trial:
     @property
     def differentiable(self) -> bool:
         """Whether all gradients here are finite."""
-        return _finite(self.gradient) and _finite(self.jacobian)
+        if self._differentiable is None:
+            self._differentiable = _finite(self.gradient) and _finite(self.jacobian)
+        return self._differentiable
 
     def release(self) -> None:
         """Drop the autograd graph; gradients computed so far stay."""

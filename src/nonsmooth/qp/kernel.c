@@ -12,6 +12,7 @@
 
 #define FLOOR 1e-13
 #define REFINEMENTS 3
+#define POLISHED 1e-4 /* the part of what is allowed to be wrong that is not worth another step */
 
 #define BLOCKED 48 /* from so many rows on LAPACK's factorisation is quicker */
 
@@ -382,7 +383,16 @@ static void refresh(Search *s) {
 static void settle(Search *s) {
     const double *columns[4];
     double weights[4];
+    long moved = 0;
     int held = 0;
+    for (long i = 0; i < s->n; i++) moved += s->owed[i] != 0;
+    if (s->n - s->count < moved) { /* few are not free, and the free ones are known */
+        for (long i = 0; i < s->n; i++)
+            if (s->state[i] != FREE) s->slope[i] += dot(s->Q + i * s->stride, s->owed, s->n);
+        for (long i = 0; i < s->count; i++) s->slope[s->free_entries[i]] = s->near[i];
+        memset(s->owed, 0, s->n * sizeof(double));
+        return;
+    }
     for (long i = 0; i < s->n; i++) {
         if (s->owed[i] == 0) continue;
         columns[held] = s->Q + i * s->stride;
@@ -450,13 +460,31 @@ static int advance(Search *s) {
     return 0;
 }
 
-static void find_excess(Search *s) {
+/* What is wrong with the slopes: which entry points most strongly away from its bound, and how far free ones are from 0. */
+typedef struct {
+    double wrong, unsolved, allowed, weighted;
+    long worst;
+} Faults;
+
+static Faults faults_of(Search *s, double enough) {
     double share = 0, total = 0;
+    Faults found = {.wrong = -INFINITY};
     for (long i = 0; i < s->n; i++)
         if (s->joined[i]) { share += s->y[i] * s->slope[i]; total += s->y[i]; }
     if (s->simplex) share /= total;
-    for (long i = 0; i < s->n; i++) s->excess[i] = (s->slope[i] - (s->joined[i] ? share : 0.0)) / s->scale[i];
+    for (long i = 0; i < s->n; i++) {
+        double excess = (s->slope[i] - (s->joined[i] ? share : 0.0)) / s->scale[i];
+        double here = s->state[i] == LOW ? -excess : s->state[i] == HIGH ? excess : 0.0;
+        if (here > found.wrong) { found.wrong = here; found.worst = i; }
+        if (s->state[i] == FREE && fabs(excess) > found.unsolved) found.unsolved = fabs(excess);
+        found.weighted += s->scale[i] * fabs(s->y[i]);
+    }
+    double linear = dot(s->q, s->y, s->n), square = dot(s->slope, s->y, s->n) - linear;
+    found.allowed = enough * (sqrt(square > 0 ? square : 0) + sqrt(fabs(linear)));
+    return found;
 }
+
+static double larger(double a, double b) { return a > b ? a : b; }
 
 static double middle_of(double *values, long count) { /* the median; sorts */
     for (long i = 1; i < count; i++) {
@@ -531,27 +559,19 @@ static double search(Search *s, long rounds, double enough, int anew) {
     int refinements = 0, fresh = 1;
     for (long round = 0; round < rounds; round++) {
         if (advance(s)) { refinements = 0; fresh = 0; continue; }
-        find_excess(s);
-        double wrong = -INFINITY, unsolved = 0, weighted = 0;
-        long worst = 0;
-        for (long i = 0; i < n; i++) {
-            double here = s->state[i] == LOW ? -s->excess[i] : s->state[i] == HIGH ? s->excess[i] : 0.0;
-            if (here > wrong) { wrong = here; worst = i; }
-            if (s->state[i] == FREE && fabs(s->excess[i]) > unsolved) unsolved = fabs(s->excess[i]);
-            weighted += s->scale[i] * fabs(s->y[i]);
-        }
-        double linear = dot(s->q, s->y, n), square = dot(s->slope, s->y, n) - linear;
-        double allowed = enough * (sqrt(square > 0 ? square : 0) + sqrt(fabs(linear)));
-        if ((wrong > unsolved ? wrong : unsolved) <= allowed || !(wrong > 1e-15 * weighted)) {
+        Faults f = faults_of(s, enough);
+        if (larger(f.wrong, f.unsolved) <= f.allowed || !(f.wrong > 1e-15 * f.weighted)) {
             if (fresh || refinements > REFINEMENTS) break;
             refresh(s);
+            f = faults_of(s, enough);
+            if (larger(f.wrong, f.unsolved) <= POLISHED * f.allowed) break; /* one more step would change nothing */
             if (refinements) rebuild(s); /* the factor has drifted too */
             refinements++; fresh = 1;
-        } else if (unsolved > (allowed > wrong ? allowed : wrong) && refinements < REFINEMENTS) {
+        } else if (f.unsolved > larger(f.allowed, f.wrong) && refinements < REFINEMENTS) {
             refinements++;
             s->solved = 0; /* from the slopes themselves, this time */
         } else {
-            enter(s, worst);
+            enter(s, f.worst);
             refinements = 0; fresh = 0;
         }
     }
