@@ -79,7 +79,7 @@ class Lines(NamedTuple):
             return _error(values - self.values - along, np.einsum("ij,ij->i", offsets, offsets))
         errors = np.empty(len(self.values))
         x = np.ascontiguousarray(x)
-        one, held = (values, None) if isinstance(values, float) else (0.0, np.ascontiguousarray(values))
+        one, held = (float(values), None) if np.ndim(values) == 0 else (0.0, np.ascontiguousarray(values, dtype=np.float64))
         several = None if held is None else address(held)
         functions.errors(
             address(self.points), address(self.rows), address(self.values), len(errors), self.rows.shape[1], address(x),

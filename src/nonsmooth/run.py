@@ -119,8 +119,11 @@ class Run:
             other = self.evaluator(moved)
         except FunctionFailed:
             return
-        changed = other.f != start.f if "the objective" in self.evaluator.cut_off else not np.array_equal(other.c, start.c)
-        if changed:
+        assert self.evaluator.forms is not None
+        (inequalities, equalities), first = self.evaluator.forms, start.equalities
+        block = slice(equalities.size) if "the equality" in self.evaluator.cut_off else slice(first, first + inequalities.size)
+        before, after = (start.f, other.f) if "the objective" in self.evaluator.cut_off else (start.c[block], other.c[block])
+        if not np.array_equal(before, after):
             raise ProblemError(
                 f"{self.evaluator.cut_off} changes with x but has no gradient; return tensors computed from x, without "
                 ".item(), .detach(), .numpy() or no_grad, or give gradients yourself with gradients=True"

@@ -230,7 +230,8 @@ class SavedState:
         k = len(np.atleast_1d(arrays.get("bundle.values", np.zeros(0))))
         j = len(np.atleast_1d(arrays.get("cuts.values", np.zeros(0))))
         shapes = {
-            "current.gradient": (n,), "current.jacobian": (m, n), "bundle.points": (k, n), "bundle.slopes": (k, n),
+            "current.x": (n,), "current.c": (m,), "current.gradient": (n,), "current.jacobian": (m, n),
+            "bundle.points": (k, n), "bundle.slopes": (k, n),
             "bundle.values": (k,), "bundle.weights": (k,), "cuts.points": (j, n), "cuts.rows": (j, n), "cuts.index": (j,),
             "cuts.signs": (j,), "cuts.values": (j,), "cuts.weights": (j,),
         }  # fmt: skip
@@ -247,7 +248,12 @@ class SavedState:
         if index.dtype.kind != "i" or (index < 0).any() or (index >= m).any():
             raise StateError(f"{path} is damaged: 'cuts.index' should be numbers of constraints, from 0 to {m - 1}")
         bend = np.asarray(arrays.get("bend", np.zeros(0)))
-        shapes["bend"] = (m,) if bend.size else (0,)
+        for name, size in (("bend", m), ("multipliers", m), ("valley.anchor", n)):  # there need not be any yet
+            shapes[name] = (0,) if name in arrays and arrays[name].shape == (0,) else (size,)
+        shapes["valley.path"] = (len(np.atleast_1d(arrays.get("valley.path", np.zeros(0)))), n)
+        for name in ("best", "most_feasible"):
+            if f"{name}.x" in arrays or f"{name}.f" in numbers:
+                shapes |= {f"{name}.x": (n,), f"{name}.c": (m,)}
         if bend.dtype.kind not in "fi" or not np.isfinite(bend).all():
             raise StateError(f"{path} is damaged: 'bend' should be finite numbers")
         for name, shape in shapes.items():

@@ -187,7 +187,11 @@ def is_plain(tensor: Tensor) -> bool:
 
 def numbers(tensor: Tensor) -> NDArray[np.float64]:
     """The values of a tensor, in its memory where they can be read there."""
-    return tensor.detach().numpy() if is_plain(tensor) else tensor.detach().to("cpu", torch.float64).numpy()
+    if not is_plain(tensor):
+        return tensor.detach().to("cpu", torch.float64).numpy()
+    if tensor.is_neg():  # as the imaginary part of a conjugate: it lies there with the other sign
+        tensor = tensor.resolve_neg()
+    return tensor.detach().numpy()
 
 
 def _piece(values: Vector, template: Tensor) -> Tensor:

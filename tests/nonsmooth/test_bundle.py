@@ -191,3 +191,11 @@ def test_a_window_shows_the_last_of_them(capacity: int, count: int, width: int) 
     for kept, wanted in shown:
         np.testing.assert_array_equal(kept, wanted)
     assert len(window.kept) == min(count, capacity)
+
+
+def test_a_value_that_is_an_integer() -> None:
+    bundle = Bundle(2, 5)
+    for x in (0.5, 1.0, 2.0):
+        bundle.add(Trial.stored(np.full(2, x), x, np.zeros(0), 0, np.array([1.0, 0.0]), np.zeros((0, 2))))
+    at = Trial.stored(np.zeros(2), 0, np.zeros(0), 0, np.ones(2), np.zeros((0, 2)))
+    np.testing.assert_allclose(bundle.cuts(at).errors, [0.0, 0.0005, 0.002, 0.008])

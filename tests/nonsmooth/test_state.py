@@ -398,6 +398,30 @@ def test_a_file_whose_arrays_do_not_fit_together(good: Path, name: str) -> None:
         minimize(rosenbrock, START, state=State.load(good.with_suffix(".npz")))
 
 
+@pytest.mark.parametrize(
+    ("name", "damaged"),
+    [
+        ("multipliers", np.zeros((2, 0))),
+        ("multipliers", np.zeros(5)),
+        ("multipliers", np.array(1.0)),
+        ("multipliers", np.ones(2) * 1j),
+        ("current.x", np.zeros((2, 0))),
+        ("current.c", np.zeros((2, 1))),
+        ("best.x", np.zeros(3)),
+        ("most_feasible.c", np.zeros((2, 0))),
+        ("valley.anchor", np.zeros(7)),
+        ("valley.path", np.zeros((2, 5))),
+    ],
+)
+def test_arrays_of_other_shapes_are_refused(good: Path, name: str, damaged: np.ndarray) -> None:
+    """Compiled code reads as many numbers as there should be."""
+    arrays = contents(good)
+    assert name in arrays
+    np.savez(good.with_suffix(".npz"), **(arrays | {name: damaged}))
+    with pytest.raises(StateError, match=f"damaged: '{name}' should be numbers"):
+        State.load(good.with_suffix(".npz"))
+
+
 def test_another_format_is_named(good: Path) -> None:
     arrays = contents(good)
     numbers = json.loads(arrays["numbers"].tobytes()) | {"format": 99}

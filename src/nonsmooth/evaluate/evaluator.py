@@ -111,7 +111,7 @@ class Evaluator:
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
             derivatives = _OfModule(derivatives, self, x)
-        return self.judged(x, f.item(), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives)
+        return self.judged(x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives)
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""

@@ -184,8 +184,9 @@ class Trial:
         """Where x, the gradient of f, c and the gradients of the constraints lie, as long as this point is held."""
         if self._places is None:
             self._differentiate()
-            self.x, self.c = np.ascontiguousarray(self.x), np.ascontiguousarray(self.c)
-            self._gradient, self._jacobian = np.ascontiguousarray(self._gradient), np.ascontiguousarray(self._jacobian)
+            self.x, self.c, self._gradient, self._jacobian = (
+                np.ascontiguousarray(part, dtype=np.float64) for part in (self.x, self.c, self._gradient, self._jacobian)
+            )
             self._places = address(self.x), address(self._gradient), address(self.c), address(self._jacobian)
         return self._places
 

@@ -16,6 +16,10 @@ typedef void (*Gemm)(char *, char *, int *, int *, int *, double *, const double
 typedef void (*Symm)(char *, char *, int *, int *, double *, const double *, int *, const double *, int *, double *, double *,
                      int *);
 
+typedef void (*Syrk)(char *, char *, int *, int *, double *, const double *, int *, double *, double *, int *);
+typedef void (*Syr2k)(char *, char *, int *, int *, double *, const double *, int *, const double *, int *, double *, double *,
+                      int *);
+
 enum { WHOLE = 0, TRIANGLE = 1, APART = 2 };
 
 #define THIN 8 /* a row of which at most one entry in so many is not 0 is kept without its zeros */
@@ -55,6 +59,8 @@ typedef struct {
     Factorise factorise;
     Gemm gemm;
     Symm symm;
+    Syrk syrk;
+    Syr2k syr2k;
 } Bench;
 
 static void *grown(void *old, long count, size_t size, int *failed) {
@@ -109,11 +115,12 @@ void bench_free(Bench *b) {
 }
 
 /* A bench for rows of n numbers; NULL where there is no memory. */
-Bench *bench_new(long n, void *factorise, void *gemm, void *symm) {
+Bench *bench_new(long n, void *factorise, void *gemm, void *symm, void *syrk, void *syr2k) {
     Bench *b = calloc(1, sizeof(Bench));
     if (!b) return NULL;
     b->n = n;
     b->factorise = (Factorise)factorise; b->gemm = (Gemm)gemm; b->symm = (Symm)symm;
+    b->syrk = (Syrk)syrk; b->syr2k = (Syr2k)syr2k;
     b->metric.version = -1;
     if (!enlarge(b, 16)) { bench_free(b); return NULL; }
     return b;
@@ -216,8 +223,8 @@ static void all_images(Bench *b) {
 
 static void all_products(Bench *b) {
     long n = b->n, total = b->total, room = b->room, wide = b->wide, apart = b->metric.kind == APART;
-    double one = 1, zero = 0, *dense = b->scratch, *images = b->scratch + room * n, *turned = images + room * n;
-    int count = (int)gathered(b, b->G, dense), width = (int)n, leading = (int)room, all = (int)total, pairs = (int)wide;
+    double one = 1, zero = 0, *dense = b->scratch, *images = b->scratch + room * n, *steps = images, *others = images + room * n;
+    int count = (int)gathered(b, b->G, dense), width = (int)n, leading = (int)room, all = (int)total, pairs = (int)b->metric.pairs;
     for (long i = 0; i < total; i++)
         for (long j = 0; j <= i; j++)
             if (count <= ONE_BY_ONE || b->thin[i] >= 0 || b->thin[j] >= 0) {
@@ -225,21 +232,22 @@ static void all_products(Bench *b) {
                 b->Q[i * room + j] = apart ? b->metric.gamma * along(b, sparse, b->G + against * n) : product(b, i, j);
             }
     if (count > ONE_BY_ONE) {
-        if (!apart) gathered(b, b->T, images);
-        b->gemm("T", "N", &count, &count, &width, apart ? &b->metric.gamma : &one, apart ? dense : images, &width, dense, &width,
-                &zero, b->square, &leading);
+        if (apart) {
+            b->syrk("U", "T", &count, &width, &b->metric.gamma, dense, &width, &zero, b->square, &leading);
+        } else {
+            gathered(b, b->T, images);
+            b->gemm("T", "N", &count, &count, &width, &one, images, &width, dense, &width, &zero, b->square, &leading);
+        }
         for (long i = 0; i < count; i++)
             for (long j = 0; j <= i; j++) b->Q[b->map[i] * room + b->map[j]] = b->square[i * room + j];
     }
     if (apart && wide) {
-        for (long i = 0; i < total; i++) {
-            memcpy(images + i * wide, b->T + i * n, wide * sizeof(double));
-            for (long r = 0; r < wide; r += 2) {
-                turned[i * wide + r] = images[i * wide + r + 1];
-                turned[i * wide + r + 1] = images[i * wide + r];
+        for (long i = 0; i < total; i++)
+            for (long r = 0; r < pairs; r++) {
+                steps[i * pairs + r] = b->T[i * n + 2 * r];
+                others[i * pairs + r] = b->T[i * n + 2 * r + 1];
             }
-        }
-        b->gemm("T", "N", &all, &all, &pairs, &one, turned, &pairs, images, &pairs, &zero, b->square, &leading);
+        b->syr2k("U", "T", &all, &pairs, &one, steps, &pairs, others, &pairs, &zero, b->square, &leading);
         for (long i = 0; i < total; i++) add(b->Q + i * room, 1.0, b->square + i * room, i + 1);
     }
     for (long corner = 0; corner < total; corner += TILE) /* the other triangle, in pieces that fit into the cache */
@@ -312,20 +320,27 @@ static long clear_away(Bench *b, long wanted) {
     return wanted - found;
 }
 
-/* Rows that are not there yet come behind the others. */
-static void put_new_rows(Bench *b, const double *gradient, const Lines *cuts, const double *jacobian, const Lines *further,
-                         long wanted) {
+/* Rows that are not there yet come behind the others. 0 where two rows have the same key. */
+static int put_new_rows(Bench *b, const double *gradient, const Lines *cuts, const double *jacobian, const Lines *further,
+                        long wanted) {
     long room = b->room;
     note(b, b->keys, b->total);
+    memset(b->map, 0, b->total * sizeof(long)); /* which places are taken */
     for (long i = 0; i < wanted; i++) {
         long known = b->table[slot_of(b, b->keys, b->wanted[i])];
-        if (known >= 0) { b->places[i] = known; continue; }
+        if (known >= 0) {
+            if (b->map[known]) return 0;
+            b->map[known] = 1;
+            b->places[i] = known;
+            continue;
+        }
         long place = b->total++;
         put(b, place, source(b, gradient, cuts, jacobian, further, i), b->wanted[i]);
         b->places[i] = place;
         image(b, place);
         for (long j = 0; j <= place; j++) b->Q[place * room + j] = b->Q[j * room + place] = product(b, place, j);
     }
+    return 1;
 }
 
 /* How far rows from other points, from `first` on, lie from what is true at x, which has a key. */
@@ -369,8 +384,8 @@ int bench_build(Bench *b, long version, long kind, const double *matrix, double 
     }
     b->metric = (Metric){(int)kind, version, matrix, gamma, pairs};
     b->wide = kind == APART ? 2 * pairs : b->n;
-    if (!anew) put_new_rows(b, gradient, &cuts, jacobian, &lines, wanted);
-    if (anew || b->total != wanted) {
+    if (!anew) anew = !put_new_rows(b, gradient, &cuts, jacobian, &lines, wanted) || b->total != wanted;
+    if (anew) {
         b->kept.count = 0;
         b->total = wanted;
         for (long i = 0; i < wanted; i++) {

@@ -120,7 +120,7 @@ class Laid:
     ) -> None:
         self._bench, self._clock = bench, clock
         self._own = own = here.own
-        multipliers = None if here.multipliers is None or not own else np.ascontiguousarray(here.multipliers)
+        multipliers = None if here.multipliers is None or not own else np.ascontiguousarray(here.multipliers, dtype=np.float64)
         # As long as these are held, their addresses are theirs.
         self._held: Sequence[object] = (metric, here, multipliers, cuts, weights, further)
         x, gradient, values, jacobian = here.places
@@ -139,8 +139,8 @@ class Laid:
         self._put()
 
     def _put(self) -> None:
+        self._bench.holds = 0  # whatever comes in between
         if not self._bench.functions.build(*self._arguments):
-            self._bench.holds = 0
             raise MemoryError(f"there is no memory for a model of {self._total} gradients")
         self._bench.holds = self._number
 
@@ -155,7 +155,7 @@ class Laid:
             self._put()
         out = np.empty(total + 3 * size + own + 5)
         place = address(out)
-        asked = None if asked is None or not own else np.ascontiguousarray(asked)
+        asked = None if asked is None or not own else np.ascontiguousarray(asked, dtype=np.float64)
         values = None if asked is None else address(asked)
         found = bench.functions.step(bench.pointer, values, self._begin(start), limit, weight, place)
         change, violation, error, _, seconds = out[-5:].tolist()

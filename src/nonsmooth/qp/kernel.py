@@ -75,7 +75,7 @@ def compiled() -> Compiled | None:
     solve.argtypes = [pointer, integer, integer, integer, number, pointer]
     solve.restype = number
     errors.argtypes = [pointer, pointer, pointer, integer, integer, pointer, pointer, number, number, pointer]
-    new.argtypes, new.restype = [integer, *[pointer] * 3], pointer
+    new.argtypes, new.restype = [integer, *[pointer] * 5], pointer
     free.argtypes, free.restype = [pointer], None
     metric: list[Any] = [integer, integer, pointer, number, integer]
     here: list[Any] = [pointer, number, pointer, ctypes.c_int64]
@@ -103,18 +103,24 @@ _first_byte = ctypes.c_char.from_buffer
 
 
 @cache
-def linear_algebra() -> tuple[int, int, int] | None:
-    """Where dpotrf, dgemm and dsymm lie in the libraries that scipy brings, as Cython modules find them."""
+def linear_algebra() -> tuple[int, ...] | None:
+    """Where the functions of BLAS and LAPACK lie that compiled code calls, in the libraries that scipy brings: dpotrf first.
+
+    They are found as Cython modules find them.
+    """
     try:
         from scipy.linalg import cython_blas, cython_lapack
 
         # How many pointers to an int each takes: elsewhere an int may be longer than in C.
-        wanted = ((cython_lapack, "dpotrf", 3), (cython_blas, "dgemm", 6), (cython_blas, "dsymm", 5))
+        wanted = (
+            (cython_lapack, "dpotrf", 3), (cython_blas, "dgemm", 6), (cython_blas, "dsymm", 5), (cython_blas, "dsyrk", 4),
+            (cython_blas, "dsyr2k", 5),
+        )  # fmt: skip
         found = [_capsule(module.__pyx_capi__[name], integers) for module, name, integers in wanted]
     except Exception as error:  # there are other ways
         logger.debug("BLAS and LAPACK were not found: %s", error)
         return None
-    return None if None in found else tuple(found)  # type: ignore[return-value]
+    return None if None in found else tuple(place for place in found if place is not None)
 
 
 def _capsule(capsule: Any, integers: int) -> int | None:

@@ -91,6 +91,7 @@ static double program(Bench *b, const double *asked, double weight, double *y, l
     long kept = 0;
     for (long place = first; place < total; place++)
         if (rows[place] >= 0) { places[kept] = place; rows[kept++] = rows[place]; }
+    if (kept != n) return -1.0; /* two rows in one place, which cannot be */
     in_place = places[n - 1] - first == n - 1;
     Search s = {.n = n, .simplex = alone >= 0 ? 0 : simplex, .factorise = b->factorise, .kept = &b->kept, .places = places};
     double *part = lay_out(&s, memory);

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nonsmooth import Problem, ProblemError, minimize
+from nonsmooth import Problem, ProblemError, Status, minimize
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
 from nonsmooth.variables import Variables
 
@@ -404,3 +404,34 @@ def test_a_batch_that_fails_leaves_nothing_behind(count: int) -> None:
     for _ in range(2):
         assert evaluator(np.ones(count)).jacobian.tolist() == (6 * np.eye(count)).tolist()
     assert evaluator.costs.one_by_one
+
+
+def test_an_objective_of_integers() -> None:
+    result = minimize(lambda x: (torch.tensor(5), (x**2).sum() - 1.0, None), torch.full((2,), 3.0).double(), memory=3)
+    assert result.status is Status.STATIONARY
+    assert type(result.f) is float and result.f == 5.0
+    assert result.violation <= 1e-6
+
+
+@pytest.mark.parametrize("bounds", [None, (-2.0, 2.0)], ids=["", "bounds"])
+def test_a_constant_constraint_beside_one_that_is_not(bounds: tuple[float, float] | None) -> None:
+    more = {} if bounds is None else {"bounds": bounds}
+    result = minimize(lambda x: ((x**2).sum(), torch.tensor(-1.0), x.sum() - 1.0), torch.zeros(2).double(), **more)
+    assert result.status is Status.STATIONARY
+    torch.testing.assert_close(result.x, torch.full((2,), 0.5).double(), atol=1e-6, rtol=0)
+
+
+def test_a_constraint_that_is_cut_off_is_still_found_beside_others() -> None:
+    with pytest.raises(ProblemError, match="the inequality constraint changes with x but has no gradient"):
+        minimize(lambda x: ((x**2).sum(), x.detach()[0], x.sum() - 1.0), torch.zeros(2).double())
+
+
+def test_a_constraint_with_the_other_sign_in_memory() -> None:
+    def function(x: torch.Tensor) -> object:
+        negative = torch.complex(x, x).conj().imag
+        assert negative.is_neg()
+        return ((x + 1.0) ** 2).sum(), negative, None  # −x ≤ 0
+
+    result = minimize(function, torch.full((2,), 3.0).double(), compile="never")
+    assert result.status is Status.STATIONARY
+    torch.testing.assert_close(result.x, torch.zeros(2).double(), atol=1e-6, rtol=0)

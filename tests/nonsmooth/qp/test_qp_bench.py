@@ -243,3 +243,35 @@ def test_the_memory_goes_with_the_bench() -> None:
     for _ in range(60):  # 8 MB each
         one()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
+
+
+def test_the_same_gradient_twice() -> None:
+    """A key that two rows have is no way to tell them apart: all is done anew."""
+    generator, solver, hessian = np.random.default_rng(3), QPSolver(), FullMemory(4)
+    at = trial(generator, np.zeros(4), 0, 2)
+    bundle = Bundle(4, 10)
+    for _ in range(4):
+        bundle.add(trial(generator, 0.2 * generator.standard_normal(4), 0, 2))
+    cuts = bundle.cuts(at)
+    assert cuts.lines is not None
+    cuts.lines.keys[2] = cuts.lines.keys[1]
+    expected = Model(at, cuts, None, hessian, QPSolver())
+    expected._laid = None
+    for _ in range(3):
+        model = Model(at, cuts, None, hessian, solver)
+        assert model._laid is not None
+        assert_same(model.step(1.5), expected.step(1.5))
+
+
+def test_numbers_of_single_precision_are_converted() -> None:
+    generator = np.random.default_rng(4)
+    at = trial(generator, np.zeros(5), 1, 2)
+    short = Trial.stored(
+        *(part.astype(np.float32) if isinstance(part, np.ndarray) else part for part in (at.x, at.f, at.c)),
+        at.equalities, at.gradient.astype(np.float32), at.jacobian.astype(np.float32),
+    )  # fmt: skip
+    steps = [
+        Model(point, own_cut(point), None, FullMemory(5), QPSolver(), multipliers=np.zeros(3, dtype=np.float32)).step(2.0)
+        for point in (at, short)
+    ]
+    np.testing.assert_allclose(steps[1].direction, steps[0].direction, rtol=1e-5, atol=1e-5)
