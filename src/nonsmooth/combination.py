@@ -148,9 +148,11 @@ class Combination:
         from scipy.optimize import nnls
 
         gradients = sorted(self._all, key=lambda g: g.constraint >= 0)  # those of f first
-        count, scale = self.samples, max(self.longest, 1e-300)
+        count, longest = self.samples, self.longest
+        scale = max(longest, 1e-300)
         rows = stack(*(g.outside[None] for g in gradients))
-        errors = np.array([g.error for g in gradients]) * (1.0 + self.longest) / (1.0 + abs(self._at.f))
+        below = np.array([g.error for g in gradients])
+        errors = below * (1.0 + longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
         system = triangular_factor(rows, errors, lengths) if isinstance(rows, Rows) else np.vstack([rows.T, errors]) / lengths
         if not self._span.finite or not np.isfinite(system).all():
@@ -172,20 +174,22 @@ class Combination:
         self._tell_multipliers(gradients, weights)
         points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
         self.carrying = tuple(point for point in points.values() if point is not None)
-        self.gap = float(weights @ np.array([g.error for g in gradients])) / (1.0 + abs(self._at.f))
+        self.gap = float(weights @ below) / (1.0 + abs(self._at.f))
 
     def _tell_multipliers(self, gradients: list[_Gradient], weights: Vector) -> None:
         """Multipliers of the constraints, and what their parts say against the combination."""
         count = len(self._at.c)
         above, below = np.zeros(count), np.zeros(count)
         self.multipliers = np.zeros(count)
-        for gradient, weight in zip(gradients, weights.tolist(), strict=True):
+        used = [(gradient, weight) for gradient, weight in zip(gradients, weights.tolist(), strict=True) if weight != 0.0]
+        for gradient, weight in used:
             if gradient.constraint >= 0:
                 self.multipliers[gradient.constraint] += gradient.sign * weight
                 (above if gradient.sign > 0 else below)[gradient.constraint] += weight * gradient.length
         equalities = self._at.equalities
         if equalities:
-            free = -self._span.multipliers(weights @ stack(*(g.row[None] for g in gradients)))
+            together = np.array([weight for _, weight in used]) @ stack(*(gradient.row[None] for gradient, _ in used))
+            free = -self._span.multipliers(together)
             self.multipliers[:equalities] += free
             parts = free * self._lengths[:equalities]
             above[:equalities] += np.maximum(parts, 0.0)
