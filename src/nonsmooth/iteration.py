@@ -81,8 +81,8 @@ class Iteration:
         clock = clock or Clock()
         self._directing = clock.phase(Phase.DIRECTIONS)
         self._bending = Bending(evaluate, options, clock)
-        self.tried: Step | None = None
-        """The step that the last iteration tried last; kinks it found on the way may have led to another than it began with."""
+        self.ray: Step | None = None
+        """The step along which the objective falls without end: not always the first of its iteration."""
 
     def model(self, state: State, *, everything: bool | None = None) -> Model:
         """The model at the current point; all cuts are used near kinks only."""
@@ -122,7 +122,7 @@ class Iteration:
         null_steps = retries = evaluations = 0
         limit = options.first_penalty_retries if state.iteration == 0 else options.penalty_retries
         while True:
-            self.tried, value = step, at.penalty(step.weight)
+            value = at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(1e-3, abs(value)):
                 return self._blindly(state, step, value) or Stuck.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
@@ -158,6 +158,7 @@ class Iteration:
             if found.ending is Ending.NEVER_BRACKETED:
                 assert found.trial is not None
                 if len(at.c) == 0 or found.trial.violation <= max(at.violation, self._tolerances.inequality):
+                    self.ray = step
                     return Stuck.UNBOUNDED
                 if retries >= limit or step.weight >= LARGEST_WEIGHT:
                     return Stuck.SEARCH_FAILED

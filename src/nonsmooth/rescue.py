@@ -65,7 +65,8 @@ class Rescue:
                 return moved
         state.stuck += 1
         if reason is Stuck.UNBOUNDED:
-            return self._follow_ray(state, self._iteration.tried or step)
+            ray, self._iteration.ray = self._iteration.ray, None  # it holds vectors of size n
+            return self._follow_ray(state, ray or step)
         if self._incumbents.feasible(at):
             found = self._certify()
             if found.certificate.stationary:
