@@ -16,6 +16,7 @@ from nonsmooth.clock import Phase
 from nonsmooth.ending import CallbackFailed, Ended
 from nonsmooth.errors import ProblemError, StateError
 from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
+from nonsmooth.evaluate.evaluator import EQUALITY, INEQUALITY, OBJECTIVE
 from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import Iteration, Stuck
 from nonsmooth.model import Model, Step
@@ -121,13 +122,18 @@ class Run:
             return
         assert self.evaluator.forms is not None
         (inequalities, equalities), first = self.evaluator.forms, start.equalities
-        block = slice(equalities.size) if "the equality" in self.evaluator.cut_off else slice(first, first + inequalities.size)
-        before, after = (start.f, other.f) if "the objective" in self.evaluator.cut_off else (start.c[block], other.c[block])
-        if not np.array_equal(before, after):
-            raise ProblemError(
-                f"{self.evaluator.cut_off} changes with x but has no gradient; return tensors computed from x, without "
-                ".item(), .detach(), .numpy() or no_grad, or give gradients yourself with gradients=True"
-            )
+
+        def parts(trial: Trial) -> dict[str, object]:
+            own, others = trial.c[: equalities.size], trial.c[first : first + inequalities.size]
+            return {OBJECTIVE: trial.f, INEQUALITY: others, EQUALITY: own}
+
+        before, after = parts(start), parts(other)
+        for name in self.evaluator.cut_off:
+            if not np.array_equal(before[name], after[name]):  # type: ignore[arg-type]
+                raise ProblemError(
+                    f"{name} changes with x but has no gradient; return tensors computed from x, without "
+                    ".item(), .detach(), .numpy() or no_grad, or give gradients yourself with gradients=True"
+                )
 
     @property
     def seconds(self) -> float:

@@ -114,11 +114,12 @@ class Follower:
             return False
         distance = float(np.linalg.norm(state.current.x - valley.anchor)) if len(valley.anchor) else 0.0
         fallen = valley.anchor_value - state.current.penalty(state.weight)
-        if not (distance > 0 and fallen > 0):
+        slope = fallen / distance if 0 < distance < np.inf else 0.0
+        if not 0 < slope < np.inf or not ACROSS * 0.5 * distance / slope < np.inf:
             valley.due, valley.anchor = state.iteration + WINDOW, valley.anchor[:0]
             return False
         valley.following, valley.settled, valley.failures, valley.since = True, False, 0, state.iteration
-        valley.reach, valley.slope = 0.5 * distance, fallen / distance
+        valley.reach, valley.slope = 0.5 * distance, slope
         valley.metric = ACROSS * valley.reach / valley.slope
         valley.pace = fallen / max(1, evaluations - valley.anchor_evaluations)
         valley.path = []

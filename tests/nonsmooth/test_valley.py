@@ -122,7 +122,12 @@ def test_pauses_do_not_grow_for_ever() -> None:
     assert valley.pause == LONGEST_PAUSE
 
 
-def test_without_progress_nothing_is_followed() -> None:
+@pytest.mark.parametrize(
+    ("x", "value"),
+    [(0.0, 1.0), (0.0, 0.5), (1.0, 1.0), (np.inf, -1e300), (1e308, 1.0 - 1e-15), (1e-300, -1e300)],
+    ids=["nothing", "no way", "no gain", "no end", "hardly a slope", "a wall"],
+)
+def test_without_progress_nothing_is_followed(x: float, value: float) -> None:
     valley = Valley(due=200, anchor=np.zeros(1), anchor_value=1.0)
-    assert not follower().wanted(Stood(200, 0.0, 1.0, valley), 100)  # type: ignore[arg-type]
+    assert not follower().wanted(Stood(200, x, value, valley), 100)  # type: ignore[arg-type]
     assert valley.due == 200 + WINDOW

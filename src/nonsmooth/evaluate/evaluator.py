@@ -48,8 +48,8 @@ class Evaluator:
         self.scales: Scales | None = None
         self.tier: Tier | None = None
         self._placements = 0
-        self.cut_off = ""
-        """What of the function had no gradient at the first evaluation: a constant, or a mistake."""
+        self.cut_off: tuple[str, ...] = ()
+        """What of the function had no gradient at the first evaluation: constants, or mistakes."""
         self.forms: tuple[Form, Form] | None = None
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
 
@@ -220,11 +220,12 @@ def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, For
     return flatten(value, name)
 
 
-def _without_graph(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> str:
-    if not f.requires_grad:
-        return "the objective"
-    blocks = (("the inequality constraint", inequalities), ("the equality constraint", equalities))
-    return next((name for name, block in blocks if block is not None and block.numel() and not block.requires_grad), "")
+OBJECTIVE, INEQUALITY, EQUALITY = "the objective", "the inequality constraint", "the equality constraint"
+
+
+def _without_graph(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> tuple[str, ...]:
+    blocks = ((OBJECTIVE, f), (INEQUALITY, inequalities), (EQUALITY, equalities))
+    return tuple(name for name, block in blocks if block is not None and block.numel() and not block.requires_grad)
 
 
 class _OfModule:

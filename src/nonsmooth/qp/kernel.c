@@ -39,6 +39,7 @@ typedef struct {
     double *near;                                     /* their slopes, which are always known */
     double *below, *ones;                             /* L⁻¹ times these, and times `row`: they follow each change too */
     int solved;                                       /* whether they are known */
+    int careful;                                      /* nothing is taken as known that can be computed */
     double *owed;                                     /* how far entries have gone since all slopes were last computed */
     long *free_entries;
     char *state;
@@ -386,7 +387,7 @@ static void settle(Search *s) {
     long moved = 0;
     int held = 0;
     for (long i = 0; i < s->n; i++) moved += s->owed[i] != 0;
-    if (s->n - s->count < moved) { /* few are not free, and the free ones are known */
+    if (s->n - s->count < moved && !s->careful) { /* few are not free, and the free ones are known */
         for (long i = 0; i < s->n; i++)
             if (s->state[i] != FREE) s->slope[i] += dot(s->Q + i * s->stride, s->owed, s->n);
         for (long i = 0; i < s->count; i++) s->slope[s->free_entries[i]] = s->near[i];
@@ -422,7 +423,7 @@ static int advance(Search *s) {
     long count = s->count, position = -1;
     if (!count) { settle(s); return 0; }
     double *down = s->down, *along = s->along, *below = s->below, *ones = s->ones, share = 0, first = INFINITY;
-    if (!s->solved) {
+    if (!s->solved || s->careful) {
         memcpy(below, s->near, count * sizeof(double));
         solve_lower(s, below);
         memcpy(ones, s->row, count * sizeof(double));
@@ -588,7 +589,8 @@ static double run(Search *s, long rounds, double enough) {
     s->count = 0;
     if (!make_feasible(s, s->y)) return -1.0;
     double residual = search(s, rounds, enough, 0);
-    if (s->recalled && !(residual <= enough)) { /* perhaps the factor was to blame */
+    if (!(residual <= enough)) { /* perhaps what was kept, or taken as known, was to blame */
+        s->careful = 1;
         memcpy(s->y, s->start, s->n * sizeof(double));
         residual = search(s, rounds, enough, 1);
     }

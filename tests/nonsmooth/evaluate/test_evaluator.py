@@ -421,9 +421,19 @@ def test_a_constant_constraint_beside_one_that_is_not(bounds: tuple[float, float
     torch.testing.assert_close(result.x, torch.full((2,), 0.5).double(), atol=1e-6, rtol=0)
 
 
-def test_a_constraint_that_is_cut_off_is_still_found_beside_others() -> None:
-    with pytest.raises(ProblemError, match="the inequality constraint changes with x but has no gradient"):
-        minimize(lambda x: ((x**2).sum(), x.detach()[0], x.sum() - 1.0), torch.zeros(2).double())
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("the inequality constraint", lambda x: ((x**2).sum(), x.detach()[0], x.sum() - 1.0)),
+        ("the equality constraint", lambda x: ((x**2).sum(), torch.tensor(-1.0), x.detach()[:1] - 1.0)),
+        ("the inequality constraint", lambda x: (torch.tensor(1.0), x.detach()[0] - 1.0, None)),
+        ("the equality constraint", lambda x: (1.0, x[0], x.detach()[:1] - 1.0)),
+        ("the objective", lambda x: ((x.detach() ** 2).sum(), torch.tensor(-1.0), None)),
+    ],
+)
+def test_what_is_cut_off_is_found_beside_constants(name: str, function: Any) -> None:
+    with pytest.raises(ProblemError, match=f"{name} changes with x but has no gradient"):
+        minimize(function, torch.zeros(2).double())
 
 
 def test_a_constraint_with_the_other_sign_in_memory() -> None:
