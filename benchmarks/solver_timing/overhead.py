@@ -2,12 +2,12 @@
 
 An evaluation is of one of three kinds, counted by the run itself (`Result.costs`): values, the gradient of one scalar, and
 the gradient of f with the Jacobian of the constraints. What each costs by itself is measured in the same process, after
-the run, at points that it evaluated, with the user's function and `torch.autograd` alone: values recorded for differentiation, a backward
-pass of f + Σc, and a backward pass of f with the Jacobian row by row or in one batch, whichever is cheaper. A backward pass
-is that of a graph just recorded: the time of values and derivatives together minus that of the values. (Through a graph that
-was used before it takes about two thirds of that; a point whose gradient and Jacobian are both taken is charged twice the
-full price.) Nothing is copied to numpy and nothing flattened. The strict ratio charges values without gradient at what
-they cost without being recorded.
+the run, at points that it evaluated, with the user's function and `torch.autograd` alone: values recorded for
+differentiation, a backward pass of f + Σc, and a backward pass of f with the Jacobian row by row or in one batch,
+whichever is cheaper. A backward pass is that of a graph just recorded: the time of values and derivatives together minus
+that of the values. (Through a graph that was used before it takes about two thirds of that; a point whose gradient and
+Jacobian are both taken is charged twice the full price.) Nothing is copied to numpy and nothing flattened. The strict
+ratio charges values without gradient at what they cost without being recorded.
 """
 
 from __future__ import annotations
