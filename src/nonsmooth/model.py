@@ -104,7 +104,9 @@ class Model:
         if multipliers is not None and len(multipliers) != self._own:
             multipliers = None
         further = None if extra is None else Further(extra.lines, extra.index, extra.signs, extra.weights)
-        here = Here(at.f, at.first_keys, at.equalities, self._own, at.places, multipliers, at)
+        places = at.places
+        held = (at.x, at.gradient, at.c, at.jacobian)  # not the point: it may come to share the rows of another
+        here = Here(at.f, at.first_keys, at.equalities, self._own, places, multipliers, held)
         return Laid(bench, self._solver.clock, metric, here, cuts.lines, cuts.weights, further)
 
     # What follows up to `step` is for other ways than compiled code.

@@ -1,8 +1,9 @@
 /* The rows of models on a bench: gradients, what the inverse Hessian H makes of them, and their products G·H·Gᵀ.
  *
  * From one model to the next most rows stay. As long as H does, so does all that is known of them, and only what is new is
- * computed. A row has a place; when one goes, the last one takes its place, so that all lie in the first `total`. H is a matrix, of which one
- * triangle may be enough, or γI + Σ (suᵀ + usᵀ). What is kept of a row g is H·g, or its products with all s and u.
+ * computed. A row has a place; when one goes, the last one takes its place, so that all lie in the first `total`. H is a
+ * matrix, of which one triangle may be enough, or γI + Σ (suᵀ + usᵀ). What is kept of a row g is H·g, or its products with
+ * all s and u.
  */
 
 #include <stdint.h>
