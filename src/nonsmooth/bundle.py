@@ -100,10 +100,6 @@ class Bundle:
         """All cuts as seen from a point, that of the point itself first."""
         return Cuts(at, self._kept, self.weights)
 
-    def nearby(self, x: Vector, radius: float) -> list[tuple[Vector, float, Vector]]:
-        """(x, f, gradient of f) of the kept points within a distance of x."""
-        return self._kept.nearby(x, radius)
-
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""
         kept = self._kept.arrays()

@@ -95,14 +95,10 @@ def check(
     at: Trial,
     tolerances: Tolerances,
     *,
-    known: Iterable[tuple[Vector, float, Vector]] = (),
     hints: Iterable[Vector] = (),
     max_samples: int | None = None,
 ) -> Check:
-    """Decide whether a point is stationary.
-
-    `known` are (x, f, gradient of f) of other points; near ones are used. `hints` are points to look at before others.
-    """
+    """Decide whether a point is stationary. `hints` are points to look at before others."""
     radius = tolerances.radius * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
     combination = Combination(at, radius, tolerances)
     gathered: list[Trial] = []
@@ -113,17 +109,13 @@ def check(
 
     combination.solve()
     if limit:
-        for trial in _neighbours(evaluate, at, radius):
-            gathered.append(trial)
-        if gathered and combination.distrust(gathered):
-            # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
-            combination.solve()
-        elif combination.residual <= tolerances.stationarity:
-            return conclude(0.0, "stationary")
-    elif combination.residual <= tolerances.stationarity:
+        gathered += _neighbours(evaluate, at, radius)
+    # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
+    distrusted = bool(gathered) and combination.distrust(gathered)
+    if not distrusted and combination.residual <= tolerances.stationarity:
         return conclude(0.0, "stationary")
-    for x, f, gradient in known:
-        combination.add_known(x, f, gradient)
+    for trial in () if distrusted else gathered:
+        combination.add(trial)
     for x in hints:
         trial = evaluate(x)
         if trial.finite and trial.differentiable:

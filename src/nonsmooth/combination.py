@@ -14,12 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
+from nonsmooth.linearisations import Window
 from nonsmooth.options import Tolerances
-from nonsmooth.rows import Rows, stack, triangular_factor
+from nonsmooth.rows import LARGE, Rows, stack, triangular_factor
 from nonsmooth.span import DEPENDENT, Span
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+TALL = 16
+"""A system with more than so many times as many rows as columns is made triangular first."""
+MOST = 10_000
+"""More gradients than are ever gathered at one point."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,12 @@ class Combination:
         self._dependent = max(DEPENDENT, 1e3 * tolerances.noise)
         self._span = Span(at.jacobian[:equalities], dependent=self._dependent)
         self._all: list[_Gradient] = []
+        self._outsides = Window(np.empty((0, len(at.x))), MOST)
+        """What equalities leave of the gradients, up to LARGE variables."""
+        self.longest = 0.0
+        """Length of the longest gradient of f."""
+        self.samples = 0
+        """How many gradients of f there are."""
         self._append(-1, 1.0, at.gradient)
         for i in self._near:
             self._append(i, 1.0, at.jacobian[i])
@@ -70,16 +82,6 @@ class Combination:
         """Points whose gradients are part of the combination."""
 
     @property
-    def longest(self) -> float:
-        """Length of the longest gradient of f."""
-        return max((g.length for g in self._all if g.constraint < 0), default=0.0)
-
-    @property
-    def samples(self) -> int:
-        """How many gradients of f there are."""
-        return sum(g.constraint < 0 for g in self._all)
-
-    @property
     def residual(self) -> float:
         """Length of the combination, relative to 1 + the longest gradient of f."""
         return float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
@@ -87,7 +89,22 @@ class Combination:
     def _append(
         self, constraint: int, sign: float, row: Vector, error: float = 0.0, distance: float = 0.0, point: Vector | None = None
     ) -> None:
-        self._all.append(_Gradient(constraint, sign, row, error, distance, point, self._outside(row, constraint)))
+        self._take(_Gradient(constraint, sign, row, error, distance, point, self._outside(row, constraint)))
+
+    def _take(self, gradient: _Gradient) -> None:
+        self._all.append(gradient)
+        if gradient.constraint < 0:
+            self.samples += 1
+            self.longest = max(self.longest, gradient.length)
+        if len(gradient.row) <= LARGE:
+            self._outsides.add(gradient.outside)
+
+    def _keep(self, gradients: list[_Gradient]) -> None:
+        """These and no others."""
+        self._all, self._outsides = [], Window(np.empty((0, len(self._at.x))), MOST)
+        self.longest, self.samples = 0.0, 0
+        for gradient in gradients:
+            self._take(gradient)
 
     def _outside(self, row: Vector, constraint: int) -> Vector:
         """What equalities leave of a row. The weight of a constraint may be anything, and so may what it makes of rounding."""
@@ -110,25 +127,21 @@ class Combination:
             wrong.add(-1)
         if not wrong:
             return False
-        self._all = [g for g in self._all if g.constraint not in wrong]
+        left = [g for g in self._all if g.constraint not in wrong]
         if any(0 <= i < self._at.equalities for i in wrong):
             self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong, dependent=self._dependent)
-            self._all = [replace(g, outside=self._outside(g.row, g.constraint)) for g in self._all]
+            left = [replace(g, outside=self._outside(g.row, g.constraint)) for g in left]
+        self._keep(left)
         for trial in trials:
             self.add(trial)
         return True
 
-    def add_known(self, x: Vector, f: float, gradient: Vector) -> None:
-        """A gradient of f alone, from a point where f was known."""
-        way = self._at.x - x
-        error = abs(self._at.f - f - float(gradient @ way))
-        self._append(-1, 1.0, gradient, error, float(np.linalg.norm(way)), x)
-
     def add(self, trial: Trial) -> None:
         """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve."""
-        self.add_known(trial.x, trial.f, trial.gradient)
         way = self._at.x - trial.x
         distance = float(np.linalg.norm(way))
+        error = abs(self._at.f - trial.f - float(trial.gradient @ way))
+        self._append(-1, 1.0, trial.gradient, error, distance, trial.x)
         if np.array_equal(self._at.jacobian, trial.jacobian):
             return  # linear constraints
         here, there = self._at.jacobian[self._looked_at], trial.jacobian[self._looked_at]
@@ -141,16 +154,17 @@ class Combination:
 
     def restrict(self, radius: float) -> None:
         """Forget gradients from points farther away."""
-        self._all = [g for g in self._all if g.distance <= radius]
+        near = [g for g in self._all if g.distance <= radius]
+        if len(near) < len(self._all):
+            self._keep(near)
 
     def solve(self) -> None:
         """Find the combination: short, and with small errors."""
         from scipy.optimize import nnls
 
-        gradients = sorted(self._all, key=lambda g: g.constraint >= 0)  # those of f first
-        count, longest = self.samples, self.longest
+        gradients, longest, large = self._all, self.longest, len(self._at.x) > LARGE
         scale = max(longest, 1e-300)
-        rows = stack(*(g.outside[None] for g in gradients))
+        rows = stack(*(g.outside[None] for g in gradients)) if large else self._outsides.kept
         below = np.array([g.error for g in gradients])
         errors = below * (1.0 + longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
@@ -158,17 +172,16 @@ class Combination:
         if not self._span.finite or not np.isfinite(system).all():
             self.vector, self.gap = np.full(len(self._at.x), np.inf), np.inf
             return
-        if len(system) > len(gradients):
+        if len(system) > TALL * len(gradients):
             system = np.linalg.qr(system, mode="r")
-        simplex = np.zeros(len(gradients))
-        simplex[:count] = 1.0
+        simplex = np.array([1.0 if g.constraint < 0 else 0.0 for g in gradients])
         try:
             y, _ = nnls(np.vstack([system, simplex]), np.append(np.zeros(len(system)), 1.0), maxiter=50 * len(gradients))
         except RuntimeError:  # too many iterations: no combination is known to be short
-            y = simplex / count
-        total = float(y[:count].sum())
+            y = simplex
+        total = float(y @ simplex)
         if not total > 0:
-            y, total = simplex, float(count)
+            y, total = simplex, float(self.samples)
         weights = y / total / lengths * scale
         self.vector = weights @ rows
         self._tell_multipliers(gradients, weights)

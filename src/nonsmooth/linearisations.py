@@ -177,16 +177,6 @@ class Linearisations:
                 square += float(offset.dot(offset))
             self._seen.append((along, square))
 
-    def nearby(self, x: Vector, radius: float) -> list[tuple[Vector, float, Vector]]:
-        """(point, value, gradient) of those within a distance of x."""
-        if self._large:
-            self._look(x)
-            points, rows, squares = self._point_list, self._row_list, np.array([square for _, square in self._seen])
-        else:
-            offsets = x - self._points.kept
-            points, rows, squares = list(self._points.kept), list(self._matrix.kept), np.einsum("ij,ij->i", offsets, offsets)
-        return [(points[i], float(self.values[i]), rows[i]) for i in np.nonzero(squares <= radius * radius)[0]]
-
     def arrays(self) -> dict[str, Any]:
         """Points, values and rows, for saving."""
         points = np.array(self._point_list).reshape(-1, self._size) if self._large else self._points.kept

@@ -39,24 +39,15 @@ class Verdicts:
         hints: tuple[Vector, ...] = ()
         at = self._trust.confirmed(state.current)
         if at is not state.current and self._evaluator.scales is None and not last:
-            draft = self._check(state, at)
+            draft = check(self._evaluate, at, self._tolerances)
             if not draft.certificate.stationary:
                 return draft
             hints = draft.carrying
         with self._trust.by_the_functions_themselves():
-            return self._check(state, at, hints)
-
-    def _check(self, state: State, at: Trial, hints: tuple[Vector, ...] = ()) -> Check:
-        if self._evaluator.scales is not None:
-            return self._unscaled(at)
-        if hints:
+            if self._evaluator.scales is not None:
+                return self._unscaled(at)
+            # Of the gradients that the run has gathered none is used: what is claimed must follow from x alone.
             return check(self._evaluate, at, self._tolerances, hints=hints)
-        radius = 2.0 * self._tolerances.radius * max(1.0, float(np.abs(at.x).max()))
-        known = state.bundle.nearby(at.x, radius)
-        found = check(self._evaluate, at, self._tolerances, known=known)
-        if found.certificate.stationary and found.certificate.radius > 0 and known:
-            return check(self._evaluate, at, self._tolerances)  # what is claimed must follow from x alone
-        return found
 
     def _unscaled(self, at: Trial) -> Check:
         """The check in the user's units, where the solver works with scaled functions."""
