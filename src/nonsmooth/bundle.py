@@ -25,10 +25,10 @@ def default_capacity(size: int) -> int:
     With the whole matrix, it has to be multiplied with each of them; above that size, n numbers have to be kept for each.
 
     >>> default_capacity(2), default_capacity(1000), default_capacity(10_000), default_capacity(1_000_000)
-    (14, 40, 30, 10)
+    (16, 40, 30, 10)
     """
     if size <= LARGE:
-        return max(10, min(200, 2 * size + 10, 40_000_000 // size**2))
+        return max(10, min(250, 3 * size + 10, 40_000_000 // size**2))
     return max(10, min(30, 1_200_000 // size))
 
 

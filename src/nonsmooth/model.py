@@ -177,6 +177,11 @@ class Model:
             found = self._laid.step(weight, constraints, self._last, self._limit)
             if found is not None:
                 return self._told(found, weight)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of gradients that are too long to be multiplied
+            return self._step(weight, constraints)
+
+    def _step(self, weight: float, constraints: Vector | None) -> Step:
+        """The same without compiled code."""
         values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)

@@ -91,7 +91,7 @@ class Options:
 
     # The gradients kept from earlier points.
     gradient_samples: int | None = None
-    """How many are kept. At most 200 and 2n + 10 by default, fewer where n is large: 30 above n = 2000, 10 from 120,000 on."""
+    """How many are kept. At most 250 and 3n + 10 by default, fewer where n is large: 30 above n = 2000, 10 from 120,000 on."""
     max_null_steps: int = 20
     """How many new gradients may be gathered at one iterate before a shorter step is tried."""
 

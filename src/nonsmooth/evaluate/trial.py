@@ -18,6 +18,8 @@ Matrix = NDArray[np.float64]
 _serials = count()
 MOST_GRADIENTS = 2**24
 """No point has as many."""
+FEW_ROWS = 4
+"""With so few constraints all gradients take little longer than that of a sum, and most points where one is asked for are kept."""
 FEW = 7
 """So few numbers numpy sums in the order of Python."""
 
@@ -150,12 +152,12 @@ class Trial:
         return signs
 
     def penalty_gradient(self, weight: float) -> Vector:
-        """Gradient of the penalty function: one backward pass, or none where the gradients are known."""
+        """Gradient of the penalty function: from all gradients where they are known or few, else one backward pass."""
         if len(self.c) == 0:
             return self.gradient  # which is kept: it will be asked for if the point is accepted
         weights = weight * self.signs()
-        if self._gradient is not None and self._jacobian is not None:
-            return self._gradient + weights @ self._jacobian
+        if len(self.c) <= FEW_ROWS or (self._gradient is not None and self._jacobian is not None):
+            return self.gradient + weights @ self.jacobian
         assert self._derivatives is not None
         return self._derivatives.combination(1.0, weights)
 

@@ -55,7 +55,8 @@ class _Search:
         largest = float(program.diagonal.max(initial=0.0))
         self.diagonal = np.maximum(program.diagonal, 1e-20 * (largest if largest > 0 else 1.0))
         squares = self.diagonal[: self.simplex]
-        self.sigma = float(np.median(squares[squares > 1e-12 * squares.max()])) if self.simplex else 0.0
+        likely = squares[squares > 1e-12 * squares.max()] if self.simplex else squares[:0]
+        self.sigma = float(np.median(likely)) if len(likely) else 0.0
         self.factor = Factor(len(self.free) + 16)
         self._refresh()
         self._rebuild()
