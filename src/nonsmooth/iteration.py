@@ -30,6 +30,9 @@ SERIOUS = 0.1
 CALM = 3
 """After so many iterations without a new gradient gathered, only the gradient at x itself is used again."""
 LARGEST_WEIGHT = 1e12
+LATE = 0.55
+"""Where there are more variables than gradients that are kept, a kink is left to the line search if a full step meets it after
+this part of the way. What is smooth, and rises faster than a quadratic, looks the same."""
 NEARLY, ALIKE = 0.2, 30.0
 """How far the linearisation at a far trial point may lie from the objective at x, relative to its rise along the step, and how
 many times as long its gradient may be."""
@@ -207,6 +210,10 @@ class Iteration:
         bending = step.weight * (trial.total_violation - step.predicted_violation)
         if state.hessian_updates == 0:
             return False
+        if len(at.x) > state.bundle.capacity and excess > 0.5 * (excess + bending) and trial.differentiable:
+            slope = float(trial.gradient @ step.direction)
+            if at.f - trial.f + slope > LATE * (slope - step.objective_change):
+                return False  # the linearisations at x and there meet so late that the way until then is worth going
         if trial.f - at.f > -100.0 * step.decrease:  # it was too long by far; a gradient from there may say nothing about here
             if not self._kinked(at, step, trial, 1.0):
                 return False

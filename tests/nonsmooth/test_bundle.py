@@ -158,7 +158,7 @@ def test_a_kept_constraint_does_not_hold_the_others() -> None:
 
 
 def test_capacity_follows_the_size() -> None:
-    assert [default_capacity(size) for size in (1, 20, 95)] == [12, 50, 200]  # as many as a kink can need
+    assert [default_capacity(size) for size in (1, 20, 95)] == [13, 70, 250]  # as many as a kink can need
     assert [default_capacity(size) for size in (1000, 2000, 2001, 40_000, 10**5, 10**6)] == [40, 10, 30, 30, 12, 10]
     sizes = [10**power for power in range(2, 8)]
     found = [default_capacity(size) for size in sizes]

@@ -246,6 +246,13 @@ def test_the_points_that_carry_a_claim_are_enough_to_make_it_again() -> None:
     assert evaluator.costs.values - searched <= 1 + 3 + len(found.carrying)
 
 
+def test_gradients_beside_a_point_are_used() -> None:
+    """Three points beside it are evaluated in any case; between two slopes they are nearly always enough."""
+    found, evaluator = checked(lambda x: (x[0] - 1) ** 2 + (2 * x[1]).abs(), [1.0, 1e-9])
+    assert found.certificate.stationary and found.certificate.samples == 4
+    assert evaluator.costs.values == 4
+
+
 def test_hints_prove_nothing_by_themselves() -> None:
     """Beside a point that is not stationary there is no combination, wherever one looks first."""
     evaluator = Evaluator(Problem(lambda x: x.abs().sum()), Variables(torch.ones(2, dtype=torch.float64)))

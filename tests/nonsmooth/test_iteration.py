@@ -10,9 +10,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import Result, State, Status, iteration, minimize
+from nonsmooth import Options, Result, State, Status, iteration, minimize
+from nonsmooth.bundle import Bundle, ConstraintCuts, own_cut
 from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import FullMemory
+from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import Iteration
+from nonsmooth.model import Model, Step
+from nonsmooth.options import Tolerances
+from nonsmooth.qp import QPSolver
 from problems import PUBLISHED
 
 torch.manual_seed(3)
@@ -102,3 +108,32 @@ def test_a_step_far_beyond_a_kink_costs_one_gradient(monkeypatch: pytest.MonkeyP
     assert result.status is bisected.status is Status.STATIONARY
     assert result.f == pytest.approx(bisected.f, rel=1e-7)
     assert result.costs.values < 0.85 * bisected.costs.values
+
+
+def rising(power: float) -> tuple[State, Step, Trial]:
+    """At 0 a model that promises a fall of 1 along a step, and the point there, where f = −t + 20·t^power."""
+    size, capacity = 30, 10
+    direction = np.zeros(size)
+    direction[0] = 1.0
+    here = Trial.stored(np.zeros(size), 0.0, np.zeros(0), 0, -direction, np.zeros((0, size)))
+    there = Trial.stored(direction, 19.0, np.zeros(0), 0, (20.0 * power - 1.0) * direction, np.zeros((0, size)))
+    state = State(
+        current=here, weight=1.0, hessian=FullMemory(size), bundle=Bundle(size, capacity),
+        constraint_cuts=ConstraintCuts(size, capacity), incumbents=Incumbents(Tolerances.of(Options(), single=False)),
+        generator=np.random.default_rng(0), form=lambda x: x,
+    )  # fmt: skip
+    state.hessian_updates = 1
+    return state, Iteration.plain_step(here, direction, here.gradient, -1.0, 1.0), there
+
+
+@pytest.mark.parametrize(("power", "kept"), [(1.0, True), (1.5, True), (2.0, True), (3.0, False), (4.0, False)])
+def test_gradients_from_where_a_function_rises_late_are_left_to_the_line_search(power: float, kept: bool) -> None:
+    """Where gradients that are kept could not explain a kink of so many variables."""
+    state, step, there = rising(power)
+    machine = Iteration(lambda x: there, Options(), Tolerances.of(Options(), single=False), QPSolver())
+    model = Model(state.current, own_cut(state.current), None, state.hessian, QPSolver())
+    assert machine._gather(state, model, step, there) is kept
+    assert len(state.bundle) == kept
+    few, *_ = rising(power)
+    few.bundle = Bundle(30, 30)
+    assert machine._gather(few, model, step, there) and len(few.bundle) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -232,3 +233,14 @@ def test_a_second_order_correction_uses_the_constraints_as_they_turned_out() -> 
     corrected = model.corrected(circle(at.x + scaled.direction), scaled)
     np.testing.assert_allclose(corrected.direction, [-0.5, 1.0], atol=1e-8)
     assert abs(trial.c[0]) > 0
+
+
+def test_gradients_too_long_to_be_multiplied_are_nobodys_news() -> None:
+    """What comes of them is looked at by whoever uses it; nothing is printed about it."""
+    at = Trial.stored(np.zeros(2), 1.0, np.zeros(0), 0, np.array([1e200, -1e200]), np.zeros((0, 2)))
+    bundle = Bundle(2, 5)
+    bundle.add(Trial.stored(np.array([0.0, 1.0]), 2.0, np.zeros(0), 0, np.array([1e250, 1e300]), np.zeros((0, 2))))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        step = Model(at, bundle.cuts(at), None, FullMemory(2), QPSolver()).step(1.0)
+    assert not (step.trusted and np.isfinite(step.decrease))

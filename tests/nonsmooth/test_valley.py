@@ -25,9 +25,9 @@ def test_the_valley_is_followed_to_its_end(n: int) -> None:
 
 
 def test_following_leads_farther_than_ordinary_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How far one run gets hangs on the last digits: ten starts that differ in the ninth reached 0.005 to 0.18."""
+    """How far one run gets hangs on the last digits: nine starts that differ in the ninth reached 5e-5 to 0.36."""
     case, generator = nesterov_chebyshev_rosenbrock(4), torch.Generator().manual_seed(0)
-    starts = [case.initial() * (1 + 1e-9 * torch.randn(4, generator=generator, dtype=torch.float64)) for _ in range(5)]
+    starts = [case.initial() * (1 + 1e-9 * torch.randn(4, generator=generator, dtype=torch.float64)) for _ in range(9)]
 
     def reached() -> float:
         return float(np.median([minimize(case.function, start, max_evaluations=2500).f for start in starts]))

@@ -19,7 +19,8 @@ _serials = count()
 MOST_GRADIENTS = 2**24
 """No point has as many."""
 FEW_ROWS = 4
-"""With so few constraints all gradients take little longer than that of a sum, and most points where one is asked for are kept."""
+"""With so few constraints all gradients take little longer than that of a sum, which is asked for where a point is likely to be
+kept."""
 FEW = 7
 """So few numbers numpy sums in the order of Python."""
 
@@ -157,7 +158,10 @@ class Trial:
             return self.gradient  # which is kept: it will be asked for if the point is accepted
         weights = weight * self.signs()
         if len(self.c) <= FEW_ROWS or (self._gradient is not None and self._jacobian is not None):
-            return self.gradient + weights @ self.jacobian
+            if self.differentiable:
+                return self.gradient + weights @ self.jacobian
+            used = weights != 0  # satisfied constraints are not looked at, whatever their gradients are
+            return self.gradient + weights[used] @ self.jacobian[used]
         assert self._derivatives is not None
         return self._derivatives.combination(1.0, weights)
 

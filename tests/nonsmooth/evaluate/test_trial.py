@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+import torch
+from torch import Tensor
 
-from nonsmooth.evaluate import Trial
+from nonsmooth import Problem, minimize
+from nonsmooth.evaluate import Evaluator, Trial
+from nonsmooth.evaluate.trial import FEW_ROWS
+from nonsmooth.variables import Variables
 
 
 def point(jacobian: list[list[float]]) -> Trial:
@@ -29,3 +35,24 @@ def test_gradients_that_are_the_same_are_kept_once() -> None:
     free = point([])
     free.share_rows(before)
     assert len(free.keys) == 1
+
+
+@pytest.mark.parametrize("count", [FEW_ROWS, FEW_ROWS + 1])
+def test_few_constraints_are_differentiated_one_by_one(count: int) -> None:
+    """Else a point that is searched and then kept would be differentiated twice."""
+
+    def function(x: Tensor) -> tuple[Tensor, Tensor, None]:
+        return (x**2).sum(), torch.stack([(x + k).sin().sum() for k in range(count)]), None
+
+    start = torch.linspace(0.1, 0.7, 3, dtype=torch.float64)
+    evaluator = Evaluator(Problem(function), Variables(start))
+    trial, leaf = evaluator(start.numpy()), start.clone().requires_grad_()
+    f, c, _ = function(leaf)
+    (right,) = torch.autograd.grad(f + 3.0 * torch.relu(c).sum(), leaf)
+    np.testing.assert_allclose(trial.penalty_gradient(3.0), right.numpy(), rtol=1e-12)
+    few = count <= FEW_ROWS
+    assert (evaluator.costs.gradients, evaluator.costs.jacobians) == ((0, 1) if few else (1, 0))
+    _ = trial.jacobian
+    assert (evaluator.costs.gradients, evaluator.costs.jacobians) == ((0, 1) if few else (1, 1))
+    result = minimize(function, start, compile="never")
+    assert (result.costs.gradients == 0) is few
