@@ -13,7 +13,7 @@ descent or that gradient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,13 +108,17 @@ def check(
         return _conclude(at, combination, used, tolerances, reason, better, gathered)
 
     combination.solve()
-    if limit:
-        gathered += _neighbours(evaluate, at, radius)
-    # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
-    distrusted = bool(gathered) and combination.distrust(gathered)
-    if not distrusted and combination.residual <= tolerances.stationarity:
+    wrong: set[int] = set()
+    for trial in _neighbours(evaluate, at, radius) if limit else ():
+        gathered.append(trial)
+        wrong = combination.unlike(gathered)
+        if not wrong:
+            break  # the gradients at x are like those beside it
+    if wrong:  # exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything
+        combination.distrust(wrong)
+    elif combination.residual <= tolerances.stationarity:
         return conclude(0.0, "stationary")
-    for trial in () if distrusted else gathered:
+    for trial in gathered:
         combination.add(trial)
     for x in hints:
         trial = evaluate(x)
@@ -160,16 +164,14 @@ def check(
     return conclude(radius, f"undecided after {limit} gradients")
 
 
-def _neighbours(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> list[Trial]:
+def _neighbours(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:
     """A few points at random within the radius at which everything is finite."""
     generator = np.random.default_rng(0)
-    trials = []
     for _ in range(NEIGHBOURS):
         direction = generator.standard_normal(len(at.x))
         trial = evaluate(at.x + radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction))
         if trial.finite and trial.differentiable:
-            trials.append(trial)
-    return trials
+            yield trial
 
 
 def check_violation(evaluate: Callable[[Vector], Trial], at: Trial, tolerances: Tolerances) -> Check:

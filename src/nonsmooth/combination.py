@@ -110,31 +110,29 @@ class Combination:
         """What equalities leave of a row. The weight of a constraint may be anything, and so may what it makes of rounding."""
         return self._span.outside(row, or_nothing=constraint >= 0)
 
-    def distrust(self, trials: list[Trial]) -> bool:
-        """Forget gradients at x that are unlike those at all of the trial points, and use the latter; False if none is."""
+    def unlike(self, trials: list[Trial]) -> set[int]:
+        """Constraints whose gradients at x differ from those at all of the trial points; −1 for the objective."""
 
-        def unlike(own: Matrix, others: list[Matrix]) -> NDArray[np.bool_]:
-            """Which rows differ from those of all others."""
+        def differ(own: Matrix, others: list[Matrix]) -> NDArray[np.bool_]:
             lengths = [np.linalg.norm(rows, axis=1) for rows in (own, *others)]
             allowed = 1e-3 * (1e-3 + np.max(lengths, axis=0))
-            differ: NDArray[np.bool_] = np.all([np.linalg.norm(other - own, axis=1) > allowed for other in others], axis=0)
-            return differ
+            found: NDArray[np.bool_] = np.all([np.linalg.norm(other - own, axis=1) > allowed for other in others], axis=0)
+            return found
 
         looked_at = self._looked_at
-        apart = unlike(self._at.jacobian[looked_at], [trial.jacobian[looked_at] for trial in trials])
-        wrong = set(looked_at[apart].tolist())
-        if unlike(self._at.gradient[None], [trial.gradient[None] for trial in trials])[0]:
-            wrong.add(-1)
-        if not wrong:
-            return False
+        apart = differ(self._at.jacobian[looked_at], [trial.jacobian[looked_at] for trial in trials])
+        unlike = set(looked_at[apart].tolist())
+        if differ(self._at.gradient[None], [trial.gradient[None] for trial in trials])[0]:
+            unlike.add(-1)
+        return unlike
+
+    def distrust(self, wrong: set[int]) -> None:
+        """Forget the gradients at x of some constraints, or of the objective (−1)."""
         left = [g for g in self._all if g.constraint not in wrong]
         if any(0 <= i < self._at.equalities for i in wrong):
             self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong, dependent=self._dependent)
             left = [replace(g, outside=self._outside(g.row, g.constraint)) for g in left]
         self._keep(left)
-        for trial in trials:
-            self.add(trial)
-        return True
 
     def add(self, trial: Trial) -> None:
         """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve."""

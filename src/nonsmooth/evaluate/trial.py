@@ -161,7 +161,8 @@ class Trial:
             if self.differentiable:
                 return self.gradient + weights @ self.jacobian
             used = weights != 0  # satisfied constraints are not looked at, whatever their gradients are
-            return self.gradient + weights[used] @ self.jacobian[used]
+            part: Vector = weights[used] @ self.jacobian[used]
+            return self.gradient + part
         assert self._derivatives is not None
         return self._derivatives.combination(1.0, weights)
 
