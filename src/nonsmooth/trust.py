@@ -60,7 +60,7 @@ class Trust:
                     self._go_back(found)
                     continue
                 tier_in_use = self._evaluator.tier
-                if tier_in_use is None or not tier_in_use.report.evaluations:
+                if tier_in_use is None or not tier_in_use.evaluations:
                     return ended
                 try:
                     self._confirm(ended, tier_in_use)
@@ -122,7 +122,7 @@ class Trust:
     def confirmed(self, at: Trial) -> Trial:
         """The point by the functions themselves, where compiled ones are in use; raises `Distrusted` where they differ."""
         tier = self._evaluator.tier
-        return at if tier is None or not tier.report.evaluations else tier.confirm(at.x, at.f, at.c)
+        return at if tier is None or not tier.evaluations else tier.confirm(at.x, at.f, at.c)
 
     @contextmanager
     def by_the_functions_themselves(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from math import isfinite
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,10 @@ class Tier:
 
     def __init__(self, evaluator: Evaluator, *, always: bool) -> None:
         self._evaluator, self._always = evaluator, always
-        self.report = Compilation(Outcome.NOT_WORTH_IT)
+        self._so_far = Compilation(Outcome.NOT_WORTH_IT)
+        self.evaluations = 0
+        """How many were compiled ones."""
+        self._checks = 0
         self.on_trusted: Callable[[], None] = lambda: None
         """Called when points that were evaluated so far are known to be right."""
         self._packages: Packages | None = None
@@ -84,6 +88,11 @@ class Tier:
         reason = self._unsuitable()
         if reason:
             self._end(Outcome.REFUSED, reason)
+
+    @property
+    def report(self) -> Compilation:
+        """What became of compiling."""
+        return replace(self._so_far, evaluations=self.evaluations, checks=self._checks)
 
     def _unsuitable(self) -> str:
         variables = self._evaluator.variables
@@ -113,9 +122,9 @@ class Tier:
             return None
         except Exception:
             return None  # the function itself says it better
-        if not np.isfinite(f) or not np.isfinite(values).all():
+        if not isfinite(f) or not np.isfinite(values).all():
             return None  # at the edge of where it is defined, the function itself decides
-        self.report = replace(self.report, evaluations=self.report.evaluations + 1)
+        self.evaluations += 1
         self._until_check -= 1
         if self._until_check <= 0:
             self._check_again(x, f, values)
@@ -140,19 +149,19 @@ class Tier:
         """The point by the functions themselves, compared with what is claimed of it; raises `Distrusted`."""
         with self._checking:
             here = self._evaluator.eagerly(x)
-            if self.report.evaluations:
+            if self.evaluations:
                 try:
                     self._compare_values(f, c, here.f, here.c)
                 except Distrusted as found:
                     self._end(Outcome.DISAGREED, str(found))
                     raise
-                self.report = replace(self.report, checks=self.report.checks + 1)
+                self._checks += 1
             return here
 
     def stop(self) -> None:
         """The run has ended. What is being built goes on: another run may follow."""
         if self._key in _pending and not self._ended and self._compiled is None:
-            self.report = Compilation(Outcome.NOT_READY)
+            self._so_far, self.evaluations, self._checks = Compilation(Outcome.NOT_READY), 0, 0
         if self._compiled is not None:
             reuse.remember(self._evaluator, self._compiled)
         else:
@@ -166,7 +175,7 @@ class Tier:
 
     def _end(self, outcome: Outcome, reason: str) -> None:
         self._ended, self._compiled = True, None
-        self.report = replace(self.report, outcome=outcome, reason=reason)
+        self._so_far = replace(self._so_far, outcome=outcome, reason=reason)
         logger.info("compiled functions: %s", self.report)
 
     def _give_up(self, outcome: Outcome, reason: str) -> None:
@@ -284,12 +293,12 @@ class Tier:
             return
         packages = self._packages
         if packages is not None:
-            self.report = replace(self.report, build_seconds=packages.seconds, from_disk=packages.from_disk)
+            self._so_far = replace(self._so_far, build_seconds=packages.seconds, from_disk=packages.from_disk)
         if not faster:
             self._give_up(Outcome.SLOWER, "")
             return
         self._compiled = compiled
-        self.report = replace(self.report, outcome=Outcome.USED)
+        self._so_far = replace(self._so_far, outcome=Outcome.USED)
         self._recent.clear()
         self.on_trusted()
 
@@ -307,7 +316,7 @@ class Tier:
                 ours.append(perf_counter() - started)
                 eager.append(seconds)
                 self._compare(claimed, other)
-                self.report = replace(self.report, checks=self.report.checks + 1)
+                self._checks += 1
         if not eager:
             raise Distrusted("no point was found at which gradients could be compared")
         return proven or min(ours) < 0.9 * min(eager)
@@ -343,7 +352,7 @@ class Tier:
                 raise
         self._between = min(MOST_BETWEEN, 2 * self._between)
         self._until_check = self._between
-        self.report = replace(self.report, checks=self.report.checks + 1)
+        self._checks += 1
         self.on_trusted()
 
     def _compare(self, claimed: Trial, trial: Trial) -> None:

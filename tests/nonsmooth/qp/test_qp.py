@@ -295,3 +295,13 @@ def test_what_depends_on_memory_is_asked_by_name_only() -> None:
     assert "proxqp" not in QPSolver().order(10, warm=False)
     if "proxqp" in available():
         assert QPSolver("proxqp").order(10, warm=False)[0] == "proxqp"
+
+
+@pytest.mark.skipif(not installed("osqp"), reason="osqp is not installed")
+def test_osqp_is_not_asked_what_it_would_complain_about(capfd: pytest.CaptureFixture[str]) -> None:
+    """It says on the standard output that a matrix is not that of a convex program, also where it is told to be quiet."""
+    for matrix in (np.array([[1.0, 3.0], [3.0, 1.0]]), np.array([[1.0, np.inf], [np.inf, 1.0]])):
+        assert ONE_SHOT["osqp"](Program(matrix, np.ones(2), np.zeros(2), np.ones(2))) is None
+    found = ONE_SHOT["osqp"](Program(np.eye(2), np.array([-0.5, 1.0]), np.zeros(2), np.ones(2)))
+    np.testing.assert_allclose(found, [0.5, 0.0], atol=1e-5)
+    assert capfd.readouterr() == ("", "")
