@@ -165,10 +165,14 @@ class Bending:
                 return None
             violated = np.concatenate([np.ones(trial.equalities, dtype=bool), trial.c[trial.equalities :] > 0])
             rows, values = trial.jacobian[violated], trial.c[violated]
+            with np.errstate(over="ignore", invalid="ignore"):
+                products = rows if len(rows) > len(trial.x) else rows @ rows.T
+            if not np.isfinite(products).all():
+                return None  # gradients too long to be multiplied
             if len(rows) > len(trial.x):
                 back = np.linalg.lstsq(rows, values, rcond=1e-5)[0]
             else:
-                back = np.linalg.lstsq(rows @ rows.T, values, rcond=1e-10)[0] @ rows
+                back = np.linalg.lstsq(products, values, rcond=1e-10)[0] @ rows
             after = self._evaluate(trial.x - back)
             if after.penalty(weight) < needed and after.differentiable:
                 return after

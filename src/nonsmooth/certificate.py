@@ -30,6 +30,8 @@ Matrix = NDArray[np.float64]
 GAP = 0.1
 """Largest gap of a stationary point, as a fraction of the tolerance for the residual."""
 NEIGHBOURS = 3
+NEARER, APPROACHES = 0.01, 3
+"""How much nearer to x each point is, and how many there are, that tell curvature from a jump."""
 STALLED, PROGRESS = 40, 0.95
 """Where so many gradients leave more than this fraction of the residual, there is no kink that more of them would explain."""
 MEMORY = 15_000_000
@@ -104,8 +106,8 @@ def check(
     gathered: list[Trial] = []
     limit = min(2 * len(at.x) + 20, 400, MEMORY // len(at.x) + 1) if max_samples is None else max_samples
 
-    def conclude(used: float, reason: str, better: Trial | None = None) -> Check:
-        return _conclude(at, combination, used, tolerances, reason, better, gathered)
+    def conclude(used: float, reason: str, better: Trial | None = None, *, proven: bool = True) -> Check:
+        return _conclude(at, combination, used, tolerances, reason, better, gathered, proven=proven)
 
     combination.solve()
     wrong: set[int] = set()
@@ -114,12 +116,21 @@ def check(
         wrong = combination.unlike(gathered)
         if not wrong:
             break  # the gradients at x are like those beside it
-    if wrong:  # exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything
+    # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
+    if not wrong and combination.residual <= tolerances.stationarity:
+        if limit and not gathered:
+            return conclude(0.0, "undecided, no gradient could be had beside the point", proven=False)
+        nearer = None if not limit else _nearer(evaluate, at, gathered[-1], combination, tolerances)
+        if nearer is None:
+            return conclude(0.0, "stationary")
+        gathered.append(nearer)
+        wrong = {-1, *range(len(at.c))}
+    if wrong:
         combination.distrust(wrong)
-    elif combination.residual <= tolerances.stationarity:
-        return conclude(0.0, "stationary")
     for trial in gathered:
         combination.add(trial)
+    if wrong and hints:
+        combination.solve()  # what they add to depends on its signs
     for x in hints:
         trial = evaluate(x)
         if trial.finite and trial.differentiable:
@@ -169,9 +180,33 @@ def _neighbours(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -
     generator = np.random.default_rng(0)
     for _ in range(NEIGHBOURS):
         direction = generator.standard_normal(len(at.x))
-        trial = evaluate(at.x + radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction))
-        if trial.finite and trial.differentiable:
-            yield trial
+        way = radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction)
+        for side in (way, -way):  # x may lie at the edge of where the functions are defined
+            trial = evaluate(at.x + side)
+            if trial.finite and trial.differentiable:
+                yield trial
+                break
+
+
+def _nearer(
+    evaluate: Callable[[Vector], Trial], at: Trial, beside: Trial, combination: Combination, tolerances: Tolerances
+) -> Trial | None:
+    """A point whose gradients deny what those at x prove, although they are similar; None where none do.
+
+    Between x and a point beside it a sum of gradients changes by curvature, and then the less the nearer that is; or it jumps.
+    """
+    drift, way, trial = combination.drift(beside), beside.x - at.x, beside
+    for _ in range(APPROACHES):
+        if drift <= tolerances.stationarity:
+            return None
+        way, before = NEARER * way, drift
+        closer = evaluate(at.x + way)
+        if np.array_equal(closer.x, at.x) or not (closer.finite and closer.differentiable):
+            return trial
+        trial, drift = closer, combination.drift(closer)
+        if drift > max(tolerances.stationarity, 3.0 * NEARER * before):
+            return trial
+    return None
 
 
 def check_violation(evaluate: Callable[[Vector], Trial], at: Trial, tolerances: Tolerances) -> Check:
@@ -228,6 +263,8 @@ def _conclude(
     reason: str,
     better: Trial | None,
     gathered: list[Trial],
+    *,
+    proven: bool,
 ) -> Check:
     multipliers = combination.multipliers
     largest = float(np.abs(multipliers).max(initial=0.0))
@@ -238,8 +275,10 @@ def _conclude(
     degenerate = largest > DEGENERATE * size or not bounded
     cancels = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
     torn = not combination.torn <= tolerances.stationarity * size
-    holds = cancels and not torn and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
-    if cancels and torn:
+    holds = proven and cancels and not torn and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
+    if not proven:
+        pass  # the reason is known
+    elif cancels and torn:
         reason = "not certified, the gradients of an equality on the two sides of a kink are used with opposite signs"
     elif cancels and not holds:
         reason = "not certified, constraints that have a multiplier are not at 0 (complementarity)"

@@ -7,8 +7,10 @@ sign: they take away what lies in the span of their gradients, which is done fir
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf, isfinite
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +26,6 @@ Matrix = NDArray[np.float64]
 
 TALL = 16
 """A system with more than so many times as many rows as columns is made triangular first."""
-MOST = 10_000
-"""More gradients than are ever gathered at one point."""
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,14 @@ class Combination:
         self._dependent = max(DEPENDENT, 1e3 * tolerances.noise)
         self._span = Span(at.jacobian[:equalities], dependent=self._dependent)
         self._all: list[_Gradient] = []
-        self._outsides = Window(np.empty((0, len(at.x))), MOST)
+        self._outsides = Window(np.empty((0, len(at.x))), sys.maxsize)
         """What equalities leave of the gradients, up to LARGE variables."""
         self.longest = 0.0
         """Length of the longest gradient of f."""
         self.samples = 0
         """How many gradients of f there are."""
+        self._distrusted: set[int] = set()
+        """Whose gradients at x are forgotten."""
         self._append(-1, 1.0, at.gradient)
         for i in self._near:
             self._append(i, 1.0, at.jacobian[i])
@@ -83,8 +85,9 @@ class Combination:
 
     @property
     def residual(self) -> float:
-        """Length of the combination, relative to 1 + the longest gradient of f."""
-        return float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
+        """Length of the combination, relative to 1 + the longest gradient of f; infinite where that cannot be measured."""
+        found = float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
+        return found if isfinite(found) and isfinite(self.longest) else inf
 
     def _append(
         self, constraint: int, sign: float, row: Vector, error: float = 0.0, distance: float = 0.0, point: Vector | None = None
@@ -101,7 +104,7 @@ class Combination:
 
     def _keep(self, gradients: list[_Gradient]) -> None:
         """These and no others."""
-        self._all, self._outsides = [], Window(np.empty((0, len(self._at.x))), MOST)
+        self._all, self._outsides = [], Window(np.empty((0, len(self._at.x))), sys.maxsize)
         self.longest, self.samples = 0.0, 0
         for gradient in gradients:
             self._take(gradient)
@@ -116,7 +119,8 @@ class Combination:
         def differ(own: Matrix, others: list[Matrix]) -> NDArray[np.bool_]:
             lengths = [np.linalg.norm(rows, axis=1) for rows in (own, *others)]
             allowed = 1e-3 * (1e-3 + np.max(lengths, axis=0))
-            found: NDArray[np.bool_] = np.all([np.linalg.norm(other - own, axis=1) > allowed for other in others], axis=0)
+            apart = [np.linalg.norm(other - own, axis=1) for other in others]
+            found: NDArray[np.bool_] = np.all([~(way <= allowed) for way in apart], axis=0) | ~np.isfinite(allowed)
             return found
 
         looked_at = self._looked_at
@@ -126,8 +130,14 @@ class Combination:
             unlike.add(-1)
         return unlike
 
+    def drift(self, trial: Trial) -> float:
+        """How far the combination of the gradients at x moves if all are taken at a trial point; relative, as the residual."""
+        way = trial.gradient - self._at.gradient + self.multipliers @ (trial.jacobian - self._at.jacobian)
+        return float(np.linalg.norm(way)) / (1.0 + self.longest)
+
     def distrust(self, wrong: set[int]) -> None:
         """Forget the gradients at x of some constraints, or of the objective (−1)."""
+        self._distrusted |= wrong
         left = [g for g in self._all if g.constraint not in wrong]
         if any(0 <= i < self._at.equalities for i in wrong):
             self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong, dependent=self._dependent)
@@ -144,7 +154,10 @@ class Combination:
             return  # linear constraints
         here, there = self._at.jacobian[self._looked_at], trial.jacobian[self._looked_at]
         longer = np.maximum(np.linalg.norm(here, axis=1), np.linalg.norm(there, axis=1))
-        for i in self._looked_at[np.linalg.norm(there - here, axis=1) > 0.01 * longer].tolist():
+        kinked = np.linalg.norm(there - here, axis=1) > 0.01 * longer
+        if self._distrusted:
+            kinked |= np.isin(self._looked_at, list(self._distrusted))
+        for i in self._looked_at[kinked].tolist():
             row = trial.jacobian[i]
             sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
             error = abs(float(self._at.c[i] - trial.c[i] - row @ way))
@@ -158,6 +171,10 @@ class Combination:
 
     def solve(self) -> None:
         """Find the combination: short, and with small errors."""
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is too long is noticed
+            self._solve()
+
+    def _solve(self) -> None:
         from scipy.optimize import nnls
 
         gradients, longest, large = self._all, self.longest, len(self._at.x) > LARGE

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import State, minimize
+from nonsmooth import State, Status, minimize
 from nonsmooth.bending import FREE_FAILURES, LONGEST_WAIT, Bending, Curved, Habit
 from nonsmooth.errors import StateError
 from problems.published import output_feedback
@@ -168,3 +168,13 @@ def test_a_resumed_run_bends_as_the_whole_one(at: int, tmp_path: Any) -> None:
     assert resumed.evaluations == whole.evaluations
     assert whole.state.curved.numbers() == resumed.state.curved.numbers()
     assert 1 in bends
+
+
+def test_gradients_too_long_to_be_multiplied_end_nothing() -> None:
+    """The square of their lengths is infinite."""
+
+    def huge(x: Tensor) -> tuple[Tensor, None, Tensor]:
+        return (x - 1).abs().sum(), None, 1e200 * x[0].abs()
+
+    result = minimize(huge, torch.zeros(2, dtype=torch.float64), max_evaluations=200, compile="never")
+    assert result.exception is None and result.status is not Status.SOLVER_ERROR
