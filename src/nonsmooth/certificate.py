@@ -204,7 +204,7 @@ def _nearer(
         if np.array_equal(closer.x, at.x) or not (closer.finite and closer.differentiable):
             return trial
         trial, drift = closer, combination.drift(closer)
-        if drift > max(tolerances.stationarity, 3.0 * NEARER * before):
+        if not drift <= max(tolerances.stationarity, 3.0 * NEARER * before):  # also where it is not a number
             return trial
     return None
 
