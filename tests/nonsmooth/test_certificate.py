@@ -262,7 +262,7 @@ def test_the_points_that_carry_a_claim_are_enough_to_make_it_again() -> None:
 
 
 def test_gradients_beside_a_point_are_used() -> None:
-    """Three points beside it are evaluated in any case; between two slopes they are nearly always enough."""
+    """Of three points beside it only the last is on the same side as x; with the other two it is proven."""
     found, evaluator = checked(lambda x: (x[0] - 1) ** 2 + (2 * x[1]).abs(), [1.0, 1e-9])
     assert found.certificate.stationary and found.certificate.samples == 4
     assert evaluator.costs.values == 4

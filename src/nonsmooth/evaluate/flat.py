@@ -15,11 +15,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from nonsmooth.evaluate.trial import FEW_ROWS
 from nonsmooth.problem import Form, Problem, flatten, scalar
 from nonsmooth.variables import Variables
-
-ROWS_AT_ONCE = 4
-"""With so few constraints one function gives all gradients at once; with more, those of the constraints come on demand."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
             gradient = _flat(_gradients([total], at, [torch.ones_like(total)]))
         return torch.cat([f.detach().reshape(1), c.detach(), gradient])
 
-    return FlatForm(rows, penalty if count > ROWS_AT_ONCE else None, tensors, count, equalities)
+    # With few constraints one function gives all gradients at once; with more, those of the constraints come on demand.
+    return FlatForm(rows, penalty if count > FEW_ROWS else None, tensors, count, equalities)
 
 
 class _Substitutes(TorchFunctionMode):

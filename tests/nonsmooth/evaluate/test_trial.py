@@ -38,7 +38,7 @@ def test_gradients_that_are_the_same_are_kept_once() -> None:
 
 
 @pytest.mark.parametrize("count", [FEW_ROWS, FEW_ROWS + 1])
-def test_few_constraints_are_differentiated_one_by_one(count: int) -> None:
+def test_few_constraints_are_differentiated_at_once(count: int) -> None:
     """Else a point that is searched and then kept would be differentiated twice."""
 
     def function(x: Tensor) -> tuple[Tensor, Tensor, None]:
