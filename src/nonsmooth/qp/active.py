@@ -111,7 +111,7 @@ class _Search:
     def _size(self) -> float:
         """The root of the objective, which the residual is relative to."""
         linear = float(self.program.linear @ self.y)
-        return float(np.sqrt(max(float(self.slope @ self.y) - linear, 0.0)) + np.sqrt(abs(linear)))
+        return self.program.measure(self.y, float(self.slope @ self.y) - linear, linear)
 
     def _advance(self) -> bool:
         """Go towards the best values of the free entries; whether a bound stopped it."""

@@ -91,7 +91,7 @@ static int enlarge(Bench *b, long rows) {
     b->T = grown(b->T, room * n, sizeof(double), &failed);
     b->square = grown(b->square, room * room, sizeof(double), &failed);
     b->scratch = grown(b->scratch, 3 * room * n, sizeof(double), &failed);
-    b->memory = grown(b->memory, qp_doubles(room) + 5 * room, sizeof(double), &failed);
+    b->memory = grown(b->memory, qp_doubles(room) + 6 * room, sizeof(double), &failed);
     b->entries = grown(b->entries, room * (n / THIN + 1), sizeof(long), &failed);
     double **numbers[] = {&b->levels, &b->errors, &b->hints, &b->values, &b->signs, &b->start};
     long **indices[] = {&b->thin, &b->places, &b->owners, &b->map, &b->kept.places, &b->kept.lookup};

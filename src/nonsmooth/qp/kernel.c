@@ -44,6 +44,8 @@ typedef struct {
     long *free_entries;
     char *state;
     char *joined;                                     /* given: 1 for the entries of the simplex, `simplex` in number */
+    const double *pull;                               /* the part of q that comes from a row whose weight is always 1, or NULL */
+    double square;                                    /* its own square */
     double sigma;
     Factorise factorise;                              /* NULL where there is none */
     Kept *kept;                                       /* NULL where nothing is kept */
@@ -112,6 +114,16 @@ static void multiply(const Search *s, const double *y, double *product) {
         if (y[j] != 0) add(product, y[j], s->Q + j * s->stride, s->n);
 }
 
+/* The root of what a program minimises, from yᵀQy and q·y: errors are judged by it. */
+static double size_of(const Search *s, const double *y, double square, double linear) {
+    if (s->pull) { /* what its answer is part of is often shorter by far than the parts */
+        double pulled = dot(s->pull, y, s->n);
+        square += 2.0 * pulled + s->square;
+        linear -= pulled;
+    }
+    return sqrt(square > 0 ? square : 0) + sqrt(fabs(linear));
+}
+
 /* As Program.residual. Uses `down` and `along` for scratch. */
 static double residual_of(Search *s, const double *y) {
     long n = s->n;
@@ -126,7 +138,7 @@ static double residual_of(Search *s, const double *y) {
         for (long i = 0; i < n; i++) if (s->joined[i]) share += y[i] * slope[i];
         for (long i = 0; i < n; i++) if (s->joined[i]) slope[i] -= share;
     }
-    double square = dot(y, product, n), size = sqrt(square > 0 ? square : 0) + sqrt(fabs(dot(s->q, y, n))), error = 0;
+    double size = size_of(s, y, dot(y, product, n), dot(s->q, y, n)), error = 0;
     for (long i = 0; i < n; i++) {
         double upper = s->joined[i] ? INFINITY : s->upper[i]; /* the sum bounds these */
         double moved = clipped(y[i] - slope[i] / (s->scale[i] * s->scale[i]), s->lower[i], upper);
@@ -134,7 +146,7 @@ static double residual_of(Search *s, const double *y) {
         double way = fabs(y[i] - moved) * s->scale[i];
         if (way > error || isnan(way)) error = way;
     }
-    memset(product, 0, n * sizeof(double));
+    for (long i = 0; i < n; i++) product[i] = s->pull ? fabs(s->pull[i]) : 0.0;
     for (long j = 0; j < n; j++) {
         double weight = fabs(y[j]);
         if (weight != 0)
@@ -481,7 +493,7 @@ static Faults faults_of(Search *s, double enough) {
         found.weighted += s->scale[i] * fabs(s->y[i]);
     }
     double linear = dot(s->q, s->y, s->n), square = dot(s->slope, s->y, s->n) - linear;
-    found.allowed = enough * (sqrt(square > 0 ? square : 0) + sqrt(fabs(linear)));
+    found.allowed = enough * size_of(s, s->y, square, linear);
     return found;
 }
 
@@ -599,8 +611,10 @@ static double run(Search *s, long rounds, double enough) {
 }
 
 /* The memory holds the matrix, q, lower, upper and y; there is room behind them for `qp_doubles(n)` in all. */
-double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorise) {
-    Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorise = (Factorise)factorise};
+double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorise, const double *pull,
+                double square) {
+    Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorise = (Factorise)factorise, .pull = pull,
+                .square = square};
     lay_out(&s, memory + n * n);
     for (long i = 0; i < n; i++) s.joined[i] = i < simplex; /* the first ones */
     return run(&s, rounds, enough);

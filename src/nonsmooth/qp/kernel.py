@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.qp.program import Pull
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -72,7 +74,7 @@ def compiled() -> Compiled | None:
         logger.debug("quadratic programs are solved without compiled code: %s", error)
         return None
     pointer, number, integer = ctypes.c_void_p, ctypes.c_double, ctypes.c_long
-    solve.argtypes = [pointer, integer, integer, integer, number, pointer]
+    solve.argtypes = [pointer, integer, integer, integer, number, pointer, pointer, number]
     solve.restype = number
     errors.argtypes = [pointer, pointer, pointer, integer, integer, pointer, pointer, number, number, pointer]
     new.argtypes, new.restype = [integer, *[pointer] * 5], pointer
@@ -147,7 +149,15 @@ class Kernel:
         self._views: dict[int, tuple[Any, ...]] = {}
 
     def solve(
-        self, matrix: Matrix, linear: Vector, lower: Vector, upper: Vector, simplex: int, start: Vector, rounds: int
+        self,
+        matrix: Matrix,
+        linear: Vector,
+        lower: Vector,
+        upper: Vector,
+        simplex: int,
+        start: Vector,
+        rounds: int,
+        pull: Pull | None = None,
     ) -> tuple[Vector, float] | None:
         """The answer found from a start, and its residual; None where the start cannot be made feasible."""
         size = len(linear)
@@ -163,7 +173,8 @@ class Kernel:
         places[3][...] = upper
         y = places[4]
         y[...] = start
-        residual = self._solve(self._address, size, simplex, rounds, 1e-9, self.factorise)
+        products, square = (None, 0.0) if pull is None else (address(pull.products), pull.square)
+        residual = self._solve(self._address, size, simplex, rounds, 1e-9, self.factorise, products, square)
         return None if residual < 0 else (y.copy(), residual)
 
     def _enlarge(self, needed: int) -> None:

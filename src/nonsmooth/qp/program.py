@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,14 @@ from nonsmooth.qp.product import Product
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
+
+
+class Pull(NamedTuple):
+    """A row whose weight is always 1, so that it is no entry of the program."""
+
+    products: Vector
+    """With the rows of the entries; they are part of the linear term."""
+    square: float
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,7 @@ class Program:
     lower: Vector
     upper: Vector
     simplex: int = 0
+    pull: Pull | None = None
 
     @property
     def size(self) -> int:
@@ -71,8 +81,22 @@ class Program:
         """What rounding may do to an entry of Q·y, in the units of `residual`; where y is 0, next to nothing."""
         nothing = 1e-25 * float(self.scale.max(initial=0.0))
         if isinstance(self.matrix, Product):  # by the inequality of Cauchy and Schwarz
-            return max(nothing, 1e-14 * float(self.scale @ np.abs(y)))
-        return max(nothing, 1e-14 * float(np.max(np.abs(self.matrix) @ np.abs(y) / self.scale, initial=0.0)))
+            pulled = 0.0 if self.pull is None else float(np.sqrt(max(self.pull.square, 0.0)))
+            return max(nothing, 1e-14 * (float(self.scale @ np.abs(y)) + pulled))
+        sums = np.abs(self.matrix) @ np.abs(y)
+        if self.pull is not None:
+            sums += np.abs(self.pull.products)
+        return max(nothing, 1e-14 * float(np.max(sums / self.scale, initial=0.0)))
+
+    def measure(self, y: Vector, square: float, linear: float) -> float:
+        """The root of what is minimised, from yᵀQy and qᵀy: errors are judged by it.
+
+        With a row that pulls, the sum of all is often shorter by far than its parts.
+        """
+        if self.pull is not None:
+            pulled = float(self.pull.products @ y)
+            square, linear = square + 2.0 * pulled + self.pull.square, linear - pulled
+        return float(np.sqrt(max(square, 0.0)) + np.sqrt(abs(linear)))
 
     def value(self, y: Vector) -> float:
         """The objective at y."""
@@ -107,7 +131,7 @@ class Program:
         elif self.simplex:  # their sum bounds these: at 1, a slope that is far too steep would look like a gentle one
             part = slice(0, self.simplex)
             moved[part] = np.maximum(weights - slope[part] / scale[part] ** 2, 0.0)
-        size = np.sqrt(max(float(y @ product), 0.0)) + np.sqrt(abs(float(self.linear @ y)))
+        size = self.measure(y, float(y @ product), float(self.linear @ y))
         rounding = self.rounding(y)
         error = float(np.max(np.abs(y - moved) * scale, initial=0.0))
         if not (isfinite(error) and isfinite(rounding)):

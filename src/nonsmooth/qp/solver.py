@@ -16,7 +16,7 @@ from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
 from nonsmooth.qp.bench import Bench
 from nonsmooth.qp.kernel import MOST, Kernel, compiled
 from nonsmooth.qp.product import Product
-from nonsmooth.qp.program import Program, Solution
+from nonsmooth.qp.program import Program, Pull, Solution
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -120,11 +120,15 @@ class Session:
         with self._solver.solving:
             return self._solve(linear, lower, upper, start)
 
-    def _solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None) -> Solution:
+    def _solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None, pull: Pull | None = None) -> Solution:
         matrix = self._matrix
         if self._rest is not None:
-            column = matrix.left[1:] @ matrix.right[0] if isinstance(matrix, Product) else matrix[1:, 0]
-            rest = self._rest._solve(linear[1:] + column, lower[1:], upper[1:], None if start is None else start[1:])
+            if isinstance(matrix, Product):
+                pull = Pull(matrix.left[1:] @ matrix.right[0], float(matrix.left[0] @ matrix.right[0]))
+            else:
+                pull = Pull(np.ascontiguousarray(matrix[1:, 0]), float(matrix[0, 0]))
+            begin = None if start is None else start[1:]
+            rest = self._rest._solve(linear[1:] + pull.products, lower[1:], upper[1:], begin, pull)
             y = np.empty(len(linear))
             y[0], y[1:] = 1.0, rest.y
             return Solution(y, rest.residual, rest.trusted)
@@ -138,11 +142,11 @@ class Session:
         kernel = self._solver.kernel
         if kernel is not None and size <= MOST and not isinstance(matrix, Product):
             begin = start if start is not None else _corner(lower, upper, self._simplex)
-            found = kernel.solve(matrix, linear, lower, upper, self._simplex, begin, 20 + 10 * size)
+            found = kernel.solve(matrix, linear, lower, upper, self._simplex, begin, 20 + 10 * size, pull)
             if found is not None and found[1] <= ENOUGH[0]:
                 counts.warm += start is not None
                 return Solution(found[0], found[1], trusted=True)
-        return self._by_the_chain(Program(matrix, linear, lower, upper, self._simplex), start)
+        return self._by_the_chain(Program(matrix, linear, lower, upper, self._simplex, pull), start)
 
     def _by_the_chain(self, program: Program, start: Vector | None) -> Solution:
         counts = self._solver.counts

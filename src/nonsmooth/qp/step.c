@@ -94,13 +94,17 @@ static double program(Bench *b, const double *asked, double weight, double *y, l
     if (kept != n) return -1.0; /* two rows in one place, which cannot be */
     in_place = places[n - 1] - first == n - 1;
     Search s = {.n = n, .simplex = alone >= 0 ? 0 : simplex, .factorise = b->factorise, .kept = &b->kept, .places = places};
+    double *pull = memory;
+    memory += n;
     double *part = lay_out(&s, memory);
+    if (alone >= 0) { s.pull = pull; s.square = between(b, alone, alone); }
     s.Q = in_place ? b->Q + first * (room + 1) : part;
     s.stride = in_place ? room : n;
     for (long i = 0; i < n; i++) {
         long entry = rows[i];
         s.joined[i] = alone < 0 && entry < b->cuts;
-        s.q[i] = slope_of(b, asked, entry) + (alone >= 0 ? between(b, alone, entry) : 0.0);
+        pull[i] = alone >= 0 ? between(b, alone, entry) : 0.0;
+        s.q[i] = slope_of(b, asked, entry) + pull[i];
         s.lower[i] = lower_of(b, entry, weight);
         s.upper[i] = entry < b->cuts ? 1.0 : weight;
         s.y[i] = y[entry];

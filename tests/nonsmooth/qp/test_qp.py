@@ -217,6 +217,34 @@ def test_duplicated_rows() -> None:
     np.testing.assert_allclose(solution.y, np.eye(8)[7], atol=1e-9)
 
 
+def nearly_cancelling(seed: int) -> Program:
+    """A gradient that rows nearly take away, each of them there several times with small differences: near a solution
+    where pieces of a constraint meet, all programs are like this."""
+    generator = np.random.default_rng(seed)
+    pieces = generator.standard_normal((3, 5)) * 6.0
+    rows = np.repeat(pieces, 6, axis=0) + 1e-4 * generator.standard_normal((18, 5))
+    gradient = -generator.uniform(1, 3, 3) @ pieces + 1e-4 * generator.standard_normal(5)
+    vectors = np.vstack([gradient, rows])
+    linear = np.concatenate([[0.0], 1e-8 * generator.standard_normal(18)])
+    return Program(vectors @ vectors.T, linear, np.zeros(19), np.concatenate([[1.0], np.full(18, 10.0)]), 1)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_answers_are_judged_by_what_is_left(compiled: bool) -> None:
+    for seed in range(20):
+        given = nearly_cancelling(seed)
+        solver = QPSolver("native")
+        if not compiled:
+            solver.kernel = None
+        found = solver.session(given.matrix, 1).solve(given.linear, given.lower, given.upper)
+        assert found.trusted
+        # As an entry of the program the gradient counts: what is left of it is 1e-5 of its length.
+        assert given.residual(found.y) <= 1e-7, seed
+        slopes = given.matrix @ found.y + given.linear
+        left = np.sqrt(found.y @ given.matrix @ found.y)
+        assert slopes[1:].min() >= -1e-7 * left * given.scale.max(), seed
+
+
 def test_a_matrix_of_zeros() -> None:
     solution = QPSolver().session(np.zeros((3, 3)), 1).solve(np.array([0.0, 1.0, -1.0]), np.zeros(3), np.array([1.0, 2.0, 3.0]))
     np.testing.assert_allclose(solution.y, [1, 0, 3], atol=1e-9)
