@@ -23,6 +23,8 @@ RESTORATIONS = 3
 """Most steps from one trial point to the constraints."""
 FREE_FAILURES, LONGEST_WAIT = 3, 32
 """So often something may fail in a row before it is left out for a while, and how often it is left out at most."""
+AMONG_PIECES = 0.8
+"""Fraction of the predicted decrease that going straight to the constraints must reach where pieces of them meet."""
 FORESEEN = 0.1
 """Fraction of the predicted decrease that a step bent in advance must reach."""
 
@@ -117,19 +119,23 @@ class Bending:
         return (trial, bent) if worked else None
 
     def corrected(
-        self, state: State, model: Model, step: Step, first: Trial, value: float, *, later: bool
+        self, state: State, model: Model, step: Step, first: Trial, value: float, *, later: bool, pieces: bool = False
     ) -> tuple[Trial, Step] | None:
         """A second-order correction, where the full step to `first` failed because the constraints are curved.
 
-        It is no help where they have a kink, which is likely `later` in an iteration, after other steps have failed.
+        It is no help where they have a kink, which is likely `later` in an iteration, after other steps have failed. Where
+        `pieces` of a constraint meet, it leaves one for another, and their gradients do better; but an equality may be a
+        norm that is to vanish, with more pieces than can be known.
         """
         at, curved = state.current, state.curved
         excess = first.f - at.f - step.objective_change
         bending = step.weight * (first.total_violation - step.predicted_violation)
         if len(at.c) == 0 or not bending > 0.5 * (excess + bending) or not self._whole_steps:
             return None
-        needed = value + self._options.sufficient_decrease * step.decrease
-        if curved.correcting.due(later=later):
+        needed = value + (AMONG_PIECES if pieces else self._options.sufficient_decrease) * step.decrease
+        if pieces and not np.abs(first.c[: at.equalities]).max(initial=0.0) > 0.5 * first.total_violation:
+            return None
+        if not pieces and curved.correcting.due(later=later):
             with self._directing:
                 bent = model.corrected(first, step)
             trial = self._evaluate(at.x + bent.direction)

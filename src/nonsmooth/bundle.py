@@ -164,6 +164,7 @@ class ConstraintCuts:
         self._kept = Linearisations(size, capacity)
         self._index = np.zeros(0, dtype=np.intp)
         self._signs = np.zeros(0)
+        self._beyond = np.zeros(0, dtype=bool)
         self.weights = np.zeros(0)
         """The multiplier each had in the last step; only a hint."""
 
@@ -175,9 +176,20 @@ class ConstraintCuts:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def add(self, trial: Trial, index: int) -> None:
-        """Keep the gradient of one constraint at one point."""
+    @property
+    def kinked(self) -> NDArray[np.intp]:
+        """The constraints that have shown a kink."""
+        found: NDArray[np.intp] = np.unique(self._index[self._beyond])
+        return found
+
+    def carried(self, rows: Vector) -> bool:
+        """Whether kinks are part of a step with these multipliers of all cuts."""
+        return len(rows) == len(self) > 0 and bool((rows[self._beyond] > 0).any())
+
+    def add(self, trial: Trial, index: int, *, kinked: bool = False) -> None:
+        """Keep the gradient of one constraint at one point; `kinked` if it cannot have come there as that of a smooth one."""
         first = 1 if len(self) == self.capacity else 0
+        self._beyond = _appended(self._beyond[first:], kinked)
         sign = -1.0 if index < trial.equalities and trial.c[index] < 0 else 1.0
         self.weights = _appended(self.weights[first:], 0.0)
         self._index = _appended(self._index[first:], index)
@@ -188,6 +200,7 @@ class ConstraintCuts:
         """Forget all of them."""
         self._kept.clear()
         self._index, self._signs, self.weights = self._index[:0], self._signs[:0], self.weights[:0]
+        self._beyond = self._beyond[:0]
 
     def at(self, trial: Trial) -> ConstraintRows:
         """The kept linearisations as seen from a point, never above the constraint itself there."""
@@ -195,10 +208,12 @@ class ConstraintCuts:
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""
-        return {"index": self._index, "signs": self._signs, **self._kept.arrays(), "weights": self.weights}
+        own = {"index": self._index, "signs": self._signs, "beyond": self._beyond.astype(np.int8), "weights": self.weights}
+        return own | self._kept.arrays()
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._kept.restore(arrays["points"], arrays["values"], arrays["rows"])
         self._index = _last(len(self), arrays["index"], np.intp)
+        self._beyond = _last(len(self), arrays["beyond"], np.bool_)
         self._signs, self.weights = (_last(len(self), arrays[name], np.float64) for name in ("signs", "weights"))

@@ -16,6 +16,7 @@ from nonsmooth.bundle import own_cut
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, Outcome, curvature_pair, limit_growth
+from nonsmooth.kinks import JUMP, MANY_VARIABLES, crossed, jumped, keep_gradients
 from nonsmooth.linesearch import Ending, search
 from nonsmooth.model import Model, Step, steer
 from nonsmooth.norm import norm
@@ -36,8 +37,8 @@ this part of the way. What is smooth, and rises faster than a quadratic, looks t
 NEARLY, ALIKE = 0.2, 30.0
 """How far the linearisation at a far trial point may lie from the objective at x, relative to its rise along the step, and how
 many times as long its gradient may be."""
-MANY_VARIABLES = 500
-"""Up to so many variables the kinks of equalities are followed with cuts of their own."""
+ABOVE = 1.5
+"""The penalty weight where rows of one constraint need a larger one together, by what they need."""
 ROUNDINGS = 100.0
 """Values are sums: what rounding makes of them is so many times that of one number."""
 MOST_BLIND = 3
@@ -67,6 +68,15 @@ class Move(NamedTuple):
     level: int
     evaluations: int
     null_steps: int
+    kinked: bool = False
+    """Whether gradients of the objective were gathered on the way."""
+
+
+class Gathered(Enum):
+    """What a step that failed has shown."""
+
+    OBJECTIVE = "a gradient of the objective"
+    CONSTRAINTS = "gradients of constraints"
 
 
 class Iteration:
@@ -111,6 +121,10 @@ class Iteration:
 
     def _steer(self, state: State, model: Model, weight: float) -> Step:
         step = steer(model, state.current, weight, self._options)
+        needed = float(np.abs(step.multipliers).max(initial=0.0))
+        if needed > step.weight and float(np.abs(step.rows).max()) < step.weight:
+            # Rows of one constraint are bounded each for itself, so that the model can do what the penalty does not pay for.
+            step = model.step(min(ABOVE * needed, LARGEST_WEIGHT))
         if len(step.weights) == len(state.bundle) + 1:
             state.bundle.weights = step.weights[1:]
         own = len(state.current.c)
@@ -123,6 +137,7 @@ class Iteration:
         """Follow the model's step to a new iterate, or say why that is not possible."""
         options, at = self._options, state.current
         null_steps = retries = evaluations = 0
+        kinked = False
         limit = options.first_penalty_retries if state.iteration == 0 else options.penalty_retries
         while True:
             value = at.penalty(step.weight)
@@ -130,7 +145,9 @@ class Iteration:
                 return self._blindly(state, step, value) or Stuck.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             gather = null_steps < options.max_null_steps
-            bent = self._bending.foreseen(state, model, step, value) if not null_steps and not retries else None
+            pieces = state.constraint_cuts.carried(step.rows[len(at.c) :])
+            first_try = not (null_steps or retries or pieces)
+            bent = self._bending.foreseen(state, model, step, value) if first_try else None
             if bent is not None:
                 return self._moved(bent[0], bent[1], 1.0, 1, 0)
             first = self._evaluate(at.x + options.initial_step * direction)
@@ -140,12 +157,14 @@ class Iteration:
                 blind = self._blindly(state, step, value, first)
                 if blind is not None:
                     return blind
-                bent = self._bending.corrected(state, model, step, first, value, later=null_steps > 0)
+                later = null_steps > 0
+                bent = self._bending.corrected(state, model, step, first, value, later=later, pieces=pieces)
                 if bent is not None:
-                    return self._moved(bent[0], bent[1], 1.0, evaluations + 1, null_steps)
-                if gather and self._gather(state, model, step, first):
-                    null_steps += 1
-                    model, step = self.propose(state, step.weight, everything=True)
+                    return self._moved(bent[0], bent[1], 1.0, evaluations + 1, null_steps, kinked)
+                gathered = self._gather(state, model, step, first) if gather else None
+                if gathered is not None:
+                    null_steps, kinked = null_steps + 1, kinked or gathered is Gathered.OBJECTIVE
+                    model, step = self.propose(state, step.weight, everything=kinked or state.kinked)
                     continue
             kink = partial(self._kinked, at, step) if gather and not options.normalize_direction else None
             found = search(
@@ -156,7 +175,7 @@ class Iteration:
             if found.ending is Ending.ACCEPTED:
                 assert found.trial is not None
                 if found.trial.differentiable:
-                    return self._moved(found.trial, step, found.step, evaluations, null_steps)
+                    return self._moved(found.trial, step, found.step, evaluations, null_steps, kinked)
                 return Stuck.SEARCH_FAILED
             if found.ending is Ending.NEVER_BRACKETED:
                 assert found.trial is not None
@@ -174,8 +193,8 @@ class Iteration:
             state.bundle.add(found.trial)
             if found.ending is not Ending.KINK:
                 # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
-                self._add_constraint_cuts(state, found.trial, range(len(at.c)), apart=0.1)
-            null_steps += 1
+                keep_gradients(state.constraint_cuts, at, found.trial, range(len(at.c)))
+            null_steps, kinked = null_steps + 1, True
             model, step = self.propose(state, step.weight, everything=True)
 
     def _blindly(self, state: State, step: Step, value: float, trial: Trial | None = None) -> Move | None:
@@ -195,45 +214,51 @@ class Iteration:
         trial = self._evaluate(at.x + step.direction) if trial is None else trial
         if not trial.penalty(step.weight) <= value + rounding or not trial.differentiable:
             return None
-        after = norm(trial.gradient + step.multipliers @ trial.jacobian)
+        if len(step.rows) > len(at.c):  # the sum that vanishes is one of gradients of several pieces
+            pieces = state.constraint_cuts.at(trial)
+            there = Model(trial, own_cut(trial), pieces, self._metric(state), self._solver, multipliers=step.multipliers)
+            after = norm(there.step(step.weight).gradient)
+        else:
+            after = norm(trial.gradient + step.multipliers @ trial.jacobian)
         state.blind = (0, after) if after <= 0.9 * min(before, shortest) else (idle + 1, min(before, shortest))
         return self._moved(trial, step, 1.0, 1, 0) if after <= 2.0 * before else None
 
-    def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int) -> Move:
+    def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int, kinked: bool = False) -> Move:
         scale = 1.0 / norm(step.direction) if self._options.normalize_direction else 1.0
-        return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps)
+        return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps, kinked)
 
-    def _gather(self, state: State, model: Model, step: Step, trial: Trial) -> bool:
+    def _gather(self, state: State, model: Model, step: Step, trial: Trial) -> Gathered | None:
         """Keep the gradients at a full step that failed, if they tell the model something new."""
         at = state.current
         excess = trial.f - at.f - step.objective_change
         bending = step.weight * (trial.total_violation - step.predicted_violation)
         if state.hessian_updates == 0:
-            return False
+            return None
         if len(at.x) > state.bundle.capacity and excess > 0.5 * (excess + bending) and trial.differentiable:
             slope = float(trial.gradient @ step.direction)
             if at.f - trial.f + slope > LATE * (slope - step.objective_change):
-                return False  # the linearisations at x and there meet so late that the way until then is worth going
+                return None  # the linearisations at x and there meet so late that the way until then is worth going
         if trial.f - at.f > -100.0 * step.decrease:  # it was too long by far; a gradient from there may say nothing about here
             if not self._kinked(at, step, trial, 1.0):
-                return False
+                return None
             state.bundle.add(trial)
-            return True
+            return Gathered.OBJECTIVE
         if excess > 0.5 * (excess + bending) and trial.differentiable:
             slope = float(trial.gradient @ step.direction)
             error = max(abs(at.f - trial.f + slope), 1e-3 * float(step.direction @ step.direction))
             if slope - error >= 0.25 * step.objective_change:
                 state.bundle.add(trial)
-                return True
+                return Gathered.OBJECTIVE
         if bending > 0.5 * (excess + bending) and trial.differentiable:
             actual = np.concatenate([np.abs(trial.c[: at.equalities]), np.maximum(trial.c[at.equalities :], 0.0)])
             above = actual - model.violations(step.direction)
             if len(at.x) > MANY_VARIABLES:
                 above[: at.equalities] = 0.0
-            above[: at.equalities][trial.c[: at.equalities] * at.c[: at.equalities] <= 0] = 0.0  # it changed sides: no kink
-            total = float(above.sum())
-            return self._add_constraint_cuts(state, trial, np.nonzero((above > 0.05 * total) & (above > 1e-14))[0], apart=0.3)
-        return False
+            above[: at.equalities][crossed(at.c[: at.equalities], trial.c[: at.equalities])] = 0.0  # that is no kink
+            rising = np.nonzero((above > 0.05 * float(above.sum())) & (above > 1e-14))[0]
+            kept = keep_gradients(state.constraint_cuts, at, trial, rising, apart=JUMP)
+            return Gathered.CONSTRAINTS if kept else None
+        return None
 
     @staticmethod
     def _kinked(at: Trial, step: Step, trial: Trial, length: float) -> bool:
@@ -247,21 +272,6 @@ class Iteration:
         slope = float(trial.gradient @ step.direction)
         error = max(abs(at.f - trial.f + length * slope), 1e-3 * length * length * float(step.direction @ step.direction))
         return error <= NEARLY * slope
-
-    def _add_constraint_cuts(self, state: State, trial: Trial, indices: object, *, apart: float) -> bool:
-        """Keep gradients of constraints that differ by more than a fraction from those at the current point."""
-        at = state.current
-        chosen = np.asarray(indices, dtype=np.intp)
-        values, own, inequality = trial.c[chosen], at.c[chosen], chosen >= at.equalities
-        near = np.where(inequality, values > -1e-3, (len(at.x) <= MANY_VARIABLES) & (values * own > 0))
-        chosen = chosen[near]
-        if not len(chosen):
-            return False
-        here, there = at.jacobian[chosen], trial.jacobian[chosen]
-        differ = np.linalg.norm(there - here, axis=1) > apart * np.linalg.norm(here, axis=1)
-        for index in chosen[differ].tolist():
-            state.constraint_cuts.add(trial, index)
-        return bool(differ.any())
 
     def fall_back(self, state: State, level: int, generator: np.random.Generator) -> Move | None:
         """Try a simpler direction: 1 model with the identity, 2 quasi-Newton, 3 steepest descent, 4 random ones."""
@@ -309,13 +319,29 @@ class Iteration:
     def accept(self, state: State, move: Move) -> Outcome:
         """Make the new point the current one and let the matrix learn from the step."""
         before, after, step = state.current, move.trial, move.step
-        if move.null_steps:
+        if move.kinked:
             state.kinked, state.calm = True, 0
         elif state.kinked:
             state.calm += 1
             state.kinked = state.calm < CALM
         state.bundle.add(before, float(step.weights[0]) if move.level == 0 else 0.0)
         after.share_rows(before)
+        cuts = state.constraint_cuts
+        if len(cuts):
+            keep_gradients(cuts, after, before, cuts.kinked)
+        if len(cuts) and jumped(cuts, step.multipliers, before, after):
+            outcome = Outcome.KINKED
+            state.hessian.forget_products()  # there is no update that would
+        else:
+            outcome = self._learn(state, move)
+        state.current, state.weight = after, step.weight
+        before.release()
+        after.release()
+        return outcome
+
+    def _learn(self, state: State, move: Move) -> Outcome:
+        """Let the matrix learn how the gradient of the Lagrangian function has changed."""
+        before, after, step = state.current, move.trial, move.step
         multipliers = step.multipliers
         old = step.objective_gradient + multipliers @ before.jacobian
         new = after.gradient
@@ -330,7 +356,4 @@ class Iteration:
             pair = limit_growth(pair, state.hessian.apply(pair.y), GROWTH)
         outcome = state.hessian.update(pair)
         state.count_update(outcome, damped=pair.damped)
-        state.current, state.weight = after, step.weight
-        before.release()
-        after.release()
         return outcome

@@ -49,7 +49,7 @@ class Rescue:
         if best is None or state.recoveries >= MOST_RECOVERIES:
             return False
         state.recoveries += 1
-        logger.info("iteration %d: stuck at an infeasible point, going back to the best feasible one", state.iteration)
+        logger.info("iteration %d: nothing to be gained at infeasible points, back to the best feasible one", state.iteration)
         state.current = self._evaluate(best.x)
         state.weight = max(100.0 * state.weight, 100.0 / self._options.penalty_parameter)
         state.reset_hessian()
@@ -75,7 +75,7 @@ class Rescue:
                 state.bundle.add(trial)
             if found.better is not None and found.better.differentiable:
                 state.reset_hessian()  # the matrix saw no descent where there is some
-                return Move(found.better, step, 0.0, None, 0, 0, 1)
+                return Move(found.better, step, 0.0, None, 0, 0, 1, kinked=True)
             if options.stop_at_failed_search:
                 return Status.SEARCH_FAILED_FEASIBLE
         else:

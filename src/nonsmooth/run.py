@@ -37,6 +37,8 @@ Vector = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 PATIENCE = 10
+RUNAWAY = 1e6
+"""A step that makes the violation so many times as large follows an objective that falls faster than any penalty grows."""
 RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
 
@@ -252,6 +254,9 @@ class Run:
                     step = self._propose()
                     continue
                 moved = outcome
+            elif moved.trial.total_violation > RUNAWAY * (1.0 + state.current.total_violation) and self._rescue.recover(state):
+                step = self._propose()
+                continue
             else:
                 state.stuck = 0 if moved.trial.penalty(moved.step.weight) < before - 1e-10 * abs(before) else state.stuck
             with self._learning:

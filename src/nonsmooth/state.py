@@ -22,7 +22,7 @@ from nonsmooth.valley import Valley
 
 Vector = NDArray[np.float64]
 
-FORMAT = 5
+FORMAT = 6
 COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
 
 
@@ -233,7 +233,7 @@ class SavedState:
             "current.x": (n,), "current.c": (m,), "current.gradient": (n,), "current.jacobian": (m, n),
             "bundle.points": (k, n), "bundle.slopes": (k, n),
             "bundle.values": (k,), "bundle.weights": (k,), "cuts.points": (j, n), "cuts.rows": (j, n), "cuts.index": (j,),
-            "cuts.signs": (j,), "cuts.values": (j,), "cuts.weights": (j,),
+            "cuts.signs": (j,), "cuts.beyond": (j,), "cuts.values": (j,), "cuts.weights": (j,),
         }  # fmt: skip
         if "hessian.corrections" in arrays:
             shapes["hessian.corrections"] = (2 * (len(np.atleast_1d(arrays["hessian.corrections"])) // 2), n)

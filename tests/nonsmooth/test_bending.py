@@ -11,6 +11,7 @@ from torch import Tensor
 
 from nonsmooth import State, Status, minimize
 from nonsmooth.bending import FREE_FAILURES, LONGEST_WAIT, Bending, Curved, Habit
+from nonsmooth.bundle import ConstraintCuts
 from nonsmooth.errors import StateError
 from problems.published import output_feedback
 
@@ -126,7 +127,7 @@ def test_the_bend_of_a_sphere_is_one() -> None:
 
 
 def test_what_never_helps_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eigenvalues have kinks at which full steps fail as they do where a constraint is curved."""
+    """Eigenvalues have kinks at which full steps fail as they do where a constraint is curved, if these are not known."""
     problem = output_feedback(10, 4, 5)
     asked = tried = 0
     learn, corrected = Habit.learn, Bending.corrected
@@ -144,6 +145,7 @@ def test_what_never_helps_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Bending, "corrected", ask)
     monkeypatch.setattr(Bending, "foreseen", lambda self, state, model, step, value: None)
     monkeypatch.setattr(Habit, "learn", fail)
+    monkeypatch.setattr(ConstraintCuts, "carried", lambda self, rows: False)
     minimize(problem.function, problem.unflatten(problem.start), max_evaluations=1500, compile="never")
     assert asked > 50
     assert tried <= 2 * (FREE_FAILURES + 6 + asked / LONGEST_WAIT)

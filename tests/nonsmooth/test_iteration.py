@@ -15,7 +15,7 @@ from nonsmooth.bundle import Bundle, ConstraintCuts, own_cut
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory
 from nonsmooth.incumbents import Incumbents
-from nonsmooth.iteration import Iteration
+from nonsmooth.iteration import Gathered, Iteration
 from nonsmooth.model import Model, Step
 from nonsmooth.options import Tolerances
 from nonsmooth.qp import QPSolver
@@ -132,8 +132,8 @@ def test_gradients_from_where_a_function_rises_late_are_left_to_the_line_search(
     state, step, there = rising(power)
     machine = Iteration(lambda x: there, Options(), Tolerances.of(Options(), single=False), QPSolver())
     model = Model(state.current, own_cut(state.current), None, state.hessian, QPSolver())
-    assert machine._gather(state, model, step, there) is kept
+    assert machine._gather(state, model, step, there) is (Gathered.OBJECTIVE if kept else None)
     assert len(state.bundle) == kept
     few, *_ = rising(power)
     few.bundle = Bundle(30, 30)
-    assert machine._gather(few, model, step, there) and len(few.bundle) == 1
+    assert machine._gather(few, model, step, there) is Gathered.OBJECTIVE and len(few.bundle) == 1

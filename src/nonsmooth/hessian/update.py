@@ -23,6 +23,7 @@ class Outcome(Enum):
     SCALED = "the matrix was scaled and updated"
     NOT_POSITIVE = "skipped: the curvature along the step is not positive"
     NOT_FINITE = "skipped: the update would not be finite"
+    KINKED = "skipped: the gradient of a constraint has jumped, which tells nothing about curvature"
 
 
 class InverseHessian(Protocol):
