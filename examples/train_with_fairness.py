@@ -3,9 +3,9 @@
 The data are drawn here: people of three groups, and a feature that tells much about the group and little about the outcome,
 so that an ordinary classifier scores the groups differently. The disparity is the largest mean score of a group minus the
 smallest, and may be at most 0.02. It has a kink wherever two groups tie, and that is where the constraint drives them: as one
-constraint it takes ten times as many evaluations, and some runs do not come to an end. So the differences of all pairs of
-groups are constrained, which are smooth. What is constrained are the scores on the training data; decisions, and people that
-were not trained on, are shown beside them.
+constraint it can be solved, but takes five times as many evaluations. So the differences of all pairs of groups are
+constrained, which are smooth. What is constrained are the scores on the training data; decisions, and people that were not
+trained on, are shown beside them.
 
     python examples/train_with_fairness.py
 """

@@ -141,6 +141,10 @@ def check(
     smallest, residuals = 1e-5 * radius, [combination.residual]
     for _ in range(limit):
         if combination.residual <= tolerances.stationarity:
+            if not combination.torn <= tolerances.stationarity * (1.0 + combination.longest) and combination.use_one_sign():
+                combination.solve()
+                residuals = [combination.residual]
+                continue
             if combination.gap <= GAP * tolerances.stationarity:
                 return conclude(radius, "stationary within the radius")
             # The gradients prove that a kink is near, not that x is on it: look closer.
@@ -169,7 +173,7 @@ def check(
         if informative is None:
             return conclude(radius, "undecided, neither descent nor a gradient that prevents it was found")
         gathered.append(informative)
-        combination.add(informative)
+        combination.add(informative, preventing=True)
         combination.solve()
         residuals.append(combination.residual)
     return conclude(radius, f"undecided after {limit} gradients")

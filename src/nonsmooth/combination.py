@@ -48,6 +48,10 @@ class _Gradient:
         """Length of the row, computed once: certificates ask for it again and again."""
         return float(np.linalg.norm(self.row))
 
+    def turned(self) -> _Gradient:
+        """The same, used with the other sign."""
+        return replace(self, sign=-self.sign, row=-self.row, outside=-self.outside)
+
 
 class Combination:
     """Gradients gathered so far, and the combination of them that comes nearest to proving x stationary."""
@@ -80,6 +84,8 @@ class Combination:
         """Length of the longest part that a constraint contributes: where it is much longer than the sum, parts cancel."""
         self.torn = 0.0
         """Length of what an equality contributes with one sign while it contributes as much or more with the other."""
+        self._both, self._upwards = np.zeros(len(at.c)), np.ones(len(at.c), dtype=bool)
+        """The same for each constraint, and which contribute at least as much with a positive sign."""
         self.carrying: tuple[Vector, ...] = ()
         """Points whose gradients are part of the combination."""
 
@@ -144,13 +150,16 @@ class Combination:
             left = [replace(g, outside=self._outside(g.row, g.constraint)) for g in left]
         self._keep(left)
 
-    def add(self, trial: Trial) -> None:
-        """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve."""
+    def add(self, trial: Trial, *, preventing: bool = False) -> None:
+        """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve.
+
+        Equalities get the sign of their multipliers so far, or that of their values where these are `preventing` a descent.
+        """
         way = self._at.x - trial.x
         distance = float(np.linalg.norm(way))
         error = abs(self._at.f - trial.f - float(trial.gradient @ way))
         self._append(-1, 1.0, trial.gradient, error, distance, trial.x)
-        if np.array_equal(self._at.jacobian, trial.jacobian):
+        if not self._distrusted and np.array_equal(self._at.jacobian, trial.jacobian):
             return  # linear constraints
         here, there = self._at.jacobian[self._looked_at], trial.jacobian[self._looked_at]
         longer = np.maximum(np.linalg.norm(here, axis=1), np.linalg.norm(there, axis=1))
@@ -159,9 +168,27 @@ class Combination:
             kinked |= np.isin(self._looked_at, list(self._distrusted))
         for i in self._looked_at[kinked].tolist():
             row = trial.jacobian[i]
-            sign = 1.0 if i >= self._at.equalities or self.multipliers[i] >= 0 else -1.0
+            side = trial.c[i] if preventing else self.multipliers[i]
+            sign = 1.0 if i >= self._at.equalities or side >= 0 else -1.0
             error = abs(float(self._at.c[i] - trial.c[i] - row @ way))
             self._append(i, sign, sign * row, error, distance, trial.x)
+
+    def use_one_sign(self) -> bool:
+        """Use the gradients of each equality with the sign that contributes more; whether some were used with both.
+
+        When a gradient is added, the sign of its multiplier may not be known yet, and that of x itself can have any.
+        """
+        signs, count = np.where(self._upwards, 1.0, -1.0), self._at.equalities
+        wrong = [0 <= g.constraint < count and g.sign != signs[g.constraint] for g in self._all]
+        if any(wrong):
+            self._keep([g.turned() if other else g for g, other in zip(self._all, wrong, strict=True)])
+            return True
+        free = set(np.nonzero(self._both[:count] > 0)[0].tolist()) - self._distrusted
+        if free:
+            self.distrust(free)
+            for i in free:
+                self._append(i, signs[i], signs[i] * self._at.jacobian[i])
+        return bool(free)
 
     def restrict(self, radius: float) -> None:
         """Forget gradients from points farther away."""
@@ -223,4 +250,5 @@ class Combination:
             above[:equalities] += np.maximum(parts, 0.0)
             below[:equalities] += np.maximum(-parts, 0.0)
         self.strain = float(np.maximum(above, below).max(initial=0.0))
-        self.torn = float(np.minimum(above, below).max(initial=0.0))
+        self._both, self._upwards = np.minimum(above, below), above >= below
+        self.torn = float(self._both.max(initial=0.0))

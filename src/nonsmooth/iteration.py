@@ -69,14 +69,14 @@ class Move(NamedTuple):
     evaluations: int
     null_steps: int
     kinked: bool = False
-    """Whether gradients of the objective were gathered on the way."""
+    """Whether a gradient was gathered on the way that was not just another piece of a constraint."""
 
 
 class Gathered(Enum):
     """What a step that failed has shown."""
 
-    OBJECTIVE = "a gradient of the objective"
-    CONSTRAINTS = "gradients of constraints"
+    GRADIENT = "a gradient: x is near a kink, and all that are kept are used from now on"
+    PIECE = "a piece of a constraint that has kinks; the objective may be smooth"
 
 
 class Iteration:
@@ -163,7 +163,7 @@ class Iteration:
                     return self._moved(bent[0], bent[1], 1.0, evaluations + 1, null_steps, kinked)
                 gathered = self._gather(state, model, step, first) if gather else None
                 if gathered is not None:
-                    null_steps, kinked = null_steps + 1, kinked or gathered is Gathered.OBJECTIVE
+                    null_steps, kinked = null_steps + 1, kinked or gathered is Gathered.GRADIENT
                     model, step = self.propose(state, step.weight, everything=kinked or state.kinked)
                     continue
             kink = partial(self._kinked, at, step) if gather and not options.normalize_direction else None
@@ -242,13 +242,13 @@ class Iteration:
             if not self._kinked(at, step, trial, 1.0):
                 return None
             state.bundle.add(trial)
-            return Gathered.OBJECTIVE
+            return Gathered.GRADIENT
         if excess > 0.5 * (excess + bending) and trial.differentiable:
             slope = float(trial.gradient @ step.direction)
             error = max(abs(at.f - trial.f + slope), 1e-3 * float(step.direction @ step.direction))
             if slope - error >= 0.25 * step.objective_change:
                 state.bundle.add(trial)
-                return Gathered.OBJECTIVE
+                return Gathered.GRADIENT
         if bending > 0.5 * (excess + bending) and trial.differentiable:
             actual = np.concatenate([np.abs(trial.c[: at.equalities]), np.maximum(trial.c[at.equalities :], 0.0)])
             above = actual - model.violations(step.direction)
@@ -257,7 +257,7 @@ class Iteration:
             above[: at.equalities][crossed(at.c[: at.equalities], trial.c[: at.equalities])] = 0.0  # that is no kink
             rising = np.nonzero((above > 0.05 * float(above.sum())) & (above > 1e-14))[0]
             kept = keep_gradients(state.constraint_cuts, at, trial, rising, apart=JUMP)
-            return Gathered.CONSTRAINTS if kept else None
+            return None if not kept else Gathered.PIECE if len(state.constraint_cuts.kinked) else Gathered.GRADIENT
         return None
 
     @staticmethod

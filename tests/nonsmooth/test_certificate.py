@@ -376,3 +376,36 @@ def test_more_constraints_than_fit_anywhere() -> None:
     found, _ = checked(lambda x: (x[1] + 0.1 * x[0], -torch.relu(planes) @ x, None), [0.0, 0.0])
     assert found.certificate.stationary
     assert len(found.multipliers) == 10_050 and (found.multipliers >= 0).all()
+
+
+@pytest.mark.parametrize("own", range(0, 12, 3))
+def test_a_piece_of_a_constraint_that_no_neighbour_shows_is_used(own: int) -> None:
+    """Where the gradient at x is distrusted, because it is that of one of many pieces, another point may show the same one."""
+    weights = torch.linspace(0.5, 2.0, 12, dtype=torch.float64)
+    point = [1.0 - 1e-13 * (i != own) for i in range(12)]
+    found = checked(lambda x: (-(weights * x).sum(), x.max() - 1.0, None), point)[0]
+    assert found.certificate.stationary, found.certificate
+    np.testing.assert_allclose(found.multipliers, [float(weights.sum())], rtol=1e-6)
+
+
+@pytest.mark.parametrize("size", [4, 9])
+def test_gradients_of_an_equality_with_many_pieces_get_one_sign(size: int) -> None:
+    """When the first are gathered, it is not known which sign its multiplier has."""
+    proven = 0
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        slopes = 1.8 * torch.rand(size, dtype=torch.float64, generator=generator) - 0.9
+        slopes[0] = -1.0
+        point = 1e-15 * torch.randn(size, dtype=torch.float64, generator=generator)
+        point[0] = 0.3 - point[1:].abs().sum()
+
+        def function(x: Tensor, slopes: Tensor = slopes) -> tuple[Tensor, None, Tensor]:
+            return slopes @ x, None, x.abs().sum() - 0.3
+
+        found = checked(function, point.tolist())[0]
+        proven += found.certificate.stationary  # that vertex is the solution
+        if found.certificate.stationary:
+            np.testing.assert_allclose(found.multipliers, [1.0], rtol=1e-6)
+        slopes[0], slopes[1] = -0.4, 0.9  # now another vertex is
+        assert not checked(function, point.tolist())[0].certificate.stationary
+    assert proven >= 19  # of 80 such, 45 were before

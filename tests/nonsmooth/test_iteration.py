@@ -132,8 +132,8 @@ def test_gradients_from_where_a_function_rises_late_are_left_to_the_line_search(
     state, step, there = rising(power)
     machine = Iteration(lambda x: there, Options(), Tolerances.of(Options(), single=False), QPSolver())
     model = Model(state.current, own_cut(state.current), None, state.hessian, QPSolver())
-    assert machine._gather(state, model, step, there) is (Gathered.OBJECTIVE if kept else None)
+    assert machine._gather(state, model, step, there) is (Gathered.GRADIENT if kept else None)
     assert len(state.bundle) == kept
     few, *_ = rising(power)
     few.bundle = Bundle(30, 30)
-    assert machine._gather(few, model, step, there) is Gathered.OBJECTIVE and len(few.bundle) == 1
+    assert machine._gather(few, model, step, there) is Gathered.GRADIENT and len(few.bundle) == 1
