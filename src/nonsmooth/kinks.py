@@ -24,7 +24,7 @@ KNOWN = 0.1
 """Of a constraint that has shown a kink, gradients are kept that differ by more than this part from that at x."""
 ONTO = 1e-3
 """A value smaller than this part of another is next to 0, and on neither side."""
-SHARE, ALONG = 0.35, 0.4
+SHARE, ALONG = 0.35, 0.2
 """Where a smooth function turns, each of two linearisations is wrong at the other point by at least this share of both errors,
 and both errors are at least this part of what the change of the gradient could make them."""
 
