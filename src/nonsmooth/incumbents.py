@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,9 @@ class Incumbents:
         """Know nothing any more."""
         self.best, self.most_feasible, self._key = None, None, (np.inf, np.inf)
 
-    def restore(self, name: str, candidate: Candidate) -> None:
-        """Take over a point from a saved state."""
+    def restore(self, name: str, candidate: Candidate, units: Vector | None = None) -> None:
+        """Take over a point from a saved state; `units` are the factors of pre-scaling."""
         setattr(self, name, candidate)
         if name == "most_feasible":
-            self._key = (max(candidate.inequality_violation, candidate.equality_violation), candidate.f)
+            told = candidate if units is None else replace(candidate, c=candidate.c / units)  # points are compared in these
+            self._key = (max(told.inequality_violation, told.equality_violation), candidate.f)

@@ -43,6 +43,8 @@ ROUNDINGS = 100.0
 """Values are sums: what rounding makes of them is so many times that of one number."""
 MOST_BLIND = 3
 """So many steps that the values cannot judge may leave the gradients as they are, until no more are made."""
+MOST_UNLEARNT = 3
+"""So many steps in a row may teach nothing, because the gradient of a constraint jumped."""
 GROWTH = 1e-2
 """The smallest s·y, as a fraction of y·H·y, that the matrix learns unchanged."""
 
@@ -329,11 +331,13 @@ class Iteration:
         cuts = state.constraint_cuts
         if len(cuts):
             keep_gradients(cuts, after, before, cuts.kinked)
-        if len(cuts) and jumped(cuts, step.multipliers, before, after):
-            outcome = Outcome.KINKED
+        # Where the objective has kinks too, a matrix that learns too little is worse than one that learns jumps.
+        skipped = len(cuts) > 0 and not step.several and state.unlearnt < MOST_UNLEARNT
+        if skipped and jumped(cuts, step.multipliers, before, after):
+            outcome, state.unlearnt = Outcome.KINKED, state.unlearnt + 1
             state.hessian.forget_products()  # there is no update that would
         else:
-            outcome = self._learn(state, move)
+            outcome, state.unlearnt = self._learn(state, move), 0
         state.current, state.weight = after, step.weight
         before.release()
         after.release()

@@ -49,12 +49,15 @@ class Rescue:
         if best is None or state.recoveries >= MOST_RECOVERIES:
             return False
         state.recoveries += 1
+        found = self._evaluate(best.x)
+        if not found.differentiable:
+            return False
         logger.info("iteration %d: nothing to be gained at infeasible points, back to the best feasible one", state.iteration)
-        state.current = self._evaluate(best.x)
+        state.current = found
         state.weight = max(100.0 * state.weight, 100.0 / self._options.penalty_parameter)
         state.reset_hessian()
         state.constraint_cuts.clear()
-        return state.current.differentiable
+        return True
 
     def unstick(self, state: State, reason: Stuck, step: Step) -> Move | Status | None:
         """What to do when the model's step failed: a status, a move found otherwise, or None to propose again."""

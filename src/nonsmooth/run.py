@@ -26,7 +26,7 @@ from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
 from nonsmooth.rows import LARGE
-from nonsmooth.starting import initial_hessian
+from nonsmooth.starting import far_violation, initial_hessian
 from nonsmooth.state import COLUMNS, SavedState, State
 from nonsmooth.trust import Trust
 from nonsmooth.valley import Follower
@@ -37,8 +37,6 @@ Vector = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 PATIENCE = 10
-RUNAWAY = 1e6
-"""A step that makes the violation so many times as large follows an objective that falls faster than any penalty grows."""
 RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
 
@@ -105,6 +103,7 @@ class Run:
             generator=np.random.default_rng(options.seed),
             form=variables.shaped,
             evaluations=self.evaluator.costs.values,
+            far=far_violation(start),
         )
         if options.initial_pairs is not None or (options.initial_hessian is not None and not options.scale_initial_hessian):
             state.hessian_updates = 1
@@ -254,7 +253,7 @@ class Run:
                     step = self._propose()
                     continue
                 moved = outcome
-            elif moved.trial.total_violation > RUNAWAY * (1.0 + state.current.total_violation) and self._rescue.recover(state):
+            elif moved.trial.total_violation > state.far and self._rescue.recover(state):
                 step = self._propose()
                 continue
             else:

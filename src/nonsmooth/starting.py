@@ -1,4 +1,4 @@
-"""The quasi-Newton matrix that a run begins with."""
+"""What a run begins with: the quasi-Newton matrix, and what violation to expect."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from nonsmooth.device import DevicePairs
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
+from nonsmooth.norm import norm
 from nonsmooth.options import Options
 from nonsmooth.rows import LARGE
 
 FULL_MEMORY_LIMIT = 2000
 LARGE_PROBLEM_PAIRS = 20
+RUNAWAY = 1e6
+"""A violation so many times as large as constraints could have at the start is that of a run that has left its problem behind:
+the objective falls faster than they grow."""
 
 
 def initial_hessian(start: Trial, options: Options, device: torch.device) -> InverseHessian:
@@ -41,3 +45,9 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
             )
         memory.restore({"steps": steps, "changes": changes, "gamma": gamma, "updates": len(steps)})
     return memory
+
+
+def far_violation(start: Trial) -> float:
+    """The violation beyond which a run has left its problem behind, in the units of the constraints."""
+    usual = float(np.abs(start.c).sum()) + (1.0 + norm(start.x)) * float(np.linalg.norm(start.jacobian, axis=1).sum())
+    return RUNAWAY * usual if usual > 0 else np.inf

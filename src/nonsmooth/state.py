@@ -60,6 +60,10 @@ class State:
     hessian_updates: int = 0
     """Updates since the matrix was last reset."""
     updates: Updates = field(default_factory=Updates)
+    unlearnt: int = 0
+    """Steps in a row from which the matrix learnt nothing, because the gradient of a constraint had jumped."""
+    far: float = np.inf
+    """A violation beyond this has left the problem: a million times what values and gradients at the start let expect."""
     stuck: int = 0
     """Iterations in a row at which the model's step failed."""
     last_check: tuple[int, float] = (-1, np.inf)
@@ -206,7 +210,7 @@ class State:
 
 _NUMBERS = (
     "weight", "iteration", "kinked", "calm", "hessian_updates", "stuck", "recoveries", "patience", "loose", "relaxations",
-    "evaluations", "seconds", "lowest_penalty_parameter",
+    "evaluations", "seconds", "lowest_penalty_parameter", "unlearnt", "far",
 )  # fmt: skip
 
 
@@ -303,4 +307,4 @@ class SavedState:
                 candidate = Candidate(
                     arrays[f"{name}.x"], float(numbers[f"{name}.f"]), arrays[f"{name}.c"], int(numbers["equalities"])
                 )
-                state.incumbents.restore(name, candidate)
+                state.incumbents.restore(name, candidate, units)

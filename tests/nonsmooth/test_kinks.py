@@ -193,3 +193,53 @@ def test_the_model_knows_all_pieces() -> None:
     np.testing.assert_allclose(step.direction, 0.0, atol=1e-3)  # what is known from afar is trusted a little less
     np.testing.assert_allclose(step.rows, [0.75, 0.25], atol=1e-3)
     assert step.multipliers.tolist() == pytest.approx([1.0], abs=1e-3)
+
+
+def test_units_of_constraints_do_not_make_a_run_come_back() -> None:
+    """The first step, whose length is not known yet, may violate them by many times their size."""
+    target = torch.arange(5, dtype=torch.float64)
+    start = torch.full((5,), 0.05, dtype=torch.float64)
+    for scale in (1.0, 1e6, 1e8):
+
+        def function(x: Tensor, scale: float = scale) -> tuple[Tensor, Tensor, None]:
+            return scale * (x - target).square().sum(), scale * (x.abs().sum() - 1), None
+
+        result = minimize(function, start, compile="never", max_evaluations=1500)
+        assert result.state.recoveries == 0
+        assert result.f / scale == pytest.approx(23.0, rel=1e-6)
+
+
+def test_coming_back_changes_nothing_where_it_fails() -> None:
+    """The best feasible point has no gradient: the run goes on from where it is."""
+
+    def function(x: Tensor) -> tuple[Tensor, Tensor, None]:
+        t = x[0]
+        u = (0.95 - t) / 0.95
+        root = 2 * torch.sqrt(torch.clamp(t - 1, min=0))
+        f = root - torch.where(u > 0, 1e10 * (3 * u**2 - 2 * u**3), 0 * u) + x[1:].square().sum()
+        return f, (2e7 * torch.relu(0.9 - t) ** 2 - 1).reshape(1), None
+
+    def look(state: State) -> None:
+        assert np.isfinite(state.current.gradient).all()
+        assert np.isfinite(state.bundle.arrays()["slopes"]).all()
+
+    start = torch.tensor([2.0, 0.0], dtype=torch.float64)
+    result = minimize(function, start, compile="never", max_iterations=6, callback=look)
+    assert result.programs.failed == 0
+
+
+def test_the_matrix_learns_where_objective_and_constraints_have_kinks() -> None:
+    for seed in (0, 2):
+        generator = torch.Generator().manual_seed(seed)
+
+        def draw(*shape: int, generator: torch.Generator = generator) -> Tensor:
+            return torch.randn(*shape, dtype=torch.float64, generator=generator)
+
+        first, target, maps, start = draw(20, 20) / 20**0.5, draw(20), draw(4, 20, 20), draw(20)
+
+        def function(x: Tensor, a: Tensor = first, b: Tensor = target, maps: Tensor = maps) -> tuple[Tensor, Tensor, None]:
+            return (a @ (x - 2 * b)).abs().sum() + 0.1 * x @ x, (maps @ x).amax(1) - 1, None
+
+        result = minimize(function, start, compile="never")
+        assert result.status is Status.STATIONARY
+        assert result.evaluations <= 200  # 285 and 317 where it learnt next to nothing

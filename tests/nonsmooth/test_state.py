@@ -463,3 +463,15 @@ def test_what_a_state_shows() -> None:
     assert torch.equal(seen[0][1], START)
     for _, x, f, *_ in seen:
         assert float(rosenbrock(x)[0]) == f
+
+
+def test_a_resumed_run_with_other_units_still_finds_the_most_feasible_point(tmp_path: Path) -> None:
+    def function(x: Tensor) -> tuple[Tensor, Tensor, None]:
+        inequalities = torch.stack([1e4 * (torch.cosh(x[0] - 1) - 1 + 0.01), 1e4 * (x[1] ** 2 + 0.001)])
+        return (x**2).sum(), inequalities, None  # which cannot be satisfied
+
+    start, path = torch.tensor([3.0, 2.0], dtype=torch.float64), tmp_path / "run.state"
+    options: dict[str, Any] = {"compile": "never", "prescaling_threshold": 1.0, "max_iterations": 40}
+    whole = minimize(function, start, callback=lambda s: s.save(path) if s.iteration == 5 else None, **options)
+    resumed = minimize(function, start, state=State.load(path), **options)
+    assert resumed.most_feasible.violation == whole.most_feasible.violation == pytest.approx(100.0, rel=0.02)
