@@ -165,6 +165,7 @@ class ConstraintCuts:
         self._index = np.zeros(0, dtype=np.intp)
         self._signs = np.zeros(0)
         self._beyond = np.zeros(0, dtype=bool)
+        self._negative = np.zeros(0, dtype=bool)
         self.weights = np.zeros(0)
         """The multiplier each had in the last step; only a hint."""
 
@@ -181,6 +182,16 @@ class ConstraintCuts:
         """The constraints that have shown a kink."""
         found: NDArray[np.intp] = np.unique(self._index[self._beyond])
         return found
+
+    @property
+    def never_negative(self) -> NDArray[np.intp]:
+        """The equalities that were not negative anywhere, as far as it was noticed."""
+        return np.nonzero(~self._negative)[0]
+
+    def notice(self, trial: Trial) -> None:
+        """Remember which equalities are negative at a point."""
+        below = trial.c[: trial.equalities] < 0
+        self._negative = self._negative | below if len(self._negative) else below
 
     def carried(self, rows: Vector) -> bool:
         """Whether kinks are part of a step with these multipliers of all cuts."""
@@ -208,12 +219,13 @@ class ConstraintCuts:
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it."""
-        own = {"index": self._index, "signs": self._signs, "beyond": self._beyond.astype(np.int8), "weights": self.weights}
-        return own | self._kept.arrays()
+        flags = {"beyond": self._beyond.astype(np.int8), "negative": self._negative.astype(np.int8)}
+        return {"index": self._index, "signs": self._signs, "weights": self.weights, **flags, **self._kept.arrays()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._kept.restore(arrays["points"], arrays["values"], arrays["rows"])
         self._index = _last(len(self), arrays["index"], np.intp)
         self._beyond = _last(len(self), arrays["beyond"], np.bool_)
+        self._negative = np.array(arrays["negative"], dtype=np.bool_)
         self._signs, self.weights = (_last(len(self), arrays[name], np.float64) for name in ("signs", "weights"))

@@ -329,6 +329,7 @@ class Iteration:
         state.bundle.add(before, float(step.weights[0]) if move.level == 0 else 0.0)
         after.share_rows(before)
         cuts = state.constraint_cuts
+        cuts.notice(before)
         if len(cuts):
             keep_gradients(cuts, after, before, cuts.kinked)
         # Where the objective has kinks too, a matrix that learns too little is worse than one that learns jumps.

@@ -1,7 +1,8 @@
 """Kinks of constraints: which of their gradients are kept, and whether one was crossed.
 
 A constraint may be the largest of several functions, or a norm. At a point it shows one gradient; those of the other pieces
-that meet there are known from other points only, and are kept as cuts of their own.
+that meet there are known from other points only, and are kept as cuts of their own. An equality that is never negative, not
+even by rounding, may be a norm that is to vanish: it has more pieces than can be known, and is not followed like this.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def crossed(before: Vector, after: Vector) -> Flags:
 
 def keep_gradients(cuts: ConstraintCuts, at: Trial, trial: Trial, indices: object, *, apart: float = KNOWN) -> bool:
     """Keep gradients that constraints have at a trial point where they differ by more than a part from those at x."""
+    cuts.notice(at)
+    cuts.notice(trial)
     chosen = np.asarray(indices, dtype=np.intp)
     values, own, inequality = trial.c[chosen], at.c[chosen], chosen >= at.equalities
     near = np.where(inequality, values > -1e-3, (len(at.x) <= MANY_VARIABLES) & ~crossed(own, values))
@@ -50,7 +53,8 @@ def keep_gradients(cuts: ConstraintCuts, at: Trial, trial: Trial, indices: objec
     known = np.isin(chosen, cuts.kinked)
     differ = _differ(at, trial, chosen, np.where(known, min(apart, KNOWN), apart))
     chosen, known = chosen[differ], known[differ]
-    for index, kinked in zip(chosen.tolist(), (known | ~_turns(at, trial, chosen)).tolist(), strict=True):
+    beyond = known | (~_turns(at, trial, chosen) & ~np.isin(chosen, cuts.never_negative))
+    for index, kinked in zip(chosen.tolist(), beyond.tolist(), strict=True):
         cuts.add(trial, index, kinked=kinked)
     return len(chosen) > 0
 

@@ -252,7 +252,8 @@ class SavedState:
         if index.dtype.kind != "i" or (index < 0).any() or (index >= m).any():
             raise StateError(f"{path} is damaged: 'cuts.index' should be numbers of constraints, from 0 to {m - 1}")
         bend = np.asarray(arrays.get("bend", np.zeros(0)))
-        for name, size in (("bend", m), ("multipliers", m), ("valley.anchor", n)):  # there need not be any yet
+        several = (("bend", m), ("multipliers", m), ("valley.anchor", n), ("cuts.negative", numbers["equalities"]))
+        for name, size in several:  # there need not be any yet
             shapes[name] = (0,) if name in arrays and arrays[name].shape == (0,) else (size,)
         shapes["valley.path"] = (len(np.atleast_1d(arrays.get("valley.path", np.zeros(0)))), n)
         for name in ("best", "most_feasible"):
