@@ -123,13 +123,14 @@ class Iteration:
 
     def _steer(self, state: State, model: Model, weight: float) -> Step:
         step = steer(model, state.current, weight, self._options)
+        own = len(state.current.c)
         needed = float(np.abs(step.multipliers).max(initial=0.0))
-        if needed > step.weight and float(np.abs(step.rows).max()) < step.weight:
+        together = needed > step.weight and state.constraint_cuts.carried(step.rows[own:])
+        if together and float(np.abs(step.rows).max()) < step.weight:
             # Rows of one constraint are bounded each for itself, so that the model can do what the penalty does not pay for.
             step = model.step(min(ABOVE * needed, LARGEST_WEIGHT))
         if len(step.weights) == len(state.bundle) + 1:
             state.bundle.weights = step.weights[1:]
-        own = len(state.current.c)
         state.multipliers = step.rows[:own]
         if len(step.rows) == own + len(state.constraint_cuts):
             state.constraint_cuts.weights = step.rows[own:]
