@@ -89,6 +89,11 @@ class Variables:
             whole[part].view(parameter.shape) for parameter, part in zip(self._parameters, self._slices, strict=True)
         ]
 
+    @property
+    def is_single(self) -> bool:
+        """Whether the variables are one tensor."""
+        return isinstance(self._start, Tensor)
+
     def assembler(self) -> Callable[[Tensor], tuple[Any, list[Tensor]]]:
         """A function like `place`, for flat tensors that may be symbols of a tracer (not for a module, which is written to).
 

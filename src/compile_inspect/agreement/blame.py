@@ -19,7 +19,7 @@ from compile_inspect.records.locations import Location
 from compile_inspect.variants import Prepared, Refused, Step, Task, Variant
 from compile_inspect.variants.base import one_line
 from compile_inspect.variants.compiled import Compiled
-from compile_inspect.variants.functional import Functional, traced
+from compile_inspect.variants.program import Program, traced
 from compile_inspect.variants.torchscript import TorchScript
 
 
@@ -69,10 +69,10 @@ def _of_compiled(reference: Reference, variant: Compiled, point: Point, task: Ta
 
 def _of_traced(reference: Reference, point: Point, task: Task) -> Blame:
     """A graph made by tracing: run it as it is, and if that is right, blame what was made of it."""
-    functional, graph, _ = traced(task)
-    if _traced_is_wrong(reference, point, task, functional, graph):
+    program, graph, _ = traced(task)
+    if _traced_is_wrong(reference, point, task, program, graph):
         return Blame(BlameStage.TRACING, f"{BlameStage.TRACING.value}: the graph is wrong before it is compiled")
-    inputs = [tensor.detach() for tensor in functional.tensors(*point.inputs)]
+    inputs = [tensor.detach() for tensor in program.tensors(*point.inputs)]
 
     def prepare(beginning: Task) -> Prepared:
         compiled = torch_private.compile_graph(beginning.function, list(beginning.args))
@@ -89,12 +89,9 @@ def _of_traced(reference: Reference, point: Point, task: Task) -> Blame:
     return _at(BlameStage.INDUCTOR, node, line_of_operation(task, graph, node), graph)
 
 
-def _traced_is_wrong(reference: Reference, point: Point, task: Task, functional: Functional, graph: Any) -> bool:
-    import torch
-
+def _traced_is_wrong(reference: Reference, point: Point, task: Task, program: Program, graph: Any) -> bool:
     def run(*args: Any, **kwargs: Any) -> Step:
-        with torch.no_grad():
-            return functional.step(graph(*[tensor.detach() for tensor in functional.tensors(args, kwargs)]))
+        return program.run(lambda tensors: list(graph(*tensors)), args, kwargs)
 
     seen = observe(task, run, point.inputs, point.seed)
     return bool(judge(seen, reference.bystanders(point)).differences)

@@ -15,12 +15,12 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock, Thread, current_thread, main_thread
-from typing import Any
 
 from compile_inspect.capture import torch_private
+from compile_inspect.tuning.key import program_key
 from compile_inspect.variants import Refused, Task
 from compile_inspect.variants.base import one_line
-from compile_inspect.variants.functional import Functional, traced
+from compile_inspect.variants.program import Derived, Flat, Program, traced
 
 logger = logging.getLogger("compile_inspect")
 
@@ -37,15 +37,19 @@ class Build:
     for. Elsewhere, and with tensors that are not on the CPU, the graph is traced here and only compiled there.
     """
 
-    def __init__(self, task: Task, *, idly: bool = False) -> None:
-        """`idly`: take only time that nobody else wants, and do not prepare for comparing with torch's compilers."""
-        self.task, self._idly = task, idly
+    def __init__(self, task: Task, derive: Callable[[Program], Derived] | None = None, *, idly: bool = False) -> None:
+        """`derive` makes what is built from the task's program, where it is not the program itself.
+
+        `idly`: take only time that nobody else wants, and do not prepare for comparing with torch's compilers.
+        """
+        self.task, self._derive, self._idly = task, derive, idly
         self._directory = Path(tempfile.mkdtemp(prefix="compile-inspect-"))
         self.package = self._directory / "package.pt2"
+        self._key = self._directory / "key"
         self.done = False
         self.error: str | None = None
-        self._functional: Functional | None = None
-        self._flat: Callable[[list[Any]], list[Any]] | None = None
+        self._forked = can_fork(task)
+        self._flat: Flat | None = None
         self._wait: Callable[[], int]
         self._owner = os.getpid()
         self._ended = False
@@ -60,13 +64,13 @@ class Build:
         atexit.register(self.stop)
 
     def _start(self) -> None:
-        if can_fork(self.task):
+        if self._forked:
             self._process_id = fork(self._in_the_child, idly=self._idly)
             self._wait = lambda: _status(self._process_id)
             return
         program = self._directory / "program.pt2"
         with torch_private.suppressed_compiler_output():
-            self._functional, graph, inputs = traced(self.task)
+            _, graph, inputs = traced(self.task, self._derive)
             torch_private.save_program(graph, inputs, str(program))
         command = [sys.executable, "-m", "compile_inspect.tuning.builder", str(program), str(self.package)]
         with (self._directory / "said").open("wb") as said:
@@ -78,8 +82,9 @@ class Build:
         os.dup2(said, 1)
         os.dup2(said, 2)
         with torch_private.suppressed_compiler_output(), torch_private.alone():
-            _, graph, inputs = traced(self.task)
+            _, graph, inputs = traced(self.task, self._derive)
             torch_private.write_package(graph, inputs, str(self.package))
+        self._key.write_text(program_key(self.task))
 
     def _watch(self) -> None:
         status = self._wait()
@@ -103,15 +108,13 @@ class Build:
             return ""
         return lines[-1][:300] if lines else ""
 
-    def load(self) -> tuple[Functional, Callable[[list[Any]], list[Any]]]:
-        """The task as a function of tensors, and that function compiled; raises `Refused` where there is none."""
+    def load(self) -> Flat:
+        """The compiled function; raises `Refused` where there is none, or it was built from another program than the task's."""
         if self._flat is None:
             raise Refused(self.error or "it was stopped")
-        if self._functional is None:
-            self._functional = Functional(self.task)
-            inputs = self._functional.tensors(self.task.args, self.task.kwargs)
-            self._functional.function(*[tensor.detach() for tensor in inputs])  # to see what the result looks like
-        return self._functional, self._flat
+        if self._forked and self._key.read_text() != program_key(self.task):
+            raise Refused("what the function reads has changed since the build began")
+        return self._flat
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the other process has ended; whether it has."""
@@ -124,7 +127,7 @@ class Build:
             return  # a fork of the program's own: what is built is not its
         if not self._ended:
             with contextlib.suppress(OSError):  # it may have just ended
-                if self._functional is None and hasattr(os, "killpg"):
+                if self._forked and hasattr(os, "killpg"):
                     os.killpg(self._process_id, signal.SIGKILL)  # with the compilers it has started
                 else:
                     os.kill(self._process_id, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)

@@ -116,7 +116,7 @@ def _candidates(
         try:
             with kept(task):
                 prepared = choice.prepare(task)
-            call = runner(task, prepared, tuned.fell_back, reuse_outputs=reuse_outputs)
+            call = runner(task, prepared, tuned.fall_back, reuse_outputs=reuse_outputs)
         except Refused as refusal:
             tried[name] = Tried(name, Outcome.REFUSED, str(refusal))
             continue

@@ -16,7 +16,6 @@ from compile_inspect.tuning.store import Store
 from compile_inspect.tuning.tuned import Tuned
 from compile_inspect.variants import Prepared, Refused, Task, variant
 from compile_inspect.variants.base import one_line
-from compile_inspect.variants.functional import Functional
 from compile_inspect.variants.inductor import AotInductor, from_flat
 
 logger = logging.getLogger("compile_inspect")
@@ -37,7 +36,7 @@ def reused(task: Task, store: Store, started: float, *, reuse_outputs: bool) -> 
     try:
         with kept(task):
             prepared = _ready(task, decision.chosen, None if package is None else str(package))
-        fast = runner(task, prepared, tuned.fell_back, reuse_outputs=reuse_outputs)
+        fast = runner(task, prepared, tuned.fall_back, reuse_outputs=reuse_outputs)
         comparison = compare(task, prepared, samples=1, seed=0)
         if not comparison.agrees:
             raise Refused(comparison.reason)
@@ -54,10 +53,7 @@ def _ready(task: Task, name: str, package: str | None) -> Prepared:
         return variant(name).prepare(task)
     from compile_inspect.capture import torch_private
 
-    functional = Functional(task)
-    # Run once, to see what the result looks like.
-    functional.function(*[tensor.detach() for tensor in functional.tensors(task.args, task.kwargs)])
-    return from_flat(AotInductor(), functional, torch_private.load_package(package), package=package)
+    return from_flat(AotInductor(), task.program, torch_private.load_package(package), package=package)
 
 
 def in_background(task: Task, store: Store | None, started: float, samples: int) -> Tuned:
@@ -86,11 +82,10 @@ def _swap(task: Task, build: Build, tuned: Tuned, store: Store | None, started: 
     """Prove the package and go on with it, or without it."""
     try:
         with kept(task):
-            functional, flat = build.load()
-        prepared = replace(
-            from_flat(AotInductor(), functional, flat, package=str(build.package)), build_seconds=perf_counter() - started
-        )
-        fast = runner(task, prepared, tuned.fell_back)
+            flat = build.load()
+            prepared = from_flat(AotInductor(), task.program, flat, package=str(build.package))
+        prepared = replace(prepared, build_seconds=perf_counter() - started)
+        fast = runner(task, prepared, tuned.fall_back)
         comparison = compare(task, prepared, samples=samples, seed=0)
         if not comparison.agrees:
             raise Refused(comparison.reason)

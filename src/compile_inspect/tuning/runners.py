@@ -1,28 +1,46 @@
-"""The callables that `tune` hands out: a check of the inputs, then the shortest way to the result."""
+"""The callables that `tune` hands out: a guard, then the shortest way to the result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from compile_inspect.capture import torch_private
-from compile_inspect.tuning.fused import Body, Elsewhere, calling, fused, replaying
-from compile_inspect.tuning.guard import Guard
+from compile_inspect.tuning.fused import Body, Elsewhere, calling, fused, listed_inputs, replaying
 from compile_inspect.variants import Prepared, Refused, Task
+from compile_inspect.variants.compiled import Compiled
 from compile_inspect.variants.cuda_graph import Replays
-from compile_inspect.variants.functional import Functional
+from compile_inspect.variants.guard import Guard
+from compile_inspect.variants.program import Flat, Program
 
 Runner = Callable[..., Any]
-Flat = Callable[[list[Any]], list[Any]]
 
 
-def runner(task: Task, prepared: Prepared, safe: Runner, *, reuse_outputs: bool = False) -> Runner:
-    """A function with the signature of the task's: the variant where the guard allows it, `safe` elsewhere."""
+class Safe(Protocol):
+    """What runs a call that the guard does not allow; `guard` can say why."""
+
+    def __call__(self, guard: Guard, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The result of the function itself."""
+        ...
+
+
+def runner(task: Task, prepared: Prepared, safe: Safe, *, reuse_outputs: bool = False) -> Runner:
+    """A function with the signature of the task's: the variant where the guard allows it, `safe` elsewhere.
+
+    Raises `Refused` where Dynamo cannot capture the task whole and the variant has frozen something. What torch.compile
+    makes of several graphs has guards of its own and stands by itself.
+    """
     if prepared.variant.name == "eager":
         return task.function
-    guard = Guard(task)
-    flat, functional = prepared.flat, prepared.functional
-    if flat is None or functional is None:
+    try:
+        program = task.program if prepared.program is None else prepared.program
+    except Refused:
+        if isinstance(prepared.variant, Compiled) and prepared.call is not None:
+            return prepared.call
+        raise
+    guard = program.guard
+    flat = prepared.flat
+    if flat is None:
         call = task.function if prepared.call is None else prepared.call
         return fused(guard, Body(("return call(*args, **kwargs)",), {"call": call}), _elsewhere(guard, call, safe))
     if task.gradients:
@@ -30,44 +48,33 @@ def runner(task: Task, prepared: Prepared, safe: Runner, *, reuse_outputs: bool 
             raise Refused("result and gradients in one run are for functions that return one number")
         if isinstance(flat, Replays) and reuse_outputs:
             flat = flat.reusing
-        return _differentiable(task, guard, flat, safe)
-    body = (
-        replaying(guard, flat, functional, reuse_outputs=reuse_outputs)
-        if isinstance(flat, Replays)
-        else calling(guard, flat, functional)
-    )
+        return _differentiable(program, guard, flat, safe)
     general = flat.reusing if isinstance(flat, Replays) and reuse_outputs else flat
-    return fused(guard, body, _elsewhere(guard, _listed(guard, functional, general), safe))
+    body = replaying(program, flat, reuse_outputs=reuse_outputs) if isinstance(flat, Replays) else calling(program, flat)
+    return fused(guard, body, _elsewhere(guard, program.direct(general), safe))
 
 
-def _listed(guard: Guard, functional: Functional, flat: Flat) -> Runner:
-    return lambda *args, **kwargs: functional.step(flat(guard.tensors(args, kwargs))).result
-
-
-def _elsewhere(guard: Guard, call: Runner, safe: Runner) -> Elsewhere:
-    """Where the quick check failed: the call if the thorough one allows it, the safe way if not."""
+def _elsewhere(guard: Guard, call: Runner, safe: Safe) -> Elsewhere:
+    """Where the quick check failed: the call if a closer look allows it, the safe way if not."""
 
     def elsewhere(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        return call(*args, **kwargs) if guard.matches(args, kwargs) else safe(*args, **kwargs)
+        return call(*args, **kwargs) if guard.matches(args, kwargs) else safe(guard, args, kwargs)
 
     return elsewhere
 
 
-def _differentiable(task: Task, guard: Guard, flat: Flat, safe: Runner) -> Runner:
+def _differentiable(program: Program, guard: Guard, flat: Flat, safe: Safe) -> Runner:
     """Result and gradients come from one run; the backward only multiplies by what comes from above."""
     import torch
     from torch.autograd.function import once_differentiable
 
-    wanted = [item.differentiable and item.now().requires_grad for item in task.held]
-    leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
-    wanted += [leaf.requires_grad for leaf in leaves if torch_private.is_tensor(leaf)]
-    chosen = [index for index, wants in enumerate(wanted) if wants]
+    count, wanted = program.output_count, program.wanted
 
     class Together(torch.autograd.Function):
         @staticmethod
         def forward(context: Any, everything: list[Any], *_: Any) -> Any:
             outputs = flat(list(everything))
-            context.save_for_backward(*outputs[1:])
+            context.save_for_backward(*outputs[count:])
             return outputs[0]
 
         @staticmethod
@@ -76,10 +83,14 @@ def _differentiable(task: Task, guard: Guard, flat: Flat, safe: Runner) -> Runne
             return (None, *torch._foreach_mul(list(context.saved_tensors), above.reshape(())))
 
     def together(everything: list[Any]) -> Any:
-        return Together.apply(everything, *[everything[index] for index in chosen])  # type: ignore[no-untyped-call]
+        return Together.apply(everything, *[everything[place] for place in wanted])  # type: ignore[no-untyped-call]
 
-    body = Body((f"return together({guard.parts.listed})",), {"together": together})
-    return fused(guard, body, _elsewhere(guard, lambda *args, **kwargs: together(guard.tensors(args, kwargs)), safe))
+    bound = program.whole.bound(lambda *inputs: [together(list(inputs))])
+    names: dict[str, Any] = {"together": together, "bound": bound}
+    listed = listed_inputs(program, names)
+    simple = listed is not None and program.leaves and program.leaves[0].is_output and count == 1
+    line = f"return together({listed})" if simple else "return bound(*args, **kwargs)"
+    return fused(guard, Body((line,), names), _elsewhere(guard, bound, safe))
 
 
 def _is_one_number(result: Any) -> bool:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from compile_inspect.records.decision import Decision
+
+if TYPE_CHECKING:
+    from compile_inspect.variants.guard import Guard
+
+FALLBACKS_BEFORE_WARNING = 10
 
 
 class Tuned:
     """A function or module in the fastest form that agrees with eager.
 
     Call it like the original. Everything else (`state_dict`, `train`, `parameters`, …) is the original's own.
-    `decision` tells what was tried, measured and chosen; `fallbacks` counts the calls that went the safe way because
-    their inputs were not like the example.
+    `decision` tells what was tried, measured and chosen; `fallbacks` counts the calls that ran the original because
+    an input, or something else that the function reads, was not as it was at the example.
     """
 
     def __new__(cls, *_: Any) -> Tuned:
@@ -49,7 +55,13 @@ class Tuned:
         self.__dict__["decision"] = decision
         type(self).__call__ = staticmethod(fast)  # type: ignore[method-assign]
 
-    def fell_back(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the original, and count that it was needed."""
+    def fall_back(self, guard: Guard, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Run the original because a guard does not hold; count it, and say so once where it happens again and again."""
         self.__dict__["fallbacks"] += 1
+        if self.fallbacks == FALLBACKS_BEFORE_WARNING:
+            warnings.warn(
+                f"{self.decision.target}, tuned as {self.decision.chosen}, ran eagerly {self.fallbacks} times, the last time "
+                f"because {guard.why_not(args, kwargs)}. Tune it again if this is how it stays.",
+                stacklevel=3,
+            )
         return self.__dict__["_original"](*args, **kwargs)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
-    from compile_inspect.variants.functional import Functional
+    from compile_inspect.variants.program import Program
     from compile_inspect.variants.task import Task
 
 
@@ -40,8 +40,8 @@ class Prepared:
     call: Callable[..., Any] | None
     build_seconds: float
     flat: Callable[[list[Any]], list[Any]] | None = None
-    """The compiled function itself, from held tensors and inputs to outputs and gradients, where there is one."""
-    functional: Functional | None = None
+    """The compiled graph itself, from its inputs to its outputs and gradients, where there is one."""
+    program: Program | None = None
     """How the lists that `flat` takes and gives relate to inputs and results."""
     package: str | None = None
     """Where the variant lies on disk, if it does."""

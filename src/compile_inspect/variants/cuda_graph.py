@@ -8,8 +8,8 @@ from typing import Any
 
 from compile_inspect.capture import torch_private
 from compile_inspect.variants.base import Prepared, Step, Variant
-from compile_inspect.variants.functional import Flat, traced
 from compile_inspect.variants.inductor import FROZEN
+from compile_inspect.variants.program import Flat, traced
 from compile_inspect.variants.task import Task
 
 WARM_UPS = 3
@@ -42,22 +42,19 @@ class CudaGraph(Variant):
 
     def build(self, task: Task) -> Prepared:
         """Trace, warm up on a stream of its own, record."""
-        import torch
-
         with torch_private.suppressed_compiler_output():
-            functional, graph, inputs = traced(task)
+            program, graph, inputs = traced(task)
             if self.around == "eager":
-                replays = Replays(lambda tensors: functional.function(*tensors), len(task.held), inputs)
+                replays = Replays(lambda tensors: program.function(*tensors), program.held, inputs)
             else:
                 compiled = torch_private.compile_graph(graph, inputs)
-                replays = Replays(lambda tensors: compiled(*tensors), len(task.held), inputs)
+                replays = Replays(lambda tensors: compiled(*tensors), program.held, inputs)
 
         def run(*args: Any, **kwargs: Any) -> Step:
-            with torch.no_grad():
-                return functional.step(replays(functional.tensors(args, kwargs)))
+            return program.run(replays, args, kwargs)
 
         run(*task.args, **task.kwargs)
-        return Prepared(self, run, None, 0.0, replays, functional)
+        return Prepared(self, run, None, 0.0, replays, program)
 
 
 class Recorded:
@@ -108,16 +105,19 @@ class Replays:
     has buffers for its inputs, and its outputs are copied. Parameters and buffers are read where they lie.
     """
 
-    def __init__(self, flat: Flat, held: int, inputs: list[Any]) -> None:
-        self._held = held
-        self._buffers = [tensor.clone() for tensor in inputs[held:]]
-        self.addresses = [tensor.data_ptr() for tensor in inputs[held:]]
-        self._buffered = Recorded(flat, [*inputs[:held], *self._buffers])
+    def __init__(self, flat: Flat, held: tuple[int, ...], inputs: list[Any]) -> None:
+        self._given = [place for place in range(len(inputs)) if place not in set(held)]
+        self._buffers = [inputs[place].clone() for place in self._given]
+        self.addresses = [inputs[place].data_ptr() for place in self._given]
+        buffered = list(inputs)
+        for place, buffer in zip(self._given, self._buffers, strict=True):
+            buffered[place] = buffer
+        self._buffered = Recorded(flat, buffered)
         self.direct = Recorded(flat, inputs)
 
     def __call__(self, tensors: list[Any]) -> list[Any]:
         """The outputs, which stay as they are whatever is called next."""
-        given = tensors[self._held :]
+        given = [tensors[place] for place in self._given]
         if [tensor.data_ptr() for tensor in given] == self.addresses and self.direct.free():
             self.direct.graph.replay()
             return [output.detach() for output in self.direct.outputs]
@@ -127,7 +127,7 @@ class Replays:
 
     def reusing(self, tensors: list[Any]) -> list[Any]:
         """The outputs in memory that the next call overwrites."""
-        given = tensors[self._held :]
+        given = [tensors[place] for place in self._given]
         if [tensor.data_ptr() for tensor in given] == self.addresses:
             self.direct.graph.replay()
             return self.direct.outputs

@@ -7,15 +7,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from compile_inspect.capture import torch_private
 from compile_inspect.variants.base import Prepared, Refused, Step, Variant
-from compile_inspect.variants.functional import Flat, Functional, traced
 from compile_inspect.variants.loops import with_loops
+from compile_inspect.variants.program import Flat, Program, traced
 from compile_inspect.variants.task import Task
 
 FROZEN = (
@@ -41,13 +40,13 @@ class InductorCallable(Variant):
     def build(self, task: Task) -> Prepared:
         """Trace, compile, call once."""
         with torch_private.suppressed_compiler_output():
-            functional, graph, inputs = traced(task)
+            program, graph, inputs = traced(task)
             compiled = torch_private.compile_graph(graph, inputs)
 
         def flat(tensors: list[Any]) -> list[Any]:
             return compiled(*tensors)  # type: ignore[no-any-return]
 
-        return from_flat(self, functional, flat)
+        return from_flat(self, program, flat)
 
 
 @dataclass(frozen=True)
@@ -72,14 +71,14 @@ class AotInductor(Variant):
     def build(self, task: Task) -> Prepared:
         """Trace, export, compile, load, call once."""
         with torch_private.suppressed_compiler_output():
-            functional, graph, inputs = traced(task)
+            program, graph, inputs = traced(task)
             if self.loops is not None:
                 graph = with_loops(graph, inputs, self.loops)
             path = self.path or _temporary()
             torch_private.write_package(graph, inputs, path)
         if task.device != "cpu":
             survives_loading(path)
-        return from_flat(self, functional, torch_private.load_package(path), package=path)
+        return from_flat(self, program, torch_private.load_package(path), package=path)
 
 
 def _temporary() -> str:
@@ -99,28 +98,13 @@ def survives_loading(path: str) -> None:
         raise Refused(f"the package cannot be loaded: {lines[-1] if lines else 'no reason given'}")
 
 
-def from_flat(variant: Variant, functional: Functional, flat: Flat, *, package: str | None = None) -> Prepared:
+def from_flat(variant: Variant, program: Program, flat: Flat, *, package: str | None = None) -> Prepared:
     """A prepared variant around a compiled function of tensors."""
-    import torch
-
-    task = functional.task
+    task = program.task
 
     def run(*args: Any, **kwargs: Any) -> Step:
-        with torch.no_grad():
-            return functional.step(flat([tensor.detach() for tensor in functional.tensors(args, kwargs)]))
+        return program.run(flat, args, kwargs)
 
     run(*task.args, **task.kwargs)
-    call = None if task.gradients else direct(functional, flat)
-    return Prepared(variant, run, call, 0.0, flat, functional, package)
-
-
-def direct(functional: Functional, flat: Flat) -> Callable[..., Any]:
-    """The shortest way from inputs to the result, for inference."""
-    task = functional.task
-    simple = not task.kwargs and all(torch_private.is_tensor(item) for item in task.args)
-    if simple and functional.single and not task.held:
-        return lambda *args: flat(list(args))[0]
-    if simple and functional.single:
-        owners = [(item.owner, item.key) for item in task.held]
-        return lambda *args: flat([owner[key] for owner, key in owners] + list(args))[0]
-    return lambda *args, **kwargs: functional.step(flat(functional.tensors(args, kwargs))).result
+    call = None if task.gradients else program.direct(flat)
+    return Prepared(variant, run, call, 0.0, flat, program, package)

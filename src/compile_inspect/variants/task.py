@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compile_inspect.capture import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.target import Inputs, Target
 from compile_inspect.variants.base import Step
+
+if TYPE_CHECKING:
+    from compile_inspect.variants.program import Program
 
 MOST_FUNCTIONS = 200
 """So many functions are looked into for what they hold."""
@@ -92,6 +95,8 @@ class Task:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     gradients: bool = False
     further: tuple[Inputs, ...] = ()
+    label: str = ""
+    """What is made of the function, where several things are; kept packages are told apart by it."""
     within: bool = False
     """Also look for what the function reaches within objects, lists and dictionaries of its closure and globals."""
 
@@ -116,12 +121,6 @@ class Task:
         return tuple(_modules(self.function, self.within))
 
     @cached_property
-    def functions(self) -> tuple[Any, ...]:
-        """Python functions that the function finds in its closure and globals, and those that these find."""
-        found = (owner[key] for _, owner, key in _reached(self.function, self.within))
-        return tuple(dict.fromkeys(value for value in found if isinstance(value, types.FunctionType)))
-
-    @cached_property
     def held(self) -> tuple[Holding, ...]:
         """Tensors the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
         return tuple(_held(self.function, self.modules, self.within))
@@ -132,22 +131,11 @@ class Task:
         return tuple(_constants(self.function, self.modules, self.within))
 
     @cached_property
-    def reached(self) -> tuple[tuple[str, Any], ...]:
-        """Names and values of everything the function finds in its closure and globals, and so do functions it finds."""
-        found = ((name, owner[key]) for name, owner, key in _reached(self.function, self.within))
-        ours = ((name, value) for name, value in found if not isinstance(value, types.ModuleType))
-        return tuple((name, value) for name, value in ours if not _of_a_library(value))
+    def program(self) -> Program:
+        """What Dynamo captures of the function at the example; raises `Refused` where that is not the whole of it."""
+        from compile_inspect.variants.program import Program
 
-    @cached_property
-    def identities(self) -> tuple[Constant, ...]:
-        """Functions and modules that the function reaches by name: whether they are the same ones is all there is to ask."""
-        found = [Constant(name, owner, key, owner[key]) for name, owner, key in _reached(self.function, self.within)]
-        kept = [item for item in found if _is_code(item.value) and not _of_a_library(item.value)]
-        for module in self.modules:
-            for prefix, part in module.named_modules():
-                dot = f"{prefix}." if prefix else ""
-                kept += [Constant(dot + key, part._modules, key, child) for key, child in part._modules.items()]
-        return tuple(kept)
+        return Program(self)
 
     @cached_property
     def device(self) -> str:
@@ -297,12 +285,6 @@ def _attributes(value: Any) -> dict[str, Any] | None:
     except Exception:  # it has none, or does not like to be asked
         return None
     return found if type(found) is dict else None
-
-
-def _is_code(value: Any) -> bool:
-    import torch
-
-    return isinstance(value, (*FUNCTIONS, torch.nn.Module))
 
 
 def _of_a_library(function: Any) -> bool:

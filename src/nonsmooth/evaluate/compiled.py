@@ -1,13 +1,14 @@
 """The problem's functions in compiled form: one call of a package instead of a call of the user's function.
 
-The package was made for what the functions read when it was traced. Tensors they reach are given to it at every call;
-whether all else is as it was is asked at every call too, in about a microsecond.
+The package was made for what the functions read when they were captured. Tensors they reach are given to it at every
+call; whether all else is as it was is asked at every call too, by the guard of the capture.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nonsmooth.evaluate.differentiation import Costs, Given
-from nonsmooth.evaluate.flat import FlatForm
+from nonsmooth.evaluate.flat import FlatForm, captured_graph
 from nonsmooth.evaluate.kept import note
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
     from compile_inspect.tuning.background import Build
-    from compile_inspect.variants.task import Task
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -34,18 +34,77 @@ class Changed(Exception):  # noqa: N818 (it reads as a statement of fact)
     """What a compiled function was made for is no longer so."""
 
 
+class Captured:
+    """The user's functions as one graph under a guard, at a point where they work."""
+
+    def __init__(self, form: FlatForm, at: Vector, device: torch.device | None = None) -> None:
+        """Raises `Refused` where the functions cannot be captured whole."""
+        from compile_inspect.variants import Refused
+        from compile_inspect.variants.task import Task
+
+        self.form = form
+        x = torch.from_numpy(at.copy()).to(device or "cpu")
+        _, leaves = form.assemble(x)
+        given = form.tensors if form.of_module else (*leaves, *form.tensors)
+        self._args, self._leaf_count = given, len(given) - len(form.tensors)
+        self.task = Task(form.values, given, gradients=True)
+        with torch.enable_grad():
+            self.program = self.task.program
+        places = {id(tensor): place for place, tensor in enumerate(self.program.inputs)}
+        self._at = [places.get(id(leaf)) for leaf in leaves]
+        variables = {place for place in self._at if place is not None}
+        self._others: list[Any] = []
+        """For every input that is no variable: the tensor itself, or the number of the argument it comes with."""
+        for place, source in enumerate(self.program.whole.sources):
+            if place in variables:
+                continue
+            if place in self.program.whole.identified:
+                self._others.append(self.program.inputs[place])
+            elif source.startswith("args["):
+                self._others.append(int(source[5:-1]) - self._leaf_count)
+            else:
+                raise Refused("they read something that must be turned into a tensor at every call")
+        self.graph = captured_graph(form, self.program.results, self._at, len(self.program.inputs))
+
+    def label(self, what: str) -> str:
+        """Names a package for these functions: what it computes, and of which variables."""
+        return f"{what} {self.form.constraints} {self.form.equalities} {self.form.layout}"
+
+    def others(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
+        """The inputs of the graph that are no variables."""
+        return [tensors[item] if isinstance(item, int) else item.detach() for item in self._others]
+
+    def check(self, tensors: tuple[Tensor, ...]) -> None:
+        """Raise `Changed` where the functions read something that is not as it was."""
+        guard = self.program.guard
+        args = (*self._args[: self._leaf_count], *tensors)
+        with torch.enable_grad():
+            if not guard.holds(args, {}) and not guard.matches(args, {}):
+                raise Changed(guard.why_not(args, {}))
+
+    def rows(self, x: Tensor, *others: Tensor) -> list[Tensor]:
+        """f, c and the gradients of all of them."""
+        return [self.form.rows(self.graph, x, others)]
+
+    def penalty(self, x: Tensor, weights: Tensor, *others: Tensor) -> list[Tensor]:
+        """f, c and the gradient of a weighted sum of violations."""
+        return [self.form.penalty(self.graph, x, weights, others)]
+
+
 class Packages:
     """The packages of a problem on their way: kept from an earlier run, or being built in other processes."""
 
-    def __init__(self, form: FlatForm, size: int) -> None:
-        from compile_inspect.variants.task import Task
-
-        x = torch.zeros(size, dtype=torch.float64)
+    def __init__(self, form: FlatForm, size: int, at: Vector) -> None:
+        """Raises `Refused` where the functions cannot be captured whole at a point."""
         self.form, self.size = form, size
-        self._tasks = {"rows": Task(form.rows, (x, *form.tensors), within=True)}
-        if form.penalty is not None:
-            weights = torch.zeros(1 + form.constraints, dtype=torch.float64)
-            self._tasks["penalty"] = Task(form.penalty, (x, weights, *form.tensors), within=True)
+        self.captured = Captured(form, at)
+        x = torch.from_numpy(at.copy())
+        self._inputs = {"rows": [x]}
+        if form.has_penalty:
+            self._inputs["penalty"] = [x, torch.zeros(1 + form.constraints, dtype=torch.float64)]
+        self._tasks = {name: replace(self.captured.task, label=self.captured.label(name)) for name in self._inputs}
+        for task in self._tasks.values():
+            task.__dict__["program"] = self.captured.program  # captured once for all of them
         self._builds: dict[str, Build] = {}
         self._started = perf_counter()
         self.seconds = 0.0
@@ -54,9 +113,9 @@ class Packages:
     @cached_property
     def name(self) -> tuple[str, ...]:
         """Another one for everything that the packages depend on."""
-        from compile_inspect.tuning.store import digest
+        from compile_inspect.tuning.key import program_key
 
-        return tuple(digest(task) for task in self._tasks.values())
+        return tuple(program_key(task) for task in self._tasks.values())
 
     def kept(self) -> Compiled | None:
         """The compiled form from packages that an earlier run has kept, if all of them are there and can be used."""
@@ -84,22 +143,21 @@ class Packages:
         for task in self._tasks.values():
             Store().drop(task)
 
-    def begin(self, at: Vector, *, idly: bool = False) -> None:
-        """Begin to build, at a point where the functions are known to work; raises where that cannot be.
-
-        `idly`: with time that nothing else wants.
-        """
+    def begin(self, *, idly: bool = False) -> None:
+        """Begin to build; raises where that cannot be. `idly`: with time that nothing else wants."""
         from compile_inspect.tuning.background import Build
 
-        for task in self._tasks.values():
-            task.args[0].numpy()[:] = at
         self._started = perf_counter()
         try:
             for name, task in self._tasks.items():
-                self._builds[name] = Build(task, idly=idly)
+                self._builds[name] = Build(task, partial(self._derived, name), idly=idly)
         except BaseException:
             self.stop()
             raise
+
+    def _derived(self, name: str, _: Any) -> tuple[Callable[..., list[Tensor]], list[Tensor]]:
+        function = self.captured.rows if name == "rows" else self.captured.penalty
+        return function, [*self._inputs[name], *self.captured.others(self.form.tensors)]
 
     @property
     def done(self) -> bool:
@@ -118,7 +176,7 @@ class Packages:
 
         self.seconds = perf_counter() - self._started
         try:
-            compiled = self._ready({name: build.load()[1] for name, build in self._builds.items()})
+            compiled = self._ready({name: build.load() for name, build in self._builds.items()})
             for name, task in self._tasks.items():
                 reason = "It was built for a run of the solver."
                 decision = decide(task, "aot-inductor", reason, self._started, {})
@@ -135,8 +193,18 @@ class Packages:
         self._builds = {}
 
     def _ready(self, flats: Mapping[str, Callable[[list[Any]], list[Any]]]) -> Compiled:
-        calls = {name: checked(task, flats[name]) for name, task in self._tasks.items()}
-        return Compiled(self.form, calls["rows"], calls.get("penalty"), self.size)
+        def calling(flat: Callable[[list[Any]], list[Any]]) -> Callable[..., Tensor]:
+            def call(*inputs: Tensor) -> Tensor:
+                tensors = self.form.tensors
+                self.captured.check(tensors)
+                with torch.no_grad():
+                    answer: Tensor = flat([*inputs, *self.captured.others(tensors)])[0]
+                return answer
+
+            return call
+
+        penalty = flats.get("penalty")
+        return Compiled(self.form, calling(flats["rows"]), None if penalty is None else calling(penalty), self.size)
 
 
 class Compiled:
@@ -156,14 +224,14 @@ class Compiled:
             rows = out[count:].reshape(count, -1)
             return float(out[0]), out[1:count], Given(rows[0], rows[1:], costs)
         self._x_numbers[:] = x
-        out = self._penalty(self._x, self._weights, *self._form.tensors).numpy()
+        out = self._penalty(self._x, self._weights).numpy()
         derivatives = _OnDemand(self, x, out[1:count], out[count:], self._weight_numbers.copy(), costs)
         return float(out[0]), out[1:count], derivatives
 
     def rows(self, x: Vector) -> Vector:
         """f, c and the gradients of all of them, in one vector."""
         self._x_numbers[:] = x
-        return self._rows(self._x, *self._form.tensors).numpy()
+        return self._rows(self._x).numpy()
 
     def expect(self, objective: float, constraints: Vector) -> None:
         """Let the next gradient be that of objective·f + Σ constraintsᵢ·(violation of cᵢ)."""
@@ -213,29 +281,3 @@ def _loaded(path: Path) -> Callable[[list[Any]], list[Any]]:
     from compile_inspect.capture import torch_private
 
     return torch_private.load_package(str(path))
-
-
-def checked(task: Task, flat: Callable[[list[Any]], list[Any]]) -> Callable[..., Tensor]:
-    """The package behind a check that what the functions read is as it was; `Changed` where it is not."""
-    from compile_inspect.tuning.fused import Body, fused
-    from compile_inspect.tuning.guard import Guard
-
-    # What they give has no gradients, whatever they read: so it is asked for, and made, where none are wanted.
-    with torch.no_grad():
-        guard = Guard(task)
-
-    def elsewhere(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        if guard.matches(args, kwargs):
-            return flat(guard.tensors(args, kwargs))[0]
-        raise Changed(guard.why_not(args, kwargs, task))
-
-    body = Body((f"return flat({guard.parts.listed})[0]",), {"flat": flat})
-    with torch.no_grad():
-        call = fused(guard, body, elsewhere)
-
-    def without_gradients(*given: Tensor) -> Tensor:
-        with torch.no_grad():
-            answer: Tensor = call(*given)
-        return answer
-
-    return without_gradients

@@ -1,13 +1,12 @@
 """The problem as functions from one flat vector to another, which is what compilers take.
 
-The user's functions stand in the closure by themselves, not inside an object of ours: so whoever compiles finds what
-they read (tensors, numbers, other functions), makes inputs of the tensors, and notices when the rest changes.
+The user's functions are captured once, as a graph with a guard on all that they read; gradients are derived from it.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,44 +21,28 @@ from nonsmooth.variables import Variables
 
 @dataclass(frozen=True)
 class FlatForm:
-    """`penalty(x, weights, *tensors)` gives f, c and the gradient of weights₀·f + Σ weightsᵢ·|c|ᵢ in one vector, where |c|
-    is the violation; `rows(x, *tensors)` gives f, c and the gradients of all of them. Equalities come first.
-    `tensors` are those among the arguments of the user's functions."""
+    """`values(*leaves, *tensors)` gives f and c (None where there are no constraints), equalities first; `leaves` are the
+    variables, made from a flat x by `assemble`, and `tensors` those among the arguments of the user's functions. For a
+    module, `values` takes no leaves: they are its parameters, which `assemble` writes to."""
 
-    rows: Callable[..., Tensor]
-    penalty: Callable[..., Tensor] | None
+    values: Callable[..., tuple[Tensor, Tensor | None]]
+    assemble: Callable[[Tensor], tuple[Any, list[Tensor]]]
+    layout: tuple[Any, ...]
     tensors: tuple[Tensor, ...]
     constraints: int
     equalities: int
+    of_module: bool = False
 
+    @property
+    def has_penalty(self) -> bool:
+        """Whether gradients of constraints come on demand; with few of them, one function gives all at once."""
+        return self.constraints > FEW_ROWS
 
-def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) -> FlatForm:
-    """The functions for a problem whose constraints have these forms (inequalities, equalities)."""
-    count, equalities = forms[0].size + forms[1].size, forms[1].size
-    values = _values(problem)
-    positional, names = len(problem.arguments), tuple(problem.keywords)
-    leaves = [*problem.arguments, *problem.keywords.values()]
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    tensors = tuple(leaves[place].detach() for place in places)
-    leaves = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]  # they are given at every call
-    assemble, layout = variables.assembler(), variables.layout  # the layout, so that packages for another one have other names
-
-    def recorded(x: Tensor, tensors: tuple[Tensor, ...]) -> tuple[Tensor, Tensor | None, list[Tensor]]:
-        assert layout
-        given = list(leaves)
-        for place, tensor in zip(places, tensors, strict=True):
-            given[place] = tensor
-        arguments, keywords = tuple(given[:positional]), dict(zip(names, given[positional:], strict=True))
-        argument, variables_at_x = assemble(x)
-        with _Substitutes():
-            f, inequality_values, equality_values = values(argument, arguments, keywords)
-        blocks = [flatten(block, "c")[0] for block in (equality_values, inequality_values)]
-        known = [block.double() for block in blocks if block is not None]
-        return f.double(), torch.cat(known) if known else None, variables_at_x
-
-    def rows(x: Tensor, *tensors: Tensor) -> Tensor:
+    def rows(self, graph: Graph, x: Tensor, others: Sequence[Tensor]) -> Tensor:
+        """f, c and the gradients of all of them, in one vector."""
+        count = self.constraints
         with torch.enable_grad():
-            f, c, at = recorded(x, tensors)
+            f, c, at = graph(x, others)
             parts = [f.detach().reshape(1), _flat(_gradients([f], at, [torch.ones_like(f)]))]
             if c is not None:
                 parts.insert(1, c.detach())
@@ -72,18 +55,72 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
                     parts.append(torch.cat([piece.reshape(count, -1).double() for piece in found], dim=1).reshape(-1))
         return torch.cat(parts)
 
-    def penalty(x: Tensor, weights: Tensor, *tensors: Tensor) -> Tensor:
+    def penalty(self, graph: Graph, x: Tensor, weights: Tensor, others: Sequence[Tensor]) -> Tensor:
+        """f, c and the gradient of weights₀·f + Σ weightsᵢ·|c|ᵢ in one vector, where |c| is the violation."""
         with torch.enable_grad():
-            f, c, at = recorded(x, tensors)
+            f, c, at = graph(x, others)
             assert c is not None
             violated = (c.detach() >= 0).double()
-            signs = torch.cat([2.0 * violated[:equalities] - 1.0, violated[equalities:]])
+            signs = torch.cat([2.0 * violated[: self.equalities] - 1.0, violated[self.equalities :]])
             total = weights[0] * f + (weights[1:] * signs * c).sum()
             gradient = _flat(_gradients([total], at, [torch.ones_like(total)]))
         return torch.cat([f.detach().reshape(1), c.detach(), gradient])
 
-    # With few constraints one function gives all gradients at once; with more, those of the constraints come on demand.
-    return FlatForm(rows, penalty if count > FEW_ROWS else None, tensors, count, equalities)
+
+Graph = Callable[[Tensor, Sequence[Tensor]], tuple[Tensor, Tensor | None, list[Tensor]]]
+"""From a flat x and the other inputs of a captured graph to f, c, and the leaves that both depend on."""
+
+
+def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) -> FlatForm:
+    """The functions for a problem whose constraints have these forms (inequalities, equalities)."""
+    count, equalities = forms[0].size + forms[1].size, forms[1].size
+    computed = _values(problem)
+    positional, names = len(problem.arguments), tuple(problem.keywords)
+    leaves = [*problem.arguments, *problem.keywords.values()]
+    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    tensors = tuple(leaves[place].detach() for place in places)
+    leaves = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]  # they are given at every call
+    module, single, variable_names = variables.module, variables.is_single, variables.names
+    variable_count = 0 if module is not None else len(variable_names)
+
+    def values(*given: Tensor) -> tuple[Tensor, Tensor | None]:
+        arguments = list(leaves)
+        for place, tensor in zip(places, given[variable_count:], strict=True):
+            arguments[place] = tensor
+        keywords = dict(zip(names, arguments[positional:], strict=True))
+        if module is not None:
+            argument: Any = module
+        else:
+            argument = given[0] if single else dict(zip(variable_names, given[:variable_count], strict=True))
+        f, inequality_values, equality_values = computed(argument, tuple(arguments[:positional]), keywords)
+        blocks = [flatten(block, "c")[0] for block in (equality_values, inequality_values)]
+        known = [block.double() for block in blocks if block is not None]
+        return f.double(), torch.cat(known) if known else None
+
+    assemble = variables.assembler()
+    return FlatForm(values, assemble, variables.layout, tensors, count, equalities, module is not None)
+
+
+def captured_graph(form: FlatForm, results: Callable[[list[Tensor]], list[Tensor]], at: list[int | None], size: int) -> Graph:
+    """A captured graph as a function of x and of its inputs that are not variables.
+
+    `results` runs the graph; `at` says for every variable which of the graph's `size` inputs it is, None for one it does
+    not read.
+    """
+    variables = {place for place in at if place is not None}
+
+    def graph(x: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, Tensor | None, list[Tensor]]:
+        _, leaves = form.assemble(x)
+        rest = iter(others)
+        inputs: list[Any] = [None if place in variables else next(rest) for place in range(size)]
+        for place, leaf in zip(at, leaves, strict=True):
+            if place is not None:
+                inputs[place] = leaf
+        with _Substitutes():
+            f, *c = results(inputs)
+        return f, c[0] if c else None, leaves
+
+    return graph
 
 
 class _Substitutes(TorchFunctionMode):

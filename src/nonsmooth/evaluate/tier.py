@@ -38,8 +38,9 @@ Vector = NDArray[np.float64]
 
 logger = logging.getLogger("nonsmooth")
 
-LOOK_AFTER, UNTIL_IMPORTED = 0.01, 10.0
-"""Seconds of evaluating after which packages of earlier runs are looked for, more where that has to be imported first."""
+LOOK_AFTER, LOOK_AFTER_WITH_IMPORT = 0.01, 1.0
+"""Seconds of evaluating after which packages of earlier runs are looked for; to import what captures functions takes about
+a second, unless the program has done so."""
 BUILD_AFTER = 4.0
 """Seconds of evaluating after which packages are built, where another core is there to do it: to begin costs the run itself
 about 0.2 s, and one that ends soon after must not have lost more than a few per cent by it."""
@@ -206,8 +207,7 @@ class Tier:
             self._build(x)
 
     def _time_to_look(self) -> float:
-        ready = "compile_inspect.tuning.store" in sys.modules or self._evaluator.variables.device.type == "cuda"
-        return LOOK_AFTER if ready else UNTIL_IMPORTED * LOOK_AFTER
+        return LOOK_AFTER if "torch._dynamo" in sys.modules else LOOK_AFTER_WITH_IMPORT
 
     def _look(self) -> None:
         self._looked = True
@@ -225,11 +225,11 @@ class Tier:
         with self._building_phase:
             try:
                 if self._packages is None:
-                    self._packages = self._new_packages()
+                    self._packages = self._new_packages(x)
                 if self._packages.name in _refused and not self._always:
                     self._end(*_refused[self._packages.name])
                     return
-                self._packages.begin(x, idly=not self._always and _cores() > 1)
+                self._packages.begin(idly=not self._always and _cores() > 1)
             except Exception as error:
                 self._give_up(Outcome.REFUSED, _line(error))
                 return
@@ -260,14 +260,14 @@ class Tier:
         assert evaluator.forms is not None
         return flat_form(evaluator.problem, evaluator.variables, evaluator.forms)
 
-    def _new_packages(self) -> Packages:
-        return Packages(self._form(), self._evaluator.variables.size)
+    def _new_packages(self, at: Vector) -> Packages:
+        return Packages(self._form(), self._evaluator.variables.size, at)
 
     def _kept(self) -> Compiled | None:
         variables = self._evaluator.variables
         if variables.device.type == "cuda":
             return recorded(self._form(), self._recent[-1][0], variables.device)
-        self._packages = self._new_packages()
+        self._packages = self._new_packages(self._recent[-1][0])
         if _refused and not self._always and self._packages.name in _refused:
             self._end(*_refused[self._packages.name])
             return None
@@ -388,4 +388,6 @@ def _patience() -> float:
 
 def _line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
+    if lines and type(error).__name__ == "Refused":
+        return lines[0]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

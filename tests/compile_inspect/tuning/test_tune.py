@@ -11,7 +11,8 @@ from torch import Tensor, nn
 import compile_inspect
 from compile_inspect import TargetError
 from compile_inspect.records.decision import Decision, Outcome
-from compile_inspect.tuning.store import Store, digest
+from compile_inspect.tuning.key import program_key
+from compile_inspect.tuning.store import Store
 from compile_inspect.variants import Task
 
 torch.manual_seed(0)
@@ -93,13 +94,13 @@ def test_what_an_entry_depends_on() -> None:
     def function(x: Tensor) -> Tensor:
         return x * scale
 
-    first = digest(Task(function, (X,)))
-    assert digest(Task(function, (torch.zeros(3, 5),))) == first
-    assert digest(Task(function, (X.double(),))) != first
-    assert digest(Task(function, (X.clone().requires_grad_(),), gradients=True)) != first
+    first = program_key(Task(function, (X,)))
+    assert program_key(Task(function, (torch.zeros(3, 5),))) == first
+    assert program_key(Task(function, (X.double(),))) != first
+    assert program_key(Task(function, (X.clone().requires_grad_(),), gradients=True)) != first
     scale = 3.0
-    assert digest(Task(function, (X,))) != first
-    assert digest(Task(lambda x: x * scale + 1, (X,))) != digest(Task(lambda x: x * scale + 2, (X,)))
+    assert program_key(Task(function, (X,))) != first
+    assert program_key(Task(lambda x: x * scale + 1, (X,))) != program_key(Task(lambda x: x * scale + 2, (X,)))
 
 
 @pytest.mark.slow
@@ -119,7 +120,7 @@ def test_a_variant_that_disagrees_is_never_used() -> None:
     tuned = compile_inspect.tune(branching, X.abs(), variants=["torchscript/trace", "aot-inductor"])
     outcomes = {item.variant: item.outcome for item in tuned.decision.tried}
     assert tuned.decision.chosen == "eager"
-    assert outcomes["torchscript/trace"] is Outcome.DISAGREES and outcomes["aot-inductor"] is Outcome.REFUSED
+    assert outcomes["torchscript/trace"] is Outcome.REFUSED and outcomes["aot-inductor"] is Outcome.REFUSED
     torch.testing.assert_close(tuned(-X.abs()), -X.abs() * 3)
 
 
@@ -224,7 +225,7 @@ def test_what_cannot_be_traced_runs_eagerly_in_the_background_too() -> None:
     assert tuned.build.wait(120)
     torch.testing.assert_close(tuned(X), X * X.sum().item())
     assert tuned.decision.chosen == "eager" and "No package" in tuned.decision.reason
-    assert "Error" in tuned.decision.tried[0].reason, tuned.decision
+    assert "value of a tensor" in tuned.decision.tried[0].reason, tuned.decision
 
 
 def test_a_build_that_is_killed() -> None:

@@ -140,13 +140,16 @@ def test_what_a_graph_cannot_say_is_refused_in_one_line(kind: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
-def test_a_tensor_out_of_reach_is_not_frozen() -> None:
+def test_a_tensor_of_a_class_is_an_input_and_not_frozen() -> None:
     class Holder:
         value = torch.ones(3)
 
     holder = Holder()
-    with pytest.raises(Refused, match="neither input, parameter, buffer nor in its closure"):
-        variant("aot-inductor").prepare(Task(lambda x: x + holder.value, (torch.randn(3),)))
+    task = Task(lambda x: x + holder.value, (torch.zeros(3),))
+    assert [tensor is Holder.value for tensor in task.program.inputs] == [False, True]
+    prepared = variant("inductor-callable").prepare(task)
+    Holder.value.mul_(3)
+    assert prepared.run(torch.zeros(3)).result.tolist() == [3, 3, 3]
 
 
 @pytest.mark.parametrize("name", ["cuda-graph/eager", "cuda-graph/inductor", "cudagraphs", "inductor/reduce-overhead"])

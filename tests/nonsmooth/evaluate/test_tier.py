@@ -47,17 +47,29 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         vars(function).pop(reuse.NAME, None)
 
 
+def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LOOK_AFTER", "LOOK_AFTER_WITH_IMPORT"):
+        monkeypatch.setattr(tier, name, 0.0)
+
+
+def eagerly(packages: Packages) -> Compiled:
+    """The compiled form with functions that are not compiled, behind the real guard."""
+    captured = packages.captured
+    flats = {"rows": lambda inputs: captured.rows(*inputs), "penalty": lambda inputs: captured.penalty(*inputs)}
+    return packages._ready({name: flats[name] for name in packages._inputs})
+
+
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As if packages were kept that run the flat functions eagerly: all but the compiler is real."""
 
     def kept(self: Packages) -> Compiled:
         self.from_disk = True
-        return Compiled(self.form, self.form.rows, self.form.penalty, self.size)
+        return eagerly(self)
 
     monkeypatch.setattr(Packages, "kept", kept)
     monkeypatch.setattr(tier, "noted", lambda *sizes: True)
-    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    _look_at_once(monkeypatch)
     # What runs eagerly is not faster.
     monkeypatch.setattr(Tier, "_prove", _without_asking_for_speed(Tier._prove))
     yield
@@ -77,8 +89,8 @@ def test_flat_functions_give_values_and_gradients(function: Callable[..., Any], 
     trial = evaluator(evaluator.variables.start)
     assert evaluator.forms is not None
     form = flat_form(evaluator.problem, evaluator.variables, evaluator.forms)
-    compiled = Compiled(form, form.rows, form.penalty, evaluator.variables.size)
-    assert (form.penalty is None) == (function is dictionary)
+    compiled = eagerly(Packages(form, evaluator.variables.size, trial.x))
+    assert form.has_penalty == (function is trace)
     f, c, derivatives = compiled(trial.x, evaluator.costs)
     assert f == pytest.approx(trial.f, rel=1e-14)
     np.testing.assert_allclose(c, trial.c, rtol=1e-13)
@@ -102,7 +114,7 @@ def test_arguments_with_tensors_and_numbers() -> None:
     assert evaluator.forms is not None
     form = flat_form(problem, evaluator.variables, evaluator.forms)
     assert [tensor.shape for tensor in form.tensors] == [(40, 6)]
-    out = form.rows(torch.from_numpy(trial.x.copy()), *form.tensors).numpy()
+    out = eagerly(Packages(form, evaluator.variables.size, trial.x)).rows(trial.x)
     assert out[0] == pytest.approx(trial.f, rel=1e-6)
     np.testing.assert_allclose(out[1:], trial.gradient, rtol=1e-5)
 
@@ -194,8 +206,81 @@ def test_a_target_is_reached_by_the_functions_themselves() -> None:
     assert result.status.name == "TARGET_REACHED" and result.success
 
 
+CHANGES: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {}
+
+
+def _change(function: Callable[..., Any]) -> Callable[..., Any]:
+    CHANGES[function.__name__] = function()
+    return function
+
+
+GLOBAL_FACTOR = 1.0
+
+
+@_change
+def a_closure() -> Any:
+    factor = 1.0
+
+    def change(value: float) -> None:
+        nonlocal factor
+        factor = value
+
+    return (lambda q: (factor * (q @ DATA).abs().sum(), None, None)), change
+
+
+@_change
+def a_global() -> Any:
+    def change(value: float) -> None:
+        globals()["GLOBAL_FACTOR"] = value
+
+    return (lambda q: (GLOBAL_FACTOR * (q @ DATA).abs().sum(), None, None)), change
+
+
+@_change
+def an_attribute() -> Any:
+    class Data:
+        _factor = 1.0
+
+        def __call__(self, q: Tensor) -> Any:
+            return self._factor * (q @ DATA).abs().sum(), None, None
+
+    data = Data()
+    return data, lambda value: setattr(data, "_factor", value)
+
+
+@_change
+def a_helper() -> Any:
+    table = {"scale": [1.0]}
+
+    def helper(q: Tensor) -> Tensor:
+        return (q @ DATA).abs().sum() * table["scale"][0]
+
+    return (lambda q: (helper(q), None, None)), lambda value: table["scale"].__setitem__(0, value)
+
+
 @pytest.mark.usefixtures("at_once")
-def test_wrong_from_the_beginning() -> None:
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changes_during_a_run_or_between_runs_is_noticed(name: str) -> None:
+    function, change = CHANGES[name]
+    try:
+        change(1.0)
+        first = minimize(function, START, max_iterations=6)
+        assert first.compilation.outcome is Outcome.USED
+
+        def callback(state: Any) -> None:
+            if state.iteration == 4:
+                change(3.0)
+
+        during = minimize(function, START, max_iterations=8, callback=callback)
+        assert during.compilation.outcome is Outcome.CHANGED
+        after = minimize(function, START, max_iterations=6)
+        assert after.f == pytest.approx(3 * first.f, rel=1e-9)
+    finally:
+        change(1.0)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_function_with_state_of_its_own_is_refused() -> None:
     class Hidden:
         factor = 1.0
 
@@ -204,7 +289,8 @@ def test_wrong_from_the_beginning() -> None:
             return self.factor * (q @ DATA).abs().sum(), None, None
 
     result = minimize(Hidden(), START, max_iterations=5)
-    assert result.compilation.outcome in (Outcome.DISAGREED, Outcome.NOT_WORTH_IT)
+    assert result.compilation.outcome is Outcome.REFUSED
+    assert result.compilation.reason.startswith("it has side effects: it sets factor")
     assert result.compilation.evaluations == 0
 
 
@@ -252,7 +338,7 @@ def test_packages_are_built_used_and_kept(built: tuple[Path, Result], monkeypatc
     assert first.compilation.outcome is Outcome.USED and not first.compilation.from_disk, first.compilation
     assert first.success and first.compilation.build_seconds > 1
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(place))
-    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    _look_at_once(monkeypatch)
     again = minimize(dictionary, START)
     assert again.compilation.outcome is Outcome.USED and again.compilation.from_disk, again.compilation
     assert again.success and again.f == pytest.approx(first.f, abs=1e-9)
@@ -263,7 +349,7 @@ def test_what_the_function_reads_changes(built: tuple[Path, Result], monkeypatch
     """A closure tensor that is replaced is noticed at the next call; one that changes in place is read as it is."""
     place, _ = built
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(place))
-    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    _look_at_once(monkeypatch)
     before = DATA.clone()
     seen = 0
 
@@ -290,14 +376,14 @@ def test_a_damaged_package_is_dropped(built: tuple[Path, Result], tmp_path: Path
     for package in copy.rglob("package.pt2"):
         package.write_bytes(package.read_bytes()[:1000])
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(copy))
-    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    _look_at_once(monkeypatch)
     result = minimize(dictionary, START)
     assert result.success and result.compilation.outcome is Outcome.NOT_WORTH_IT
     assert not list(copy.rglob("package.pt2"))
 
 
 def test_the_report_says_when_the_run_was_over_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    _look_at_once(monkeypatch)
     monkeypatch.setattr(tier, "BUILD_AFTER", 0.0)
     monkeypatch.setattr(tier, "BUILD_AFTER_ALONE", 0.0)
     result = minimize(dictionary, START, max_iterations=3)
@@ -325,14 +411,14 @@ def test_a_tier_without_an_evaluator_that_suits_it() -> None:
 
 
 def test_what_was_refused_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Packages, at: Any, **how: Any) -> None:
+    def refuse(self: Packages, **how: Any) -> None:
         raise ValueError("not today")
 
     monkeypatch.setattr(Packages, "begin", refuse)
-    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    _look_at_once(monkeypatch)
     monkeypatch.setattr(tier, "_patience", lambda: 0.0)
     assert minimize(dictionary, START).compilation.reason == "ValueError: not today"
-    monkeypatch.setattr(Packages, "begin", lambda self, at: pytest.fail("it was tried again"))
+    monkeypatch.setattr(Packages, "begin", lambda self, **how: pytest.fail("it was tried again"))
     result = minimize(dictionary, START)
     assert result.compilation.outcome is Outcome.REFUSED and result.success
 
@@ -361,7 +447,7 @@ def test_the_next_run_of_the_same_function_begins_with_them() -> None:
 
 
 def test_nothing_is_looked_for_where_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tier, "LOOK_AFTER", 0.0)
+    _look_at_once(monkeypatch)
     monkeypatch.setattr(Packages, "kept", lambda self: pytest.fail("it was looked for"))
     monkeypatch.setattr(tier, "_patience", lambda: float("inf"))
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))

@@ -40,12 +40,9 @@ from compile_inspect.capture.torch_private.building import trace as trace
 from compile_inspect.capture.torch_private.building import unflatten as unflatten
 from compile_inspect.capture.torch_private.building import waiter as waiter
 from compile_inspect.capture.torch_private.building import write_package as write_package
-from compile_inspect.capture.torch_private.checking import autocast_switch as autocast_switch
+from compile_inspect.capture.torch_private.checking import dispatch_depth as dispatch_depth
+from compile_inspect.capture.torch_private.checking import driver_version as driver_version
 from compile_inspect.capture.torch_private.checking import forward_mode as forward_mode
-from compile_inspect.capture.torch_private.checking import function_depth as function_depth
-from compile_inspect.capture.torch_private.checking import modes as modes
-from compile_inspect.capture.torch_private.checking import state_check as state_check
-from compile_inspect.capture.torch_private.checking import tensor_checks as tensor_checks
 from compile_inspect.capture.torch_private.configuration import forget_compiled_code as forget_compiled_code
 from compile_inspect.capture.torch_private.configuration import preserved_configuration as preserved_configuration
 from compile_inspect.capture.torch_private.configuration import run_setting as run_setting

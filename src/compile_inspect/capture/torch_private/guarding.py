@@ -38,8 +38,8 @@ def isolated(*, limit: int | None = None) -> Iterator[None]:
         config.patch(**changes),
         quiet(),
         _own_trackers(),
-        _own_frame_numbers(),
-        _preserved_statistics(),
+        own_frame_numbers(),
+        preserved_statistics(),
         _without_new_imports(),
     ):
         yield
@@ -94,7 +94,8 @@ def _copy(code: types.CodeType, copies: dict[int, types.CodeType]) -> types.Code
 
 
 @contextlib.contextmanager
-def _own_frame_numbers() -> Iterator[None]:
+def own_frame_numbers() -> Iterator[None]:
+    """Numbers of compilations that the program does not use; its own go on afterwards as if nothing had been compiled."""
     from torch._dynamo import convert_frame
 
     before, counts = convert_frame.FRAME_COUNTER, dict(convert_frame.FRAME_COMPILE_COUNTER)
@@ -107,7 +108,7 @@ def _own_frame_numbers() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _preserved_statistics() -> Iterator[None]:
+def preserved_statistics() -> Iterator[None]:
     """Counters, timers and what was learnt about sizes; the latter starts from nothing."""
     from torch._dynamo import pgo, utils
 

@@ -1,0 +1,261 @@
+"""A task as one graph of tensors: what Dynamo captured of it, ready to be traced, compiled and recorded.
+
+Everything that is frozen comes from this one capture, so the capture's guard covers all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from compile_inspect.capture import torch_private
+from compile_inspect.variants.base import Refused, Step
+
+if TYPE_CHECKING:
+    from compile_inspect.capture.torch_private.fullgraph import Fullgraph
+    from compile_inspect.variants.guard import Guard
+    from compile_inspect.variants.task import Task
+
+Flat = Callable[[list[Any]], list[Any]]
+"""A function from the graph's inputs to its outputs and, where gradients are wanted, the gradients."""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Where a tensor in the result comes from: an output of the graph, or an input handed through."""
+
+    place: int
+    is_output: bool
+
+
+class Program:
+    """A task as `outputs = function(*tensors)`, and the way from inputs to `tensors` and from `outputs` to the result."""
+
+    def __init__(self, task: Task) -> None:
+        """Capture a task; raises `Refused` where Dynamo cannot capture it whole."""
+        self.task = task
+        self.whole = capture(task, grad_mode=task.gradients)
+        for tensor in self.whole.inputs:
+            _refuse_unusual(tensor)
+        self.wanted = [place for place, tensor in enumerate(self.inputs) if task.gradients and tensor.requires_grad]
+        """Inputs of the graph whose gradients a run gives."""
+
+    @cached_property
+    def guard(self) -> Guard:
+        """Whether a call is one that this program stands for."""
+        from compile_inspect.variants.guard import Guard
+
+        return Guard(self)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The tensors that the graph takes, at the example."""
+        return list(self.whole.inputs)
+
+    @cached_property
+    def leaves(self) -> list[Leaf]:
+        """Where every tensor in the result comes from."""
+        outputs = self.stand_ins()
+        result = self.whole.bound(lambda *_: outputs)(*self.task.args, **self.task.kwargs)
+        places = {id(tensor): Leaf(place, is_output=False) for place, tensor in enumerate(self.whole.inputs)}
+        places |= {id(tensor): Leaf(place, is_output=True) for place, tensor in enumerate(outputs)}
+        found = []
+        for leaf in torch_private.flatten(result)[0]:
+            if torch_private.is_tensor(leaf):
+                if id(leaf) not in places:
+                    raise Refused("its result has a tensor that is neither an output of its graph nor an input")
+                found.append(places[id(leaf)])
+        return found
+
+    def function(self, *tensors: Any) -> list[Any]:
+        """Outputs of the graph, then gradients of the sum of all results; no tensor is changed."""
+        import torch
+
+        from compile_inspect.variants.task import gradients
+
+        given = list(tensors)
+        for place in self.wanted:
+            given[place] = given[place].detach().requires_grad_()
+        with torch.set_grad_enabled(self.task.gradients):
+            outputs = list(self.whole.graph(*given))
+            found: tuple[Any, ...] = ()
+            if self.task.gradients:
+                results = [outputs[leaf.place] if leaf.is_output else given[leaf.place] for leaf in self.leaves]
+                found = gradients(results, [given[place] for place in self.wanted])
+        return [*(output.detach() for output in outputs), *found]
+
+    def results(self, inputs: list[Any]) -> list[Any]:
+        """The tensors in the result for these inputs of the graph, in the order in which they stand there."""
+        outputs = list(self.whole.graph(*inputs))
+        return [outputs[leaf.place] if leaf.is_output else inputs[leaf.place] for leaf in self.leaves]
+
+    def run(self, flat: Flat, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+        """One run at other inputs, result and gradients, whether the guard holds there or not."""
+        import torch
+
+        given: list[Any] = []
+        outputs: list[Any] = []
+
+        def compiled(*inputs: Any) -> Any:
+            given.extend(inputs)
+            with torch.no_grad():
+                outputs.extend(flat([tensor.detach() for tensor in inputs]))
+            return outputs[: self.output_count]
+
+        result = self.whole.bound(compiled)(*args, **kwargs)
+        if not self.task.gradients:
+            return Step(result)
+        found = {id(given[place]): outputs[self.output_count + number] for number, place in enumerate(self.wanted)}
+        wanted = self.task.wanted(args, kwargs)
+        return Step(result, tuple(found[id(item)] if id(item) in found else torch.zeros_like(item) for item in wanted))
+
+    def tensors(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """What the graph would be called with for these inputs."""
+        given: list[Any] = []
+
+        def note(*inputs: Any) -> Any:
+            given.extend(inputs)
+            return self.stand_ins()
+
+        self.whole.bound(note)(*args, **kwargs)
+        return given
+
+    def direct(self, flat: Flat) -> Callable[..., Any]:
+        """A function of the task's inputs, for inference, without any check."""
+        return self.whole.bound(lambda *inputs: flat(list(inputs)))
+
+    @cached_property
+    def output_count(self) -> int:
+        """How many outputs the graph has; refuses one that gives anything but tensors."""
+        (outputs,) = next(node for node in self.whole.graph.graph.nodes if node.op == "output").args
+        if not all(torch_private.is_tensor(node.meta.get("example_value")) for node in outputs):
+            raise Refused("its graph gives something that is no tensor")
+        return len(outputs)
+
+    def stand_ins(self) -> list[Any]:
+        """Tensors in the place of the graph's outputs, for seeing what the result is made of without computing it."""
+        import torch
+
+        return [torch.empty(()) for _ in range(self.output_count)]
+
+    @cached_property
+    def held(self) -> tuple[int, ...]:
+        """Places of inputs that are not among the task's arguments."""
+        sources = self.whole.sources
+        return tuple(place for place, source in enumerate(sources) if not source.startswith(("args", "kwargs")))
+
+
+def capture(task: Task, *, grad_mode: bool) -> Fullgraph:
+    """What Dynamo captures of a task in a grad mode; raises `Refused` where that is not the whole of it."""
+    from compile_inspect.capture.torch_private.fullgraph import NotWhole, capture_fullgraph
+
+    try:
+        return capture_fullgraph(task.function, task.args, dict(task.kwargs), grad_mode=grad_mode)
+    except NotWhole as reason:
+        raise Refused(str(reason)) from None
+
+
+Derived = tuple[Callable[..., list[Any]], list[Any]]
+"""A function made from a program, and example inputs for it."""
+
+
+def traced(task: Task, derive: Callable[[Program], Derived] | None = None) -> tuple[Program, Any, list[Any]]:
+    """The task's program, its operations and those of the backward as one graph, and the graph's example inputs.
+
+    With `derive`, the operations are those of a function made from the program.
+    """
+    program = task.program
+    function, inputs = (program.function, program.inputs) if derive is None else derive(program)
+    inputs = [tensor.detach() for tensor in inputs]
+    versions = [tensor._version for tensor in inputs]
+    try:
+        graph = torch_private.trace(function, inputs)
+    except RuntimeError as error:
+        if "tracing tensor" not in str(error):
+            raise
+        raise Refused("it looks at the value of a tensor, which a graph cannot") from error
+    if any(tensor._version != version for tensor, version in zip(inputs, versions, strict=True)):
+        raise Refused("it changes its inputs, parameters or buffers in place")
+    refuse_writes(graph, inputs)
+    refuse_frozen(graph)
+    if random_operations(graph):
+        raise Refused("it draws random numbers, and a compiled graph draws others than eager")
+    return program, graph, inputs
+
+
+def _refuse_unusual(tensor: Any) -> None:
+    import torch
+
+    if not torch_private.is_tensor(tensor):
+        raise Refused(f"its graph takes a {type(tensor).__name__}, which is no tensor")
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
+        raise Refused(f"it reads a {type(tensor).__name__}, a subclass of Tensor")
+    if tensor.layout is not torch.strided:
+        raise Refused("sparse tensors cannot be traced")
+
+
+def refuse_writes(graph: Any, inputs: list[Any]) -> None:
+    """Refuse a graph that writes to the memory of an input, also by ways that no version counter sees."""
+    import torch
+
+    nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
+    if not any(_is_mutable(node.target) for node in nodes):
+        return
+    memory = {tensor.untyped_storage()._cdata for tensor in inputs}
+    writes: list[str] = []
+
+    class Watching(torch.fx.Interpreter):
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            if _is_mutable(target):
+                for argument, value in zip(target._schema.arguments, args, strict=False):
+                    written = argument.alias_info is not None and argument.alias_info.is_write
+                    leaves = torch_private.flatten(value)[0] if written else []
+                    if any(torch_private.is_tensor(leaf) and leaf.untyped_storage()._cdata in memory for leaf in leaves):
+                        writes.append(str(target))
+                        return target(*(item.clone() if item is value else item for item in args), **kwargs)
+            return super().call_function(target, args, kwargs)
+
+    with torch.no_grad():
+        Watching(graph).run(*inputs)
+    if writes:
+        raise Refused("it changes its inputs, parameters or buffers in place")
+
+
+def _is_mutable(target: Any) -> bool:
+    schema = getattr(target, "_schema", None)
+    return bool(schema is not None and schema.is_mutable)
+
+
+def refuse_frozen(graph: Any) -> None:
+    """Refuse a graph that holds a tensor of the user's as a constant: it would not notice when that changes."""
+    for node in graph.graph.nodes:
+        if node.op != "get_attr":
+            continue
+        if all("lift_fresh" in str(user.target) for user in node.users):
+            continue  # made by the function itself, from numbers
+        value: Any = getattr(graph, node.target, None)
+        if torch_private.is_tensor(value):
+            raise Refused(f"it reads a tensor of shape {tuple(value.shape)} that is no input of its graph")
+
+
+def random_operations(graph: Any) -> list[str]:
+    """The operations of a graph that draw random numbers."""
+    import torch
+
+    found = []
+    for node in graph.graph.nodes:
+        tags = getattr(node.target, "tags", ())
+        if torch.Tag.nondeterministic_seeded in tags and not _drops_nothing(node):
+            found.append(str(node.target))
+    return found
+
+
+def _drops_nothing(node: Any) -> bool:
+    """Whether an operation would draw numbers for a dropout, but with probability 0."""
+    for position, argument in enumerate(node.target._schema.arguments):
+        if argument.name in ("dropout_p", "p"):
+            value = node.args[position] if position < len(node.args) else node.kwargs.get(argument.name, argument.default_value)
+            return bool(value == 0)
+    return False
