@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect.capture import torch_private
-from compile_inspect.variants.base import Prepared, Step, Variant
+from compile_inspect.variants.base import Prepared, Refused, Step, Variant
 from compile_inspect.variants.inductor import FROZEN
 from compile_inspect.variants.program import Flat, traced
 from compile_inspect.variants.task import Task
@@ -44,6 +44,7 @@ class CudaGraph(Variant):
         """Trace, warm up on a stream of its own, record."""
         with torch_private.suppressed_compiler_output():
             program, graph, inputs = traced(task)
+            _refuse_foreign_operators(graph)
             if self.around == "eager":
                 replays = Replays(lambda tensors: program.function(*tensors), program.held, inputs)
             else:
@@ -55,6 +56,15 @@ class CudaGraph(Variant):
 
         run(*task.args, **task.kwargs)
         return Prepared(self, run, None, 0.0, replays, program)
+
+
+def _refuse_foreign_operators(graph: Any) -> None:
+    """Refuse operators that are not torch's own: what their code reads is neither in the graph nor guarded."""
+    import torch
+
+    for node in graph.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and node.target.namespace not in ("aten", "prims"):
+            raise Refused(f"it calls {node.target}, and a recording would freeze whatever that reads")
 
 
 class Recorded:

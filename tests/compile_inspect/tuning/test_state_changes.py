@@ -58,9 +58,10 @@ def _close(one: Any, other: Any) -> bool:
     return torch.allclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True)
 
 
-def changes_noticed(name: str, chosen: Variant, most: int | None = None) -> tuple[int, list[str]]:
+def changes_noticed(name: str, chosen: Variant, most: int | None = None, device: str = "cpu") -> tuple[int, list[str]]:
     """How many changes make a difference to eager, and the ones after which the tuned callable is silently wrong."""
-    function, args, kwargs = PROGRAMS[name]()
+    with torch.device(device):
+        function, args, kwargs = PROGRAMS[name]()
     tuned = tuned_as(function, args, kwargs, chosen)
     before = outcome(function, args, kwargs)
     assert equal(outcome(tuned, args, kwargs), before)
@@ -125,3 +126,13 @@ def test_changes_are_noticed_by_compiled_variants(name: str, chosen: str) -> Non
     different, wrong = changes_noticed(name, variant(chosen))
     assert wrong == []
     assert different >= 10
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("name", ["private attribute", "dataclass config", "residual", "closures", "blocks", "hooks", "GPT-2"])
+@pytest.mark.parametrize("chosen", ["cuda-graph/eager", "cuda-graph/inductor"])
+def test_changes_are_noticed_by_recordings(name: str, chosen: str) -> None:
+    different, wrong = changes_noticed(name, variant(chosen), most=60, device="cuda")
+    assert wrong == []
+    assert different >= 5

@@ -7,6 +7,7 @@ there, and nothing is written on the user's code. Dynamo's shortcuts that skip g
 from __future__ import annotations
 
 import contextlib
+import linecache
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from compile_inspect.capture.torch_private import guard_tree, guarding
 from compile_inspect.errors import InspectError
 
 _COMPILED = "__compiled_fn"
+_FILE = "<captured call>"
 _UNGUARDED_ATTRIBUTES = ("_version",)
 """Attributes of tensors that Dynamo takes for constants."""
 _STRICT = {
@@ -234,8 +236,11 @@ def _caller(function: Callable[..., Any]) -> types.FunctionType:
     def caller(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    # In a file of its own too: Dynamo may pass over this one.
-    code = caller.__code__.replace(co_filename="<captured call>")
+    # In a file of its own too: Dynamo may pass over this one. It must have lines, or torch calls it through a function that
+    # all such callers share.
+    lines = ["def caller(*args, **kwargs):\n", "    return function(*args, **kwargs)\n"]
+    linecache.cache[_FILE] = (sum(map(len, lines)), None, lines, _FILE)
+    code = caller.__code__.replace(co_filename=_FILE, co_firstlineno=1)
     return types.FunctionType(code, {"__builtins__": builtins, "__name__": "captured_call"}, "caller", None, caller.__closure__)
 
 
@@ -310,7 +315,7 @@ def _reason(error: BaseException) -> str:
     text = f"{text}: {explanation}" if explanation and explanation not in text else text
     place = ""
     for frame in reversed(list(getattr(error, "real_stack", None) or ())):
-        if "captured call" not in frame.filename:
+        if frame.filename != _FILE:
             place = f" ({frame.filename}:{frame.lineno})"
             break
     return f"Dynamo cannot capture it whole: {text[:240]}{place}"

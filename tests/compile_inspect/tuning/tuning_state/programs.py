@@ -31,8 +31,8 @@ ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
 def x(*shape: int) -> Tensor:
-    generator = torch.Generator().manual_seed(len(shape))
-    return torch.randn(*(shape or (4, 6)), generator=generator)
+    generator = torch.Generator("cpu").manual_seed(len(shape))
+    return torch.randn(*(shape or (4, 6)), generator=generator, device="cpu").to(torch.get_default_device())
 
 
 def plain(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Made:
