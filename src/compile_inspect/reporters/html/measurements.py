@@ -19,6 +19,7 @@ _OUTCOME_TONES = {Outcome.COMPILED: "good", Outcome.FAILED: "bad", Outcome.SKIPP
 _CACHE_TONES = {CacheOutcome.HIT: "good", CacheOutcome.BYPASS: "warn"}
 _GRAPH_TONES = {CudaGraphOutcome.USED: "good", CudaGraphOutcome.RECORDED: "good", CudaGraphOutcome.SKIPPED: "warn"}
 _VERDICT_TONES = {Verdict.AGREES: "good", Verdict.ASSUMES: "good", Verdict.DISAGREES: "bad", Verdict.RANDOM: "warn"}
+_VERDICT_TONES[Verdict.NONDETERMINISTIC] = "warn"
 _MOST_SAMPLES = 400
 
 
