@@ -11,7 +11,7 @@ from compile_inspect.agreement.observation import at_state, observe
 from compile_inspect.agreement.reference import Point, Reference, listed, make_reference
 from compile_inspect.agreement.repetition import repeat
 from compile_inspect.agreement.values import Judgement
-from compile_inspect.records.agreement import Difference, Measured, Verdict
+from compile_inspect.records.agreement import Difference, DifferenceKind, Measured, Verdict
 from compile_inspect.variants import Prepared, Task
 from compile_inspect.variants.inductor import FROZEN
 
@@ -123,14 +123,15 @@ def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: b
     That takes a dozen runs, and need not be done again where it is wrong elsewhere already.
     """
     seen = observe(reference.task, prepared.run, point.inputs, point.seed)
-    choices = {
-        "exact_kernels": prepared.variant.exact,
-        "forms": True,
-        "autograd": prepared.functional is None,
-    }
-    found = judge(seen, reference.bystanders(point), **choices)
+    checks = {DifferenceKind.ALIASING}
+    if point.as_example or point.given:  # for layouts of our own making, any layout of the result will do
+        checks.add(DifferenceKind.STRIDES)
+    if prepared.functional is None:
+        checks.add(DifferenceKind.AUTOGRAD)
+    exact_kernels = prepared.variant.exact
+    found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels, checks=checks)
     while closely and found.differences and point.eager.error is None and reference.disturb_more(point):
-        found = judge(seen, reference.bystanders(point), **choices)
+        found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels, checks=checks)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from compile_inspect.agreement.forms import is_plain
+from compile_inspect.agreement.forms import is_plain, kind_of, parts_of
 from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
 
@@ -124,9 +124,14 @@ def same_signature(inputs: Inputs, example: Inputs) -> bool:
 
 def _alike(leaf: Any, other: Any) -> bool:
     if torch_private.is_tensor(leaf) and torch_private.is_tensor(other):
-        return all(
-            getattr(leaf, key) == getattr(other, key) for key in ("shape", "dtype", "device", "layout", "requires_grad")
-        ) and _strides(leaf) == _strides(other)
+        if not (is_plain(leaf) and is_plain(other)):
+            mine, others = parts_of(leaf), parts_of(other)
+            forms = [[(rest, part.shape, part.dtype, part.device) for rest, part in parts] for parts in (mine, others)]
+            return kind_of(leaf) == kind_of(other) and leaf.requires_grad == other.requires_grad and forms[0] == forms[1]
+        return (
+            all(getattr(leaf, key) == getattr(other, key) for key in ("shape", "dtype", "device", "requires_grad"))
+            and leaf.stride() == other.stride()
+        )
     return type(leaf) is type(other) and bool(leaf is other or leaf == other)
 
 
@@ -144,12 +149,6 @@ def shares_memory(inputs: Inputs) -> bool:
     """Whether two different tensors among inputs lie in the same memory."""
     leaves = list({id(leaf): leaf for leaf in torch_private.flatten((inputs[0], dict(inputs[1])))[0]}.values())
     return _sharing(leaves) != list(range(len(leaves)))
-
-
-def _strides(tensor: Any) -> tuple[int, ...]:
-    import torch
-
-    return tuple(tensor.stride()) if tensor.layout is torch.strided else ()
 
 
 def _refill(tensor: Any, fill: Fill, integers: Fill, generator: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from compile_inspect.agreement.forms import Form
@@ -14,12 +14,11 @@ from compile_inspect.records.agreement import Difference, DifferenceKind
 
 
 def judge(
-    seen: Observation, by: Bystanders, *, exact_kernels: bool = False, forms: bool = False, autograd: bool = False
+    seen: Observation, by: Bystanders, *, exact_kernels: bool = False, checks: Collection[DifferenceKind] = ()
 ) -> Judgement:
     """Compare what a variant did with what eager did.
 
-    With `forms` strides and memory shared with others must be as in eager, with `autograd` also whether results can be
-    differentiated.
+    `checks` are the kinds of difference to look for besides those of values and effects: STRIDES, ALIASING and AUTOGRAD.
     """
     found = Judgement()
     if seen.error is not None or by.eager.error is not None:
@@ -49,22 +48,21 @@ def judge(
                 found.incomparable.append(name)
     for name, form in by.eager.forms.items():
         if name in seen.forms:
-            found.differences += _form_differences(name, seen.forms[name], form, by, forms=forms, autograd=autograd)
+            different = _form_differences(name, seen.forms[name], form, by)
+            found.differences += [item for item in different if item.kind in checks or item.kind is DifferenceKind.FORM]
     return found
 
 
-def _form_differences(
-    name: str, mine: Form, eager: Form, by: Bystanders, *, forms: bool, autograd: bool
-) -> Iterator[Difference]:
+def _form_differences(name: str, mine: Form, eager: Form, by: Bystanders) -> Iterator[Difference]:
     if mine.kind != eager.kind:
         yield Difference(by.point, name, DifferenceKind.FORM, f"it is a {mine.kind} where eager gives a {eager.kind}")
-    if forms and eager.strides is not None and mine.strides != eager.strides:
+    if eager.strides is not None and mine.strides != eager.strides:
         message = f"its strides are {mine.strides} where eager's are {eager.strides}"
         yield Difference(by.point, name, DifferenceKind.STRIDES, message)
-    if forms and mine.shares != eager.shares:
+    if mine.shares != eager.shares:
         message = f"it shares memory with {_names(mine.shares)}, and eager's with {_names(eager.shares)}"
         yield Difference(by.point, name, DifferenceKind.ALIASING, message)
-    if autograd and mine.requires_grad != eager.requires_grad:
+    if mine.requires_grad != eager.requires_grad:
         message = "eager's requires a gradient and the variant's does not"
         message = message if eager.requires_grad else "the variant's requires a gradient and eager's does not"
         yield Difference(by.point, name, DifferenceKind.AUTOGRAD, message)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from compile_inspect.agreement.forms import is_plain
 from compile_inspect.agreement.inputs import Fill, cloned, mapped, refilled, scale_of
 from compile_inspect.agreement.precision import intercepted
 from compile_inspect.capture import torch_private
@@ -108,7 +109,7 @@ def special_probes(task: Task, habits: Habits, seed: int) -> Iterator[Probe]:
     import torch
 
     example = (task.args, task.kwargs)
-    leaves = [leaf for leaf in torch_private.flatten((task.args, dict(task.kwargs)))[0] if torch_private.is_tensor(leaf)]
+    leaves = _tensors(example)
     generator = torch.Generator().manual_seed(seed)
     if any(leaf.is_floating_point() or leaf.is_complex() for leaf in leaves):
         for name, fill, unbounded in SPECIAL:
@@ -145,17 +146,15 @@ def layout_probes(task: Task) -> Iterator[Probe]:
 
 
 def _tensors(inputs: Inputs) -> list[Any]:
-    import torch
-
     leaves = torch_private.flatten((inputs[0], dict(inputs[1])))[0]
-    return [leaf for leaf in leaves if torch_private.is_tensor(leaf) and leaf.layout is torch.strided and not leaf.is_nested]
+    return [leaf for leaf in leaves if torch_private.is_tensor(leaf) and is_plain(leaf)]
 
 
 def _with_other_strides(tensor: Any) -> Any:
     """The same numbers with dimensions the other way round in memory, or with gaps where there is one dimension."""
     import torch
 
-    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided or tensor.numel() < 2:
+    if not is_plain(tensor) or tensor.numel() < 2:
         return tensor
     plain = tensor.detach()
     if plain.dim() > 1:

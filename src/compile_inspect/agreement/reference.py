@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from compile_inspect.agreement.forms import is_plain
 from compile_inspect.agreement.inputs import generated, same_signature, shares_memory
-from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import Observation, State, observe, opaque, preserved_state, same, seeded
-from compile_inspect.agreement.precision import floating_precision, in_float64
+from compile_inspect.agreement.precision import compute_dtype, floating_precision, in_float64, real_dtype
 from compile_inspect.agreement.probes import Habits, Probe, ends, habits_of, layout_probes, special_probes
 from compile_inspect.agreement.rounding import disturbed
 from compile_inspect.agreement.values import Bystanders
@@ -23,6 +23,8 @@ MOST_NOISY_RUNS = 16
 """How often eager is run with disturbed roundings: at first, and at most, before anything is called wrong."""
 PROBE_SECONDS = 20.0
 """Time for special inputs, after which no further ones are tried."""
+RERUN_UNITS = 64
+"""So many units in the last place of what kernels compute in, at the largest element, may lie between two runs of eager."""
 OTHER_SEED = 7919
 
 
@@ -42,6 +44,8 @@ class Point:
     """How often eager was run with disturbed roundings."""
     given: bool = False
     """Whether the inputs are the user's own."""
+    unsteady: tuple[str, ...] = ()
+    """Values that eager gave otherwise when it was run again."""
 
 
 @dataclass
@@ -98,17 +102,25 @@ def make_reference(task: Task, *, samples: int = 3, seed: int = 0, layouts: bool
         return reference
     if first.eager.declined is not None:
         return reference
-    reference.unsteady = tuple(_unsteady_names(reference, first))
-    if reference.unsteady:
-        notes.append(f"eager gives another {listed(list(reference.unsteady))} when run again")
-        return reference
+    if any(point.unsteady for point in points):
+        return _said_unsteady(reference)
     reference.random = frozenset(_changed_names(first, _run_again(task, first, first.seed + OTHER_SEED)))
     if reference.random:
         notes.append(f"{listed(sorted(reference.random))}: random; every run starts from the same seed")
-    if samples and _has_tensors(first.inputs):
+    if samples and _can_be_refilled(first.inputs):
         _add_generated(reference, samples, seed)
         _add_probes(reference, seed, layouts)
+    first.unsteady = _unsteady_names(task, first)  # a clock has moved on by now
+    if first.unsteady:
+        return _said_unsteady(reference)
     reference.notes = list(dict.fromkeys(notes))
+    return reference
+
+
+def _said_unsteady(reference: Reference) -> Reference:
+    names = dict.fromkeys(name for point in reference.points for name in point.unsteady)
+    reference.unsteady = tuple(names)
+    reference.notes.append(f"eager gives another {listed(list(names))} when run again")
     return reference
 
 
@@ -165,8 +177,9 @@ def _run_freely(reference: Reference, inputs: Inputs) -> None:
         task.run(task.function, args, kwargs)
 
 
-def _has_tensors(inputs: Inputs) -> bool:
-    return any(torch_private.is_tensor(leaf) for leaf in torch_private.flatten((inputs[0], dict(inputs[1])))[0])
+def _can_be_refilled(inputs: Inputs) -> bool:
+    leaves = torch_private.flatten((inputs[0], dict(inputs[1])))[0]
+    return any(torch_private.is_tensor(leaf) and is_plain(leaf) for leaf in leaves)
 
 
 def _point(task: Task, name: str, inputs: Inputs, seed: int, notes: list[str], *, given: bool = False) -> Point:
@@ -174,6 +187,10 @@ def _point(task: Task, name: str, inputs: Inputs, seed: int, notes: list[str], *
     point = Point(name, inputs, seed, eager, None, [], same_signature(inputs, (task.args, task.kwargs)), given=given)
     if eager.error is not None or eager.declined is not None:
         return point
+    if given:
+        point.unsteady = _unsteady_names(task, point)
+        if point.unsteady:
+            return point
     if eager.changes and shares_memory(inputs):
         notes.append(f"there is no float64 reference at {name}: inputs that share memory are changed in place")
     else:
@@ -212,22 +229,30 @@ def _changed_names(point: Point, again: Observation) -> list[str]:
     return [name for name in mine if not opaque(mine[name]) and not same(mine[name], others.get(name))]
 
 
-def _unsteady_names(reference: Reference, point: Point) -> list[str]:
+def _unsteady_names(task: Task, point: Point) -> tuple[str, ...]:
     """Values that eager gives otherwise when run again from the same seed, by more than another order of sums explains."""
-    for _ in range(2):
-        again = _run_again(reference.task, point, point.seed)
-        if again.error is not None:
-            return [f"result (it raises {again.error})"]
-        changed = _changed_names(point, again)
-        if not changed:
-            continue
-        judgement = judge(again, reference.bystanders(point))
-        while judgement.differences and reference.disturb_more(point):
-            judgement = judge(again, reference.bystanders(point))
-        if judgement.differences:
-            return list(dict.fromkeys(item.name for item in judgement.differences))
+    again = _run_again(task, point, point.seed)
+    if again.error is not None:
+        return (f"result (it raises {again.error})",)
+    changed = _changed_names(point, again)
+    mine, others = point.eager.everything, again.everything
+    if changed and all(name in others and _near(mine[name], others[name]) for name in changed):
         point.noisy.append(again)
-    return []
+        return ()
+    return tuple(changed)
+
+
+def _near(one: Any, other: Any) -> bool:
+    """Whether two results of one function may differ by the order in which threads add up."""
+    import torch
+
+    if not (torch_private.is_tensor(one) and torch_private.is_tensor(other)) or one.shape != other.shape:
+        return False
+    if not (one.is_floating_point() or one.is_complex()) or not one.numel():
+        return False
+    limits = torch.finfo(compute_dtype(one.dtype)).eps * RERUN_UNITS + 2 * torch.finfo(real_dtype(one.dtype)).eps
+    largest = float(one.abs().nan_to_num(0, 0, 0).double().max())
+    return bool(torch.allclose(one, other, rtol=0, atol=limits * largest, equal_nan=True))
 
 
 def listed(names: list[str], most: int = 4) -> str:

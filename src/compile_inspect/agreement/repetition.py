@@ -69,7 +69,7 @@ def _sparing(reference: Reference, point: Point) -> Iterator[Any]:
     def run_once(prepared: Prepared) -> Observation:
         args, kwargs = cloned(point.inputs)
         try:
-            with seeded(point.seed):
+            with seeded(point.seed) if reference.random else contextlib.nullcontext():
                 return Observation(named_values(task, prepared.run(*args, **kwargs), args, kwargs))
         except Exception as error:
             return Observation(error=one_line(error))
