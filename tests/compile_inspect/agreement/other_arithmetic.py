@@ -22,20 +22,16 @@ def _wide(tensor: Any) -> Any:
 
 def _summed(x: Tensor, dim: list[int] | None = None, keepdim: bool = False, **choices: Any) -> Any:
     """A sum in the opposite order, one element after the other."""
-    dims = list(range(x.dim())) if not dim else dim
+    dims = [axis % x.dim() for axis in dim or range(x.dim())]
     if not x.is_floating_point() or choices or not dims:
         return NotImplemented
     result = _wide(x)
     for axis in dims:
-        result = result.flip(axis).cumsum(axis).select(axis, -1).unsqueeze(axis) if result.shape[axis] else NotImplemented
-        if result is NotImplemented:
+        if not result.shape[axis]:
             return NotImplemented
+        result = result.flip(axis).cumsum(axis).select(axis, -1).unsqueeze(axis)
     result = result.to(x.dtype)
-    return (
-        result
-        if keepdim
-        else result.reshape([size for axis, size in enumerate(x.shape) if axis not in [d % x.dim() for d in dims]])
-    )
+    return result if keepdim else result.reshape([size for axis, size in enumerate(x.shape) if axis not in dims])
 
 
 def _product(a: Tensor, b: Tensor) -> Any:
