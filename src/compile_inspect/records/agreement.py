@@ -52,8 +52,9 @@ class BlameStage(Enum):
 class Difference:
     """One value that differs: at which inputs, of what, and by how much.
 
-    `error` is the variant's distance from the float64 reference (from eager where there is none), `eager_error` that
-    of eager itself, `allowed` what the variant's may be. The three values are those at `index`, the worst place.
+    `error` is the variant's distance from eager and the float64 reference and all between them, `eager_error` the larger
+    of eager's distance from that reference and the spread that rounding gives it, `allowed` what the variant's may be. The
+    three values are those at `index`, the worst place.
     """
 
     point: str
@@ -143,8 +144,8 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether no variant that can run is wrong or beyond comparison."""
-        return all(item.verdict is not Verdict.DISAGREES for item in self.variants)
+        """Whether no variant is wrong, and eager itself gives the same result every time."""
+        return all(item.verdict not in (Verdict.DISAGREES, Verdict.NONDETERMINISTIC) for item in self.variants)
 
     def variant(self, name: str) -> VariantAgreement:
         """The comparison of one variant, by its name."""
