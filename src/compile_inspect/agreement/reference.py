@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +12,7 @@ from compile_inspect.agreement.inputs import generated, same_signature, shares_m
 from compile_inspect.agreement.observation import Observation, State, observe, opaque, preserved_state, same, seeded
 from compile_inspect.agreement.precision import compute_dtype, floating_precision, in_float64, real_dtype
 from compile_inspect.agreement.probes import Habits, Probe, ends, habits_of, layout_probes, special_probes
-from compile_inspect.agreement.rounding import disturbed
+from compile_inspect.agreement.rounding import disturbed, disturbed_inputs
 from compile_inspect.agreement.values import Bystanders
 from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
@@ -207,6 +207,9 @@ def _disturb(task: Task, point: Point, count: int) -> None:
     """Add runs with disturbed roundings to a point."""
     for number in range(point.disturbances, point.disturbances + count):
         run = observe(task, disturbed(task, point.seed + 1 + number), point.inputs, point.seed)
+        if run.error is not None:  # its operations cannot be intercepted
+            run = observe(task, disturbed_inputs(task, point.seed + 1 + number), point.inputs, point.seed)
+            run = replace(run, changes=point.eager.changes)  # it changed copies of its own
         if run.error is None and run.declined is None:
             point.noisy.append(run)
     point.disturbances += count

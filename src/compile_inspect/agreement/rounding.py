@@ -13,10 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from compile_inspect.agreement.inputs import mapped
 from compile_inspect.agreement.precision import compute_dtype, intercepted, real_dtype
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.torch_private.decomposing import decomposition_of
 from compile_inspect.variants import Step, Task
+from compile_inspect.variants.task import replaced
 
 # Operations whose results are exact: they copy, choose, or change a sign. They stand for their in-place forms too;
 # views, factories and random draws are told by schema and tags.
@@ -49,6 +51,21 @@ def disturbed(task: Task, seed: int) -> Callable[..., Step]:
 
     def run(*args: Any, **kwargs: Any) -> Step:
         with intercepted(_Disturbance(seed).run):
+            return task.run(task.function, args, kwargs)
+
+    return run
+
+
+def disturbed_inputs(task: Task, seed: int) -> Callable[..., Step]:
+    """The task's own function with what it is given and what it holds moved, for one whose operations cannot be."""
+
+    def move(tensor: Any) -> Any:
+        plain = tensor.detach()
+        return _moved(plain, seed, 1.0).requires_grad_(tensor.requires_grad) if _is_movable(plain) else tensor
+
+    def run(*args: Any, **kwargs: Any) -> Step:
+        args, kwargs = mapped((args, kwargs), move)  # type: ignore[assignment]
+        with replaced(task.held, [move(item.now()) for item in task.held]):
             return task.run(task.function, args, kwargs)
 
     return run
@@ -130,7 +147,7 @@ class _Disturbance:
 
     def _moved_term(self, leaf: Any, name: str, units: float) -> Any:
         """A term of a sum or of something more: inside, every term is rounded, in an order that is nobody's business."""
-        if name in CONTRACTIONS and torch_private.is_tensor(leaf) and compute_dtype(leaf.dtype) != real_dtype(leaf.dtype):
+        if name in CONTRACTIONS and _is_movable(leaf) and compute_dtype(leaf.dtype) != real_dtype(leaf.dtype):
             return leaf
         return _moved(leaf, self.seed, units)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from other_arithmetic import Reordered
+from random_programs import EXPRESSIONS
 from torch import Tensor
 
 from compile_inspect import Target, TargetError, verify
@@ -41,6 +43,16 @@ def test_a_maximum_stays_equal_to_its_source_under_disturbance() -> None:
     for seed in range(5):
         assert torch.equal(disturbed(Task(is_largest, (x,)), seed)(x).result, is_largest(x))
     assert not against(is_largest, lambda s: is_largest(s) * 0.5, x).agrees
+
+
+def test_every_operation_of_the_random_programs_can_be_disturbed() -> None:
+    x, y = torch.randn(4, 5, requires_grad=True), torch.randn(4, 5)
+    for expression in EXPRESSIONS:
+        source = "lambda x, y: " + expression.format(a="x", b="y", n=4, m=5)
+        task = Task(eval(source, {"torch": torch, "F": torch.nn.functional}), (x, y))
+        disturbed(task, 1)(x, y)
+        if task.function(x, y).requires_grad:
+            disturbed(replace(task, gradients=True), 1)(x, y)
 
 
 def two_pass(x: Tensor) -> Tensor:
