@@ -29,8 +29,8 @@ STATUSES = {
     "breaks": "0, with breaks and without. `--json` is for programs that decide.",
     "fix": "1 where something is left to be done by hand.",
     "guards": "0, whatever is foretold.",
-    "verify": "1 where a variant does not agree with eager, or none could run. One that cannot run beside others that do does "
-    "not count; `--json` names it.",
+    "verify": "1 where a variant does not agree with eager, none could run, or eager gives another result when run again. "
+    "One that cannot run beside others that do does not count; `--json` names it.",
     "bench": "1 where nothing could be timed, not even eager. Speed does not count.",
     "show": "0.",
     "report": "0.",

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compile_inspect.agreement.assumptions import find_assumptions
+from compile_inspect.agreement.coverage import not_probed
 from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import at_state, observe
-from compile_inspect.agreement.reference import Point, Reference, make_reference
+from compile_inspect.agreement.reference import Point, Reference, listed, make_reference
+from compile_inspect.agreement.repetition import repeat
 from compile_inspect.agreement.values import Judgement
-from compile_inspect.records.agreement import Difference, Measured, Verdict
+from compile_inspect.records.agreement import Difference, DifferenceKind, Measured, Verdict
 from compile_inspect.variants import Prepared, Task
 from compile_inspect.variants.inductor import FROZEN
+
+RECOMPILE_SECONDS = 20.0
+"""A variant that took longer to build is not given inputs of another form, which it would have to be built for again."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,8 @@ class Comparison:
     notes: tuple[str, ...] = ()
     wrong_at: Point | None = None
     """The first point at which it is wrong."""
+    not_probed: tuple[str, ...] = ()
+    """What nothing is proven about, each a sentence."""
 
     @property
     def agrees(self) -> bool:
@@ -43,8 +50,22 @@ def compare(
     A `reference` made by `make_reference` serves any number of variants of one task.
     """
     reference = make_reference(task, samples=samples, seed=seed) if reference is None else reference
+    undecided = undecidable(reference)
+    if undecided is not None:
+        return undecided
     with at_state(task, reference.state):
         return _compare(prepared, reference)
+
+
+def undecidable(reference: Reference) -> Comparison | None:
+    """The verdict on any variant where there is nothing to hold it against."""
+    if reference.declined is not None:
+        return Comparison(Verdict.REFUSED, f"results of this kind cannot be compared: {reference.declined}")
+    if reference.unsteady:
+        names = listed(list(reference.unsteady))
+        reason = f"eager itself gives another {names} when run again from the same seed, so nothing can be proven"
+        return Comparison(Verdict.NONDETERMINISTIC, reason)
+    return None
 
 
 def _compare(prepared: Prepared, reference: Reference) -> Comparison:
@@ -52,11 +73,14 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
     measured: list[Measured] = []
     notes: list[str] = []
     incomparable: list[str] = []
+    left_out: list[Point] = []
     wrong_at = None
     compared = 0
     for point in reference.points:
-        if not point.as_example and FROZEN[0] in prepared.variant.assumes:
-            notes.append(f"{point.name} were left out: they are of another form than what it was made for")
+        if not point.as_example and _takes_one_form(prepared, point):
+            left_out.append(point)
+            if point.given:
+                notes.append(f"{point.name} were left out: they are of another form than what it was made for")
             continue
         found = judged(reference, prepared, point, closely=wrong_at is None)
         compared += 1
@@ -66,7 +90,11 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
         incomparable += found.incomparable
         if found.differences and wrong_at is None:
             wrong_at = point
+    calls = ""
+    if not differences and not incomparable:
+        differences, calls = repeat(reference, prepared)
     assumptions: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
     if differences:
         verdict, reason = Verdict.DISAGREES, f"it does not agree with eager: {differences[0]}"
     elif incomparable:
@@ -74,13 +102,19 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
         verdict, reason = Verdict.RANDOM, f"random, cannot be compared: {names} come from other random numbers than eager's"
     else:
         assumptions = find_assumptions(reference, prepared)
+        unseen = not_probed(reference, prepared, left_out, calls)
         verdict, reason = Verdict.AGREES, f"it agrees with eager at {compared} input{'s' if compared != 1 else ''}"
         if assumptions:
             verdict = Verdict.ASSUMES
             reason = f"it agrees with eager as long as {', and '.join(assumptions)}"
     return Comparison(
-        verdict, reason, assumptions, tuple(differences), _largest(measured), tuple(dict.fromkeys(notes)), wrong_at
+        verdict, reason, assumptions, tuple(differences), _largest(measured), tuple(dict.fromkeys(notes)), wrong_at, unseen
     )
+
+
+def _takes_one_form(prepared: Prepared, point: Point) -> bool:
+    """Whether a variant cannot take inputs of another form, or takes so long to compile that it is not asked to."""
+    return FROZEN[0] in prepared.variant.assumes or (not point.given and prepared.build_seconds > RECOMPILE_SECONDS)
 
 
 def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: bool = True) -> Judgement:
@@ -89,10 +123,15 @@ def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: b
     That takes a dozen runs, and need not be done again where it is wrong elsewhere already.
     """
     seen = observe(reference.task, prepared.run, point.inputs, point.seed)
+    checks = {DifferenceKind.ALIASING}
+    if point.as_example or point.given:  # for layouts of our own making, any layout of the result will do
+        checks.add(DifferenceKind.STRIDES)
+    if prepared.functional is None:
+        checks.add(DifferenceKind.AUTOGRAD)
     exact_kernels = prepared.variant.exact
-    found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels)
-    if closely and found.differences and point.eager.error is None and reference.disturb_more(point):
-        found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels)
+    found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels, checks=checks)
+    while closely and found.differences and point.eager.error is None and reference.disturb_more(point):
+        found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels, checks=checks)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from compile_inspect.agreement.forms import is_plain, kind_of, parts_of
 from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
 
@@ -17,17 +18,23 @@ def clone_tensor(tensor: Any) -> Any:
     import torch
 
     plain = tensor.detach()
-    if plain.layout is not torch.strided or type(plain) is not torch.Tensor or plain.is_quantized or plain.numel() == 0:
+    if not is_plain(plain) or plain.numel() == 0:
         copy = plain.clone()
     else:
         plain = plain.resolve_conj().resolve_neg()
         # The whole stretch of memory it spans, so that expanded and padded tensors stay what they are.
-        extent = 1 + sum((size - 1) * stride for size, stride in zip(plain.shape, plain.stride(), strict=True))
-        flat = plain.as_strided((extent,), (1,), plain.storage_offset()).clone()
+        flat = plain.as_strided((_extent(plain),), (1,), plain.storage_offset()).clone()
         copy = flat.as_strided(plain.shape, plain.stride())
-    if isinstance(tensor, torch.nn.Parameter):
+    if is_parameter(tensor):
         return torch.nn.Parameter(copy, requires_grad=tensor.requires_grad)
     return copy.requires_grad_(tensor.requires_grad)
+
+
+def is_parameter(tensor: Any) -> bool:
+    """Whether a tensor is one that modules train."""
+    import torch
+
+    return isinstance(tensor, torch.nn.Parameter)
 
 
 def mapped(inputs: Inputs, change: Callable[[Any], Any]) -> Inputs:
@@ -42,8 +49,37 @@ def mapped(inputs: Inputs, change: Callable[[Any], Any]) -> Inputs:
 
 
 def cloned(inputs: Inputs) -> Inputs:
-    """Inputs that a run may change without harm."""
-    return mapped(inputs, clone_tensor)
+    """Inputs that a run may change without harm; those that share memory share that of their clones."""
+    shared = _clones_of_shared(inputs)
+    return mapped(inputs, lambda tensor: shared[id(tensor)] if id(tensor) in shared else clone_tensor(tensor))
+
+
+def _clones_of_shared(inputs: Inputs) -> dict[int, Any]:
+    """Clones of tensors that lie in the same storage, by the identity of what they are clones of."""
+    import torch
+
+    leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
+    groups: dict[Any, dict[int, Any]] = {}
+    for leaf in leaves:
+        if torch_private.is_tensor(leaf) and is_plain(leaf) and leaf.numel() and not (leaf.is_conj() or leaf.is_neg()):
+            groups.setdefault((leaf.untyped_storage().data_ptr(), leaf.dtype), {})[id(leaf)] = leaf
+    found = {}
+    for group in groups.values():
+        if len(group) > 1:
+            plain = [leaf.detach() for leaf in group.values()]
+            start = min(item.storage_offset() for item in plain)
+            end = max(item.storage_offset() + _extent(item) for item in plain)
+            memory = plain[0].as_strided((end - start,), (1,), start).clone()
+            for leaf in group.values():
+                copy = memory.as_strided(leaf.shape, leaf.stride(), leaf.storage_offset() - start)
+                copy.requires_grad_(leaf.requires_grad)
+                found[id(leaf)] = torch.nn.Parameter(copy.detach(), leaf.requires_grad) if is_parameter(leaf) else copy
+    return found
+
+
+def _extent(tensor: Any) -> int:
+    """How many elements of memory a tensor spans."""
+    return 1 + sum(int(size - 1) * int(stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def generated(example: Inputs, count: int, seed: int) -> Iterator[tuple[str, Inputs]]:
@@ -59,65 +95,84 @@ def generated(example: Inputs, count: int, seed: int) -> Iterator[tuple[str, Inp
     for index in range(count):
         generator.manual_seed(seed + index)
         name, fill = kinds[index % len(kinds)]
-        yield name, mapped(example, lambda tensor, fill=fill: _refilled(tensor, fill, generator))  # type: ignore[misc]
+        yield name, refilled(example, fill, generator)
 
 
-def special(example: Inputs, seed: int) -> Inputs:
-    """The example with zeros of both signs, ones, and equal neighbours in it."""
-    import torch
+Fill = Callable[[Any, Any], Any]
+"""New values from old ones and a generator."""
 
-    generator = torch.Generator()
-    generator.manual_seed(seed)
-    return mapped(example, lambda tensor: _refilled(tensor, _with_special_values, generator))
+
+def refilled(example: Inputs, fill: Fill, generator: Any, integers: Fill | None = None) -> Inputs:
+    """Inputs as the example with other numbers in them, and with `integers` or shuffled ones where those are whole."""
+    inputs = cloned(example)
+    done: set[int] = set()
+    for leaf in torch_private.flatten((inputs[0], dict(inputs[1])))[0]:
+        if torch_private.is_tensor(leaf) and id(leaf) not in done:
+            done.add(id(leaf))
+            _refill(leaf, fill, integers or _shuffled, generator)
+    return inputs
 
 
 def same_signature(inputs: Inputs, example: Inputs) -> bool:
     """Whether inputs differ from the example in the contents of tensors alone."""
     leaves, structure = torch_private.flatten((inputs[0], dict(inputs[1])))
     others, other_structure = torch_private.flatten((example[0], dict(example[1])))
-    if structure != other_structure or len(leaves) != len(others):
+    if structure != other_structure or len(leaves) != len(others) or _sharing(leaves) != _sharing(others):
         return False
     return all(_alike(leaf, other) for leaf, other in zip(leaves, others, strict=True))
 
 
 def _alike(leaf: Any, other: Any) -> bool:
     if torch_private.is_tensor(leaf) and torch_private.is_tensor(other):
-        return all(
-            getattr(leaf, key) == getattr(other, key) for key in ("shape", "dtype", "device", "layout", "requires_grad")
-        ) and _strides(leaf) == _strides(other)
+        if not (is_plain(leaf) and is_plain(other)):
+            mine, others = parts_of(leaf), parts_of(other)
+            forms = [[(rest, part.shape, part.dtype, part.device) for rest, part in parts] for parts in (mine, others)]
+            return kind_of(leaf) == kind_of(other) and leaf.requires_grad == other.requires_grad and forms[0] == forms[1]
+        return (
+            all(getattr(leaf, key) == getattr(other, key) for key in ("shape", "dtype", "device", "requires_grad"))
+            and leaf.stride() == other.stride()
+        )
     return type(leaf) is type(other) and bool(leaf is other or leaf == other)
 
 
-def _strides(tensor: Any) -> tuple[int, ...]:
+def _sharing(leaves: list[Any]) -> list[int]:
+    """For every leaf the first one that lies in the same memory."""
+    first: dict[int, int] = {}
+    addresses = [
+        leaf.untyped_storage().data_ptr() if torch_private.is_tensor(leaf) and is_plain(leaf) and leaf.numel() else -1 - place
+        for place, leaf in enumerate(leaves)
+    ]
+    return [first.setdefault(address, place) for place, address in enumerate(addresses)]
+
+
+def shares_memory(inputs: Inputs) -> bool:
+    """Whether two different tensors among inputs lie in the same memory."""
+    leaves = list({id(leaf): leaf for leaf in torch_private.flatten((inputs[0], dict(inputs[1])))[0]}.values())
+    return _sharing(leaves) != list(range(len(leaves)))
+
+
+def _refill(tensor: Any, fill: Fill, integers: Fill, generator: Any) -> None:
+    """Other contents for a tensor; what is not plain stays as it is."""
     import torch
 
-    return tuple(tensor.stride()) if tensor.layout is torch.strided else ()
-
-
-def _refilled(tensor: Any, fill: Callable[[Any, Any], Any], generator: Any) -> Any:
-    """A clone with other contents; where contents overlap or are not dense, as they were."""
-    import torch
-
-    copy = clone_tensor(tensor)
-    if copy.layout is not torch.strided or copy.is_quantized or copy.numel() == 0 or type(copy.detach()) is not torch.Tensor:
-        return copy
+    if not is_plain(tensor) or tensor.numel() == 0:
+        return
     with torch.no_grad():
-        values = copy.detach().cpu()
+        values = tensor.detach().cpu()
         if values.dtype == torch.bool:
             new = torch.rand(values.shape, generator=generator) < 0.5
         elif values.is_floating_point() or values.is_complex():
             new = fill(values, generator)
         else:
-            new = _shuffled(values, generator)
-        if any(stride == 0 and size > 1 for size, stride in zip(copy.shape, copy.stride(), strict=True)):
-            kept = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in copy.stride())
-            copy[kept].copy_(new[kept])
+            new = integers(values, generator)
+        if any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)):
+            once = tuple(slice(0, 1) if stride == 0 else slice(None) for stride in tensor.stride())
+            tensor.detach()[once].copy_(new[once])
         else:
-            copy.detach().copy_(new)
-    return copy
+            tensor.detach().copy_(new)
 
 
-def _scale(values: Any) -> float:
+def scale_of(values: Any) -> float:
     """The root of the mean square of what is finite, 1 where that is nothing or zero."""
     import torch
 
@@ -130,7 +185,7 @@ def _drawn(values: Any, generator: Any) -> Any:
     import torch
 
     dtype = torch.complex128 if values.is_complex() else torch.float64
-    return torch.randn(values.shape, generator=generator, dtype=dtype) * _scale(values)
+    return torch.randn(values.shape, generator=generator, dtype=dtype) * scale_of(values)
 
 
 def _wide(values: Any, generator: Any) -> Any:
@@ -152,15 +207,3 @@ def _shuffled(values: Any, generator: Any) -> Any:
 
     order = torch.randperm(values.numel(), generator=generator)
     return values.reshape(-1)[order].reshape(values.shape)
-
-
-def _with_special_values(values: Any, generator: Any) -> Any:
-    import torch
-
-    flat = values.reshape(-1).clone()
-    chosen = torch.tensor([0.0, -0.0, 1.0, -1.0], dtype=torch.float64).to(values.dtype)
-    places = torch.randperm(flat.numel(), generator=generator)[: max(1, flat.numel() // 4)]
-    flat[places] = chosen[torch.arange(len(places)) % len(chosen)]
-    if flat.numel() > 1:
-        flat[-1] = flat[0]
-    return flat.reshape(values.shape)

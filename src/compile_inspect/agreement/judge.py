@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from compile_inspect.agreement.forms import Form
 from compile_inspect.agreement.observation import Observation, opaque, same
 from compile_inspect.agreement.precision import real_dtype
 from compile_inspect.agreement.values import Bystanders, Judgement, judge_floats, judge_whole
@@ -11,11 +13,20 @@ from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Difference, DifferenceKind
 
 
-def judge(seen: Observation, by: Bystanders, *, exact_kernels: bool = False) -> Judgement:
-    """Compare what a variant did with what eager did."""
+def judge(
+    seen: Observation, by: Bystanders, *, exact_kernels: bool = False, checks: Collection[DifferenceKind] = ()
+) -> Judgement:
+    """Compare what a variant did with what eager did.
+
+    `checks` are the kinds of difference to look for besides those of values and effects: STRIDES, ALIASING and AUTOGRAD.
+    """
     found = Judgement()
     if seen.error is not None or by.eager.error is not None:
         _judge_exceptions(seen, by, found)
+        return found
+    if seen.declined is not None:
+        message = f"the variant's result cannot be compared: {seen.declined}"
+        found.differences.append(Difference(by.point, "result", DifferenceKind.FORM, message))
         return found
     if list(seen.values) != list(by.eager.values):
         missing = [name for name in by.eager.values if name not in seen.values]
@@ -35,7 +46,30 @@ def judge(seen: Observation, by: Bystanders, *, exact_kernels: bool = False) -> 
             if len(found.differences) > before and name in by.random:
                 del found.differences[before:]
                 found.incomparable.append(name)
+    for name, form in by.eager.forms.items():
+        if name in seen.forms:
+            different = _form_differences(name, seen.forms[name], form, by)
+            found.differences += [item for item in different if item.kind in checks or item.kind is DifferenceKind.FORM]
     return found
+
+
+def _form_differences(name: str, mine: Form, eager: Form, by: Bystanders) -> Iterator[Difference]:
+    if mine.kind != eager.kind:
+        yield Difference(by.point, name, DifferenceKind.FORM, f"it is a {mine.kind} where eager gives a {eager.kind}")
+    if eager.strides is not None and mine.strides != eager.strides:
+        message = f"its strides are {mine.strides} where eager's are {eager.strides}"
+        yield Difference(by.point, name, DifferenceKind.STRIDES, message)
+    if mine.shares != eager.shares:
+        message = f"it shares memory with {_names(mine.shares)}, and eager's with {_names(eager.shares)}"
+        yield Difference(by.point, name, DifferenceKind.ALIASING, message)
+    if mine.requires_grad != eager.requires_grad:
+        message = "eager's requires a gradient and the variant's does not"
+        message = message if eager.requires_grad else "the variant's requires a gradient and eager's does not"
+        yield Difference(by.point, name, DifferenceKind.AUTOGRAD, message)
+
+
+def _names(names: frozenset[str]) -> str:
+    return ", ".join(sorted(names)) or "nothing"
 
 
 def _uncertain_change(name: str, by: Bystanders) -> bool:
@@ -43,15 +77,26 @@ def _uncertain_change(name: str, by: Bystanders) -> bool:
     return any((name in other.changes) != (name in by.eager.changes) for other in by.noisy if other.error is None)
 
 
+COMPILERS = ("BackendCompilerFailed", "InternalTorchDynamoError", "InductorError", "LoweringException", "Unsupported")
+"""Exceptions by which a compiler says that it cannot go on; they are no answer of the function's."""
+
+
 def _judge_exceptions(seen: Observation, by: Bystanders, found: Judgement) -> None:
-    if seen.error is not None and by.eager.error is not None:
-        if seen.error.partition(":")[0] != by.eager.error.partition(":")[0]:
-            found.notes.append(f"at {by.point}, eager raises {by.eager.error} and the variant {seen.error}")
+    """Both must raise. Another type is noted; a compiler that gives up has not raised what eager raises."""
+    mine, eager = seen.error, by.eager.error
+    if mine is not None and eager is not None:
+        own, message = mine.partition(":")[0], eager.partition(": ")[2]
+        if own == eager.partition(":")[0] or (message and message in mine):
+            return
+        sentence = f"eager raises {eager} and the variant {mine}"
+        if own in COMPILERS:
+            found.differences.append(Difference(by.point, "result", DifferenceKind.RAISED, sentence))
+        else:
+            found.notes.append(f"at {by.point}, {sentence}")
         return
-    if seen.error is not None:
-        message = f"the variant raises {seen.error}"
-    else:
-        message = f"eager raises {by.eager.error} and the variant does not"
+    message = f"eager raises {eager} and the variant does not"
+    if eager is None:
+        message = f"the variant raises {mine} and eager does not"
     found.differences.append(Difference(by.point, "result", DifferenceKind.RAISED, message))
 
 
@@ -96,11 +141,6 @@ def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgem
         judge_floats(name, mine, eager, _numbers(name, by), by, found, exact_kernels, by.precision)
         return
     others = _others(name, by, eager.shape)
-    if eager.is_quantized:
-        mine, eager, others = mine.dequantize(), eager.dequantize(), (None, [])
-    if eager.layout is not torch.strided:
-        mine, eager = mine.to_dense(), eager.to_dense()
-        others = (None if others[0] is None else others[0].to_dense(), [item.to_dense() for item in others[1]])
     if eager.is_floating_point() or eager.is_complex():
         judge_floats(name, mine, eager, others, by, found, exact_kernels, real_dtype(eager.dtype))
     else:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from compile_inspect.agreement.forms import Form, forms_of, kind_of, parts_of
 from compile_inspect.agreement.inputs import clone_tensor, cloned
 from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
@@ -26,6 +27,10 @@ class Observation:
     changes: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     """The exception, in one line, if there was one."""
+    declined: str | None = None
+    """Why the results cannot be compared, if they cannot."""
+    forms: dict[str, Form] = field(default_factory=dict)
+    """What the tensors of the result are besides their numbers."""
 
     @property
     def everything(self) -> dict[str, Any]:
@@ -44,11 +49,32 @@ def observe(task: Task, run: Callable[..., Step], inputs: Inputs, seed: int) -> 
                 step = run(*args, **kwargs)
             except Exception as error:
                 return Observation(error=one_line(error))
-        values = named_values(task, step, args, kwargs)
-        held = changes()
+        try:
+            values = named_values(task, step, args, kwargs)
+            forms = _forms(task, step, args, kwargs)
+            held = changes()
+        except Exception as error:  # a kind of tensor that says little about itself
+            return Observation(declined=one_line(error))
     given = dict(zip(input_names(task, inputs), zip(before, clone_all((args, kwargs)), strict=True), strict=True))
     changed = {name: after for name, (first, after) in given.items() if not same(first, after)}
-    return Observation(values, {**changed, **held})
+    return Observation(values, _in_parts({**changed, **held}), forms=forms)
+
+
+def _forms(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Form]:
+    leaves, _ = torch_private.flatten((args, dict(kwargs)))
+    known = [*zip(input_names(task, (args, kwargs)), leaves, strict=True), *((item.name, item.now()) for item in task.held)]
+    return forms_of([(f"result{path}", leaf) for path, leaf in named_leaves(step.result)], known)
+
+
+def _in_parts(values: dict[str, Any]) -> dict[str, Any]:
+    """Values with tensors that are not plain taken apart."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if torch_private.is_tensor(value):
+            found |= {f"{name}{rest}": clone_tensor(part).detach() for rest, part in parts_of(value)}
+        else:
+            found[name] = value
+    return found
 
 
 def clone_all(inputs: Inputs) -> list[Any]:
@@ -66,7 +92,9 @@ def seeded(seed: int) -> Iterator[None]:
     python, numpy = random.getstate(), sys.modules.get("numpy.random")
     numbers = numpy.get_state() if numpy is not None else None
     with torch.random.fork_rng(devices), torch.set_grad_enabled(torch.is_grad_enabled()):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would also ask devices that nobody uses
+        if devices:
+            torch.cuda.manual_seed_all(seed)
         random.seed(seed)
         if numpy is not None:
             numpy.seed(seed % 2**32)
@@ -157,20 +185,13 @@ def at_state(task: Task, state: State) -> Iterator[None]:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values are the same, NaN being the same as NaN."""
-    import torch
-
     if torch_private.is_tensor(one) and torch_private.is_tensor(other):
-        if one.shape != other.shape or one.dtype != other.dtype or one.layout != other.layout or one.device != other.device:
+        if one.dtype != other.dtype or one.device != other.device or kind_of(one) != kind_of(other):
             return False
-        if one.layout is not torch.strided:
-            one, other = one.to_dense(), other.to_dense()
-        try:
-            if torch.equal(one, other):
-                return True
-            floating = one.is_floating_point() or one.is_complex()
-            return bool(floating and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True))
-        except (RuntimeError, NotImplementedError):  # dtypes that cannot be compared, such as quantized ones
-            return False
+        mine, others = parts_of(one), parts_of(other)
+        return len(mine) == len(others) and all(
+            _same_numbers(part, another) for (_, part), (_, another) in zip(mine, others, strict=True)
+        )
     if torch_private.is_tensor(one) or torch_private.is_tensor(other):
         return False
     try:
@@ -179,15 +200,22 @@ def same(one: Any, other: Any) -> bool:
         return False
 
 
+def _same_numbers(one: Any, other: Any) -> bool:
+    import torch
+
+    try:
+        if torch.equal(one, other):
+            return True
+        floating = one.is_floating_point() or one.is_complex()
+        return bool(floating and one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True))
+    except (RuntimeError, NotImplementedError):  # dtypes that cannot be compared
+        return False
+
+
 def named_values(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Any]:
     """Result and gradients under the names they are reported by, as copies."""
-    values = {}
-    for path, leaf in named_leaves(step.result):
-        values[f"result{path}"] = clone_tensor(leaf).detach() if torch_private.is_tensor(leaf) else leaf
-    names = gradient_names(task, (args, kwargs))
-    for name, gradient in zip(names, step.gradients, strict=False):
-        values[f"gradient of {name}"] = clone_tensor(gradient).detach()
-    return values
+    values = {f"result{path}": leaf for path, leaf in named_leaves(step.result)}
+    return _in_parts(values | dict(zip(gradient_names(task, (args, kwargs)), step.gradients, strict=False)))
 
 
 def named_leaves(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
@@ -246,13 +274,14 @@ def input_names(task: Task, inputs: Inputs) -> list[str]:
 
 
 def gradient_names(task: Task, inputs: Inputs) -> list[str]:
-    """Names of what a run gives gradients of, in the order of `Task.wanted`."""
+    """How the gradients that a run gives are called, in the order of `Task.wanted`, then the second derivatives."""
     leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
     held = [item.name for item in task.held if item.differentiable and item.now().requires_grad]
     names = input_names(task, inputs)
-    return held + [
+    wanted = held + [
         name for name, leaf in zip(names, leaves, strict=True) if torch_private.is_tensor(leaf) and leaf.requires_grad
     ]
+    return [f"gradient of {name}" for name in wanted] + [f"second derivative by {name}" for name in wanted]
 
 
 def _parameter_names(function: Any) -> list[str]:

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from time import perf_counter
 from typing import Any
 
-from compile_inspect.agreement.inputs import generated, same_signature, special
-from compile_inspect.agreement.observation import Observation, State, observe, opaque, same
-from compile_inspect.agreement.precision import disturbed, floating_precision, in_float64
+from compile_inspect.agreement.forms import is_plain
+from compile_inspect.agreement.inputs import generated, same_signature, shares_memory
+from compile_inspect.agreement.observation import Observation, State, observe, opaque, preserved_state, same, seeded
+from compile_inspect.agreement.precision import compute_dtype, floating_precision, in_float64, real_dtype
+from compile_inspect.agreement.probes import Habits, Probe, ends, habits_of, layout_probes, special_probes
+from compile_inspect.agreement.rounding import disturbed, disturbed_inputs
 from compile_inspect.agreement.values import Bystanders
 from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
-from compile_inspect.variants import Task
+from compile_inspect.variants import Step, Task
 
-NOISY_RUNS = 1
-MORE_NOISY_RUNS = 12
-"""How often eager is run with disturbed roundings: at first, and before anything is called wrong."""
+NOISY_RUNS = 2
+MOST_NOISY_RUNS = 16
+"""How often eager is run with disturbed roundings: at first, and at most, before anything is called wrong."""
+PROBE_SECONDS = 20.0
+"""Time for special inputs, after which no further ones are tried."""
+RERUN_UNITS = 64
+"""So many units in the last place of what kernels compute in, at the largest element, may lie between two runs of eager."""
 OTHER_SEED = 7919
 
 
@@ -32,7 +40,12 @@ class Point:
     noisy: list[Observation]
     as_example: bool
     """Whether the inputs differ from the example in the contents of tensors alone."""
-    looked_at_closely: bool = False
+    disturbances: int = 0
+    """How often eager was run with disturbed roundings."""
+    given: bool = False
+    """Whether the inputs are the user's own."""
+    unsteady: tuple[str, ...] = ()
+    """Values that eager gave otherwise when it was run again."""
 
 
 @dataclass
@@ -46,6 +59,12 @@ class Reference:
     """What the function held when it was made: variants are compared in the same state."""
     random: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
+    unsteady: tuple[str, ...] = ()
+    """Names of values that eager itself gives otherwise when run again from the same seed, beyond rounding."""
+    not_probed: list[str] = field(default_factory=list)
+    """Inputs that were left out, each with the reason."""
+    declined: str | None = None
+    """Why results of this kind cannot be compared, if they cannot."""
 
     @property
     def has_float64(self) -> bool:
@@ -57,98 +76,186 @@ class Reference:
         return Bystanders(point.name, point.eager, point.exact, point.noisy, self.precision, self.random)
 
     def disturb_more(self, point: Point) -> bool:
-        """Run eager a few more times with disturbed roundings; False where that has been done before."""
-        if point.looked_at_closely:
+        """Double the runs of eager with disturbed roundings; False where there are enough already."""
+        if point.disturbances >= MOST_NOISY_RUNS:
             return False
-        point.looked_at_closely = True
-        point.noisy += _noisy(self.task, point.inputs, point.seed, range(NOISY_RUNS, NOISY_RUNS + MORE_NOISY_RUNS))
+        _disturb(self.task, point, max(point.disturbances, NOISY_RUNS))
         return True
 
 
-def make_reference(task: Task, *, samples: int = 3, seed: int = 0) -> Reference:
-    """Run a task in eager mode and in float64 at the given inputs and at `samples` generated ones."""
-    example = (task.args, task.kwargs)
-    state = State.now(task)
-    points: list[Point] = []
+def make_reference(task: Task, *, samples: int = 3, seed: int = 0, layouts: bool = False) -> Reference:
+    """Run a task in eager mode and in float64 at the given inputs, at `samples` generated and at special ones.
+
+    With `samples=0` there are no inputs but those given. `layouts` adds inputs with other strides, and with one tensor in
+    two places: every variant that takes them compiles anew.
+    """
     notes: list[str] = []
+    state = State.now(task)
+    points = []
     for index, inputs in enumerate(task.inputs()):
         name = f"further inputs {index}" if index else "the example"
-        points.append(_point(task, name, inputs, seed, notes))
+        points.append(_point(task, name, inputs, seed, notes, given=True))
+    reference = Reference(task, points, floating_precision(task), state, notes=notes, declined=points[0].eager.declined)
     first = points[0]
-    if first.eager.error is None and _has_tensors(example):
-        for name, inputs in _further(example, samples, seed):
-            point = _point(task, name, inputs, seed + len(points), notes)
-            if _sensible(point, first):
-                points.append(point)
+    if first.eager.error is not None:
+        notes.append(f"eager raises {first.eager.error} at the example")
+        return reference
+    if first.eager.declined is not None:
+        return reference
+    if any(point.unsteady for point in points):
+        return _said_unsteady(reference)
+    reference.random = frozenset(_changed_names(first, _run_again(task, first, first.seed + OTHER_SEED)))
+    if reference.random:
+        notes.append(f"{listed(sorted(reference.random))}: random; every run starts from the same seed")
+    if samples and _can_be_refilled(first.inputs):
+        _add_generated(reference, samples, seed)
+        _add_probes(reference, seed, layouts)
+    first.unsteady = _unsteady_names(task, first)  # a clock has moved on by now
+    if first.unsteady:
+        return _said_unsteady(reference)
+    reference.notes = list(dict.fromkeys(notes))
+    return reference
+
+
+def _said_unsteady(reference: Reference) -> Reference:
+    names = dict.fromkeys(name for point in reference.points for name in point.unsteady)
+    reference.unsteady = tuple(names)
+    reference.notes.append(f"eager gives another {listed(list(names))} when run again")
+    return reference
+
+
+def _add_generated(reference: Reference, samples: int, seed: int) -> None:
+    task, points = reference.task, reference.points
+    for index, (kind, inputs) in enumerate(generated((task.args, task.kwargs), samples, seed)):
+        name = f"inputs {kind} ({index + 1})"
+        points.append(_point(task, name, inputs, seed + len(points), reference.notes))
+
+
+def _add_probes(reference: Reference, seed: int, layouts: bool) -> None:
+    """Special inputs, as long as there is time."""
+    task, points = reference.task, reference.points
+    habits = _habits(reference)
+    started, late = perf_counter(), []
+    for probe in _probes(task, habits, seed, layouts):
+        if probe.inputs is None:
+            reference.not_probed.append(f"{probe.name}: {probe.reason}")
+        elif perf_counter() - started > PROBE_SECONDS:
+            late.append(probe.name)
+        elif not ends(habits, lambda inputs=probe.inputs: _run_freely(reference, inputs)):  # type: ignore[misc]
+            reference.not_probed.append(f"{probe.name}: eager does not end there")
+        else:
+            point = _point(task, probe.name, probe.inputs, seed + len(points), reference.notes)
+            if probe.must_not_raise and point.eager.error is not None:
+                reference.not_probed.append(f"{probe.name}: eager raises {point.eager.error}")
             else:
-                notes.append(f"{name} were left out: eager gives {point.eager.error or 'NaN or infinity'} there")
-    unsteady = _changing_names(task, first, first.seed)
-    if unsteady:
-        notes.append(f"eager gives another {listed(unsteady)} when run again")
-    random = frozenset(_changing_names(task, first, first.seed + OTHER_SEED)) - frozenset(unsteady)
-    if random:
-        notes.append(f"{listed(sorted(random))}: random; every run starts from the same seed")
-    return Reference(task, points, floating_precision(task), state, random, list(dict.fromkeys(notes)))
+                points.append(point)
+    if late:
+        reference.not_probed.append(f"{listed(late)}: {PROBE_SECONDS:g} s were over")
 
 
-def _has_tensors(inputs: Inputs) -> bool:
-    return any(torch_private.is_tensor(leaf) for leaf in torch_private.flatten((inputs[0], dict(inputs[1])))[0])
+def _probes(task: Task, habits: Habits, seed: int, layouts: bool) -> Iterator[Probe]:
+    yield from special_probes(task, habits, seed)
+    if layouts:
+        yield from layout_probes(task)
 
 
-def _further(example: Inputs, samples: int, seed: int) -> Iterator[tuple[str, Inputs]]:
-    for index, (kind, inputs) in enumerate(generated(example, samples, seed)):
-        yield f"inputs {kind} ({index + 1})", inputs
-    if samples:
-        yield "inputs with special values", special(example, seed)
+def _habits(reference: Reference) -> Habits:
+    first = reference.points[0]
+    try:
+        return habits_of(reference.task, lambda: _run_freely(reference, first.inputs))
+    except Exception:  # it cannot be looked into, as where it compiles something itself
+        return Habits(1, True, True, True)
 
 
-def _sensible(point: Point, example: Point) -> bool:
-    """Whether generated inputs are such as the function is made for: no exception, no NaN where the example has none."""
-    if point.eager.error is not None:
-        return False
-    if _finite(point.eager):
-        return True
-    return not _finite(example.eager)
+def _run_freely(reference: Reference, inputs: Inputs) -> None:
+    """Run eager on copies of inputs, and put everything back; exceptions come through."""
+    from compile_inspect.agreement.inputs import cloned
+
+    task = reference.task
+    args, kwargs = cloned(inputs)
+    with preserved_state(task), seeded(reference.points[0].seed):
+        task.run(task.function, args, kwargs)
 
 
-def _finite(observation: Observation) -> bool:
-    import torch
-
-    tensors = [value for value in observation.everything.values() if torch_private.is_tensor(value)]
-    floating = [value for value in tensors if value.is_floating_point() or value.is_complex()]
-    return all(bool(torch.isfinite(value if value.layout is torch.strided else value.to_dense()).all()) for value in floating)
+def _can_be_refilled(inputs: Inputs) -> bool:
+    leaves = torch_private.flatten((inputs[0], dict(inputs[1])))[0]
+    return any(torch_private.is_tensor(leaf) and is_plain(leaf) for leaf in leaves)
 
 
-def _point(task: Task, name: str, inputs: Inputs, seed: int, notes: list[str]) -> Point:
-    def eagerly(*args: Any, **kwargs: Any) -> Any:
+def _point(task: Task, name: str, inputs: Inputs, seed: int, notes: list[str], *, given: bool = False) -> Point:
+    eager = _eager(task, inputs, seed)
+    point = Point(name, inputs, seed, eager, None, [], same_signature(inputs, (task.args, task.kwargs)), given=given)
+    if eager.error is not None or eager.declined is not None:
+        return point
+    if given:
+        point.unsteady = _unsteady_names(task, point)
+        if point.unsteady:
+            return point
+    if eager.changes and shares_memory(inputs):
+        notes.append(f"there is no float64 reference at {name}: inputs that share memory are changed in place")
+    else:
+        exact = observe(task, in_float64(task), inputs, seed)
+        if exact.error is None and exact.declined is None:
+            point.exact = exact
+        else:
+            notes.append(f"there is no float64 reference at {name}: {exact.error or exact.declined}")
+    _disturb(task, point, NOISY_RUNS)
+    return point
+
+
+def _disturb(task: Task, point: Point, count: int) -> None:
+    """Add runs with disturbed roundings to a point."""
+    for number in range(point.disturbances, point.disturbances + count):
+        run = observe(task, disturbed(task, point.seed + 1 + number), point.inputs, point.seed)
+        if run.error is not None:  # its operations cannot be intercepted
+            run = observe(task, disturbed_inputs(task, point.seed + 1 + number), point.inputs, point.seed)
+            run = replace(run, changes=point.eager.changes)  # it changed copies of its own
+        if run.error is None and run.declined is None:
+            point.noisy.append(run)
+    point.disturbances += count
+
+
+def _eager(task: Task, inputs: Inputs, seed: int) -> Observation:
+    def run(*args: Any, **kwargs: Any) -> Step:
         return task.run(task.function, args, kwargs)
 
-    eager = observe(task, eagerly, inputs, seed)
-    alike = same_signature(inputs, (task.args, task.kwargs))
-    if eager.error is not None:
-        return Point(name, inputs, seed, eager, None, [], alike)
-    exact: Observation | None = observe(task, in_float64(task), inputs, seed)
-    if exact is not None and exact.error is not None:
-        notes.append(f"there is no float64 reference at {name}: {exact.error}")
-        exact = None
-    noisy = _noisy(task, inputs, seed, range(NOISY_RUNS))
-    return Point(name, inputs, seed, eager, exact, noisy, alike)
+    return observe(task, run, inputs, seed)
 
 
-def _noisy(task: Task, inputs: Inputs, seed: int, which: range) -> list[Observation]:
-    runs = [observe(task, disturbed(task, seed + 1 + number), inputs, seed) for number in which]
-    return [run for run in runs if run.error is None]
+def _run_again(task: Task, point: Point, seed: int) -> Observation:
+    return _eager(task, point.inputs, seed)
 
 
-def _changing_names(task: Task, point: Point, seed: int) -> list[str]:
-    """Values that come out otherwise when eager is run again: from the same seed, such as by threads, or from another."""
-    if point.eager.error is not None:
-        return []
-    again = observe(task, lambda *args, **kwargs: task.run(task.function, args, kwargs), point.inputs, seed)
-    if again.error is None and seed == point.seed:
-        point.noisy.append(again)
+def _changed_names(point: Point, again: Observation) -> list[str]:
+    """Values that came out otherwise in another run."""
     mine, others = point.eager.everything, again.everything
     return [name for name in mine if not opaque(mine[name]) and not same(mine[name], others.get(name))]
+
+
+def _unsteady_names(task: Task, point: Point) -> tuple[str, ...]:
+    """Values that eager gives otherwise when run again from the same seed, by more than another order of sums explains."""
+    again = _run_again(task, point, point.seed)
+    if again.error is not None:
+        return (f"result (it raises {again.error})",)
+    changed = _changed_names(point, again)
+    mine, others = point.eager.everything, again.everything
+    if changed and all(name in others and _near(mine[name], others[name]) for name in changed):
+        point.noisy.append(again)
+        return ()
+    return tuple(changed)
+
+
+def _near(one: Any, other: Any) -> bool:
+    """Whether two results of one function may differ by the order in which threads add up."""
+    import torch
+
+    if not (torch_private.is_tensor(one) and torch_private.is_tensor(other)) or one.shape != other.shape:
+        return False
+    if not (one.is_floating_point() or one.is_complex()) or not one.numel():
+        return False
+    limits = torch.finfo(compute_dtype(one.dtype)).eps * RERUN_UNITS + 2 * torch.finfo(real_dtype(one.dtype)).eps
+    largest = float(one.abs().nan_to_num(0, 0, 0).double().max())
+    return bool(torch.allclose(one, other, rtol=0, atol=limits * largest, equal_nan=True))
 
 
 def listed(names: list[str], most: int = 4) -> str:

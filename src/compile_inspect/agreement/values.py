@@ -1,16 +1,4 @@
-"""One tensor of a variant against eager's, element by element.
-
-A variant may be as wrong as eager itself. Eager's own error is the largest of its distances from the float64
-reference and from runs of its own with disturbed roundings, over the whole tensor: the error of one element may be
-small by luck. The variant's distance from the reference may be
-
-    FACTOR * eager's own error + ULPS * (spacing of floating-point numbers at the tensor's largest magnitude).
-
-FACTOR: disturbing moves every operation by a full unit where rounding moves it by half of one at most, so a
-computation in another order rarely goes beyond twice the estimate; 4 leaves the same again for kernels that
-approximate (exp, tanh) and sum in another order. ULPS: a value that eager gets exactly right may be off by a unit or
-two in a fused kernel; 8 is four such operations. Anything an injected fault does is larger by orders of magnitude.
-"""
+"""One tensor of a variant against eager's: numbers with a point by `allowance`, integers and truth values exactly."""
 
 from __future__ import annotations
 
@@ -18,15 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from compile_inspect.agreement.allowance import FACTOR, Allowance
 from compile_inspect.agreement.observation import Observation
 from compile_inspect.records.agreement import Difference, DifferenceKind, Measured
-
-FACTOR = 4.0
-ULPS = 8.0
-UNSTABLE = 1000.0
-"""An element whose own error is that many times the allowance for spacing lies at a jump: a comparison turned there."""
-FEW = 0.05
-"""Up to this part of a tensor may lie at jumps; where it is more, the whole tensor is that uncertain."""
 
 
 @dataclass(frozen=True)
@@ -98,86 +80,71 @@ def judge_floats(
     exact_kernels: bool,
     dtype: Any,
 ) -> None:
-    """Numbers with a point: finite in the same places, and no further off than eager's own error allows."""
+    """Numbers with a point: finite in the same places, and no further off than rounding explains."""
     import torch
 
     mine, eager = _real(mine), _real(eager)
     exact = None if others[0] is None else _real(others[0])
     noisy = [_real(item) for item in others[1]]
-    kind, kinds = _kind(eager), [_kind(item) for item in [exact, *noisy] if item is not None]
-    undecided = torch.zeros_like(kind, dtype=torch.bool)
-    for other in kinds:
-        undecided |= other != kind
-    misplaced = (_kind(mine) != kind) & ~undecided
+    kinds = torch.stack([_kind(item) for item in [eager, exact, *noisy] if item is not None])
+    # Where eager overflows and float64 does not, the variant may do either, and overflow in its own way.
+    overflows = ~torch.isfinite(eager) & torch.isfinite(eager if exact is None else exact)
+    misplaced = (_kind(mine) != kinds).all(0) & ~(overflows & ~torch.isfinite(mine))
     if bool(misplaced.any()):
         place = tuple(torch.nonzero(misplaced)[0].tolist())
         message = (
             f"{int(misplaced.sum())} places are finite in one and not in the other, or infinite with another sign, "
             f"first at {list(place)}: {mine[place]:.6g} instead of {eager[place]:.6g}"
         )
-        found.differences.append(
-            Difference(
-                by.point,
-                name,
-                DifferenceKind.NOT_FINITE,
-                message,
-                index=place,
-                eager=f"{eager[place]:.9g}",
-                variant=f"{mine[place]:.9g}",
-                reference="" if exact is None else f"{exact[place]:.9g}",
-            )
-        )
+        found.differences.append(_difference(DifferenceKind.NOT_FINITE, message, name, by, place, mine, eager, exact))
         return
-    finite = torch.isfinite(eager) & torch.isfinite(mine) & ~undecided
-    if not bool(finite.any()):
-        return
-    anchor = eager if exact is None else exact
-    zero = torch.zeros((), dtype=torch.float64, device=eager.device)
-    distance = torch.where(finite, (mine - anchor).abs(), zero)
-    own = zero.expand_as(eager)
-    for other in [exact, *noisy]:
-        if other is not None:
-            own = torch.maximum(own, torch.where(finite, (eager - other).abs(), zero))
-    limits = torch.finfo(dtype)
-    magnitude = float(torch.where(finite, eager.abs(), zero).max())
-    # Below the smallest normal number kernels may flush to zero.
-    spacing = ULPS * limits.eps * magnitude + limits.tiny
     if exact_kernels:
-        # The same kernels: eager's own result is the yardstick, and its error no excuse.
-        distance, own = torch.where(finite, (mine - eager).abs(), zero), zero.expand_as(eager)
-    jumps = own > UNSTABLE * spacing
-    if bool(jumps.any()) and float(jumps.double().mean()) <= FEW:
-        scale = float(torch.where(jumps, zero, own).max())
-        allowed = torch.where(jumps, FACTOR * own, zero) + FACTOR * scale + spacing
+        allowance, against = Allowance.of_the_same_kernels(eager, dtype), "eager"
     else:
-        scale = float(own.max())
-        allowed = (zero + FACTOR * scale + spacing).expand_as(eager)
-    excess = distance - allowed
-    worst = tuple(torch.nonzero(excess == excess.max())[0].tolist())
-    found.measured.append(Measured(name, float(distance[worst]), float(own[worst]), float(allowed[worst])))
-    wrong = excess > 0
+        allowance = Allowance.of(eager, exact, noisy, dtype)
+        against = "eager" if exact is None else "float64 and eager"
+    distance, own = allowance.distance(mine), allowance.own_error()
+    allowed = FACTOR * allowance.spread
+    ratio = distance / allowed
+    worst = tuple(torch.nonzero(ratio == ratio.max())[0].tolist())
+    sizes = {"error": float(distance[worst]), "eager_error": float(own[worst]), "allowed": float(allowed[worst])}
+    found.measured.append(Measured(name, **sizes))
+    wrong = ratio > 1
     if bool(wrong.any()):
-        against = "float64" if exact is not None and not exact_kernels else "eager"
         message = (
             f"{int(wrong.sum())} of {wrong.numel()} are off, worst at {list(worst)}: {mine[worst]:.9g} where eager has "
-            f"{eager[worst]:.9g}; {float(distance[worst]):.3g} from {against}, where {float(allowed[worst]):.3g} is allowed "
-            f"and eager's own error is {scale:.3g}"
+            f"{eager[worst]:.9g}; {sizes['error']:.3g} from {against}, where {sizes['allowed']:.3g} is allowed "
+            f"and eager's own error is {sizes['eager_error']:.3g}"
         )
-        found.differences.append(
-            Difference(
-                by.point,
-                name,
-                DifferenceKind.VALUE,
-                message,
-                error=float(distance[worst]),
-                eager_error=scale,
-                allowed=float(allowed[worst]),
-                index=worst,
-                eager=f"{eager[worst]:.9g}",
-                variant=f"{mine[worst]:.9g}",
-                reference="" if exact is None else f"{exact[worst]:.9g}",
-            )
-        )
+        found.differences.append(_difference(DifferenceKind.VALUE, message, name, by, worst, mine, eager, exact, **sizes))
+        return
+    leaning = next(allowance.leanings(mine), None)
+    if leaning is not None:
+        found.differences.append(_difference(DifferenceKind.BIAS, str(leaning), name, by, worst, mine, eager, exact, **sizes))
+
+
+def _difference(
+    kind: DifferenceKind,
+    message: str,
+    name: str,
+    by: Bystanders,
+    place: tuple[int, ...],
+    mine: Any,
+    eager: Any,
+    exact: Any,
+    **sizes: float,
+) -> Difference:
+    return Difference(
+        by.point,
+        name,
+        kind,
+        message,
+        index=place,
+        eager=f"{eager[place]:.9g}",
+        variant=f"{mine[place]:.9g}",
+        reference="" if exact is None else f"{exact[place]:.9g}",
+        **sizes,  # type: ignore[arg-type]
+    )
 
 
 def _real(tensor: Any) -> Any:

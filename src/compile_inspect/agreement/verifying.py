@@ -9,10 +9,11 @@ from typing import Any
 
 from compile_inspect.agreement.assumptions import find_assumptions
 from compile_inspect.agreement.blame import find_blame
-from compile_inspect.agreement.comparison import Comparison, compare
+from compile_inspect.agreement.comparison import Comparison, compare, undecidable
 from compile_inspect.agreement.inputs import cloned
 from compile_inspect.agreement.observation import observe, preserved_state, seeded
 from compile_inspect.agreement.reference import Reference, make_reference
+from compile_inspect.agreement.second_derivatives import TwiceDifferentiated
 from compile_inspect.agreement.stages import compiled_with
 from compile_inspect.capture import torch_private
 from compile_inspect.errors import TargetError
@@ -20,6 +21,7 @@ from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdi
 from compile_inspect.target import Target
 from compile_inspect.variants import Prepared, Refused, Task, Variant, default_variants
 from compile_inspect.variants import variant as variant_named
+from compile_inspect.variants.base import one_line
 from compile_inspect.variants.compiled import Compiled
 
 
@@ -29,6 +31,7 @@ def verify(
     *args: Any,
     variants: Sequence[str | Variant] | None = None,
     gradients: bool | None = None,
+    second_derivatives: bool = False,
     samples: int = 3,
     seed: int = 0,
     blame: bool = True,
@@ -36,20 +39,22 @@ def verify(
 ) -> Agreement:
     """Compare every variant with eager: values, gradients, and what is changed in place.
 
-    `function` is called with `args` and `kwargs`, with `samples` generated inputs of the same shapes and dtypes, and
-    with the further inputs of a `Target`. `variants` are names (see `compile_inspect.variants.known_names`) or
-    `Variant` objects; left out, all that are worth trying on the device. `gradients=None` means: if an input requires
-    one. Inputs, parameters, buffers and random generators are left as they were.
+    `function` is called with `args` and `kwargs`, with `samples` generated inputs of the same shapes and dtypes, with
+    special ones (NaN, infinities, zeros, huge and subnormal numbers, ties, other strides, one tensor given twice), and
+    with the further inputs of a `Target`. With `samples=0` only the inputs given are used. `variants` are names (see
+    `compile_inspect.variants.known_names`) or `Variant` objects; left out, all that are worth trying on the device.
+    `gradients=None` means: where eager gives them. `second_derivatives=True` compares those as well. Inputs,
+    parameters, buffers and random generators are left as they were.
 
     >>> import torch
     >>> print(verify(lambda x: x.sin().sum(), torch.ones(3), variants=["aot_eager"]).variant("aot_eager").reason)
-    it agrees with eager at 5 inputs
+    it agrees with eager at 12 inputs
     """
     if samples < 0:
         raise TargetError(f"samples must not be negative, and is {samples}")
-    task = _task(function, args, kwargs, gradients)
+    task = _task(function, args, kwargs, gradients, second_derivatives, seed)
     chosen = default_variants(task) if variants is None else [_variant(item) for item in variants]
-    reference = make_reference(task, samples=samples, seed=seed)
+    reference = make_reference(task, samples=samples, seed=seed, layouts=True)
     found = [_verified(reference, item, seed, blame) for item in chosen if item.name != "eager"]
     if any(isinstance(item, Compiled) for item in chosen):
         found = _with_missing_guards(reference, found, {item.name for item in chosen if isinstance(item, Compiled)}, seed)
@@ -63,16 +68,37 @@ def verify(
     )
 
 
-def _task(function: Callable[..., Any] | Target, args: Any, kwargs: Any, gradients: bool | None) -> Task:
+def _task(
+    function: Callable[..., Any] | Target, args: Any, kwargs: Any, gradients: bool | None, twice: bool, seed: int
+) -> Task:
     if isinstance(function, Target):
         if args or kwargs:
             raise TargetError("a Target has its own inputs: leave out the others")
         target = function
     else:
         target = Target(function, args, kwargs)
-    if gradients is not None:
-        target = replace(target, gradients=gradients)
-    return Task.of(target)
+    if twice and gradients is False:
+        raise TargetError("second derivatives were asked for and gradients refused: leave out one of the two")
+    wanted = True if twice else target.gradients if gradients is None else gradients
+    task = Task.of(replace(target, gradients=wanted))
+    if wanted is None and not task.gradients and _gives_gradients(task, seed):
+        task = replace(task, gradients=True)
+    return TwiceDifferentiated.made_from(task) if twice else task
+
+
+def _gives_gradients(task: Task, seed: int) -> bool:
+    """Whether eager's result can be differentiated, called as it is here and now."""
+    import torch
+
+    if not torch.is_grad_enabled() or not any(item.differentiable and item.now().requires_grad for item in task.held):
+        return False
+    with untouched(task, seed) as scratch:
+        try:
+            result = scratch.function(*scratch.args, **scratch.kwargs)
+        except Exception:
+            return False
+    leaves = torch_private.flatten(result)[0]
+    return any(torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves)
 
 
 def _variant(item: str | Variant) -> Variant:
@@ -81,13 +107,16 @@ def _variant(item: str | Variant) -> Variant:
 
 def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> VariantAgreement:
     task = reference.task
+    undecided = undecidable(reference)
+    if undecided is not None:
+        return VariantAgreement(item.name, undecided.verdict, undecided.reason)
     raised = reference.points[0].eager.error
     try:
         with untouched(task, seed) as scratch:
             prepared = item.prepare(scratch)
     except Refused as refusal:
         if raised is not None:
-            return VariantAgreement(item.name, Verdict.AGREES, f"it raises, as eager does: {refusal}")
+            return _raising(item, raised, refusal)
         return VariantAgreement(item.name, Verdict.REFUSED, str(refusal), blame=_blame_of_refusal(reference, item, blame))
     comparison = compare(task, prepared, reference=reference)
     notes = comparison.notes
@@ -97,7 +126,7 @@ def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> Va
             comparison = other
             notes = (*other.notes, "compared with fallback_random, so that Inductor draws eager's random numbers")
     culprit = None
-    if blame and comparison.verdict is Verdict.DISAGREES and comparison.wrong_at is not None:
+    if blame and comparison.wrong_at is not None and comparison.wrong_at.eager.error is None:
         with untouched(task, seed) as scratch:
             culprit = find_blame(reference, item, prepared, comparison.wrong_at, scratch)
     return VariantAgreement(
@@ -109,7 +138,18 @@ def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> Va
         comparison.measured,
         notes,
         culprit,
+        comparison.not_probed,
     )
+
+
+def _raising(item: Variant, raised: str, refusal: Refused) -> VariantAgreement:
+    """Where eager raises at the example, a variant agrees if it raises the same; any other refusal is one."""
+    cause = refusal.__cause__
+    if cause is not None and (one_line(cause) == raised or raised.partition(": ")[2] in str(cause)):
+        unseen = ("results: eager gives none at the example",)
+        return VariantAgreement(item.name, Verdict.AGREES, f"it raises, as eager does: {raised}", not_probed=unseen)
+    reason = f"eager raises {raised} at the example, and the variant was refused for another reason: {refusal}"
+    return VariantAgreement(item.name, Verdict.REFUSED, reason)
 
 
 @contextlib.contextmanager

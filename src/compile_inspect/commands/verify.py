@@ -41,9 +41,12 @@ def verify(
     ] = None,
     gradients: Annotated[
         bool | None,
-        typer.Option("--gradients/--no-gradients", help="Compare gradients too. Default: as the target says."),
+        typer.Option("--gradients/--no-gradients", help="Compare gradients too. Default: where eager gives them."),
     ] = None,
-    samples: Annotated[int, typer.Option("--samples", help="Inputs to make, beside those of the target.")] = 3,
+    second_derivatives: Annotated[
+        bool, typer.Option("--second-derivatives", help="Differentiate the gradients once more, and compare those.")
+    ] = False,
+    samples: Annotated[int, typer.Option("--samples", help="Random inputs to make. With 0, no special ones either.")] = 3,
     seed: Annotated[int, typer.Option("--seed", help="Of the inputs that are made, and of the target's own draws.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     capture: CaptureOption = None,
@@ -51,7 +54,7 @@ def verify(
 ) -> None:
     """Compare every variant of a target with eager: values, gradients, and what is changed in place.
 
-    Exit status 1: a variant does not agree with eager, or none of them could run.
+    Exit status 1: a variant does not agree with eager, none of them could run, or eager gives another result every time.
     """
     # All that can be said before torch is imported and minutes are spent is said now.
     if samples < 0:
@@ -69,7 +72,14 @@ def verify(
 
     progress = Console(stderr=True)
     with progress.status(f"comparing {target} …") if progress.is_terminal else progress:
-        found = verify_target(find_target(target, inputs), variants=names, gradients=gradients, samples=samples, seed=seed)
+        found = verify_target(
+            find_target(target, inputs),
+            variants=names,
+            gradients=gradients,
+            second_derivatives=second_derivatives,
+            samples=samples,
+            seed=seed,
+        )
     if capture is not None:
         join(capture, lambda known: with_agreement(known, found))
     console = make_console(no_color)

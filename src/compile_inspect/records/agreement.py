@@ -14,6 +14,7 @@ class Verdict(Enum):
     AGREES = "it agrees with eager"
     ASSUMES = "it agrees with eager as long as what it froze stays as it was"
     RANDOM = "it draws other random numbers than eager and cannot be compared"
+    NONDETERMINISTIC = "eager itself gives another result when run again"
     DISAGREES = "it does not agree with eager"
     REFUSED = "it cannot run this function"
 
@@ -22,11 +23,16 @@ class DifferenceKind(Enum):
     """In what way a variant differs from eager."""
 
     VALUE = "the values differ by more than rounding explains"
+    BIAS = "the errors lean to one side, which those of rounding do not"
     NOT_FINITE = "NaN or infinity in other places"
     WHOLE = "integers or truth values differ"
-    FORM = "another structure, shape, dtype or device"
+    FORM = "another structure, shape, dtype, device or kind of tensor"
+    STRIDES = "another layout in memory"
+    ALIASING = "it shares memory with something else than eager's result does"
+    AUTOGRAD = "one can be differentiated and the other cannot"
+    LATER_CALL = "a later call gives another result, or overwrites that of an earlier one"
     EFFECT = "it changes something that eager leaves alone, or the other way round"
-    RAISED = "one raises an exception and the other does not"
+    RAISED = "one raises an exception and the other does not, or another one"
 
 
 class BlameStage(Enum):
@@ -46,8 +52,9 @@ class BlameStage(Enum):
 class Difference:
     """One value that differs: at which inputs, of what, and by how much.
 
-    `error` is the variant's distance from the float64 reference (from eager where there is none), `eager_error` that
-    of eager itself, `allowed` what the variant's may be. The three values are those at `index`, the worst place.
+    `error` is the variant's distance from eager and the float64 reference and all between them, `eager_error` the larger
+    of eager's distance from that reference and the spread that rounding gives it, `allowed` what the variant's may be. The
+    three values are those at `index`, the worst place.
     """
 
     point: str
@@ -104,6 +111,8 @@ class VariantAgreement:
     measured: tuple[Measured, ...] = ()
     notes: tuple[str, ...] = ()
     blame: Blame | None = None
+    not_probed: tuple[str, ...] = ()
+    """What the comparison did not look at, each with the reason where there is one."""
 
     @property
     def agrees(self) -> bool:
@@ -116,6 +125,7 @@ class VariantAgreement:
         lines += [f"  as long as {item}" for item in self.assumptions]
         lines += [f"  blame: {self.blame}"] if self.blame is not None else []
         lines += [f"  note: {note}" for note in self.notes]
+        lines += [f"  not probed: {'; '.join(self.not_probed)}"] if self.not_probed else []
         return "\n".join(lines)
 
 
@@ -134,8 +144,8 @@ class Agreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether no variant that can run is wrong or beyond comparison."""
-        return all(item.verdict is not Verdict.DISAGREES for item in self.variants)
+        """Whether no variant is wrong, and eager itself gives the same result every time."""
+        return all(item.verdict not in (Verdict.DISAGREES, Verdict.NONDETERMINISTIC) for item in self.variants)
 
     def variant(self, name: str) -> VariantAgreement:
         """The comparison of one variant, by its name."""

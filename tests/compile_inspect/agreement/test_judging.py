@@ -15,7 +15,8 @@ from compile_inspect import TargetError, verify
 from compile_inspect.agreement import Comparison, compare, make_reference
 from compile_inspect.agreement.inputs import clone_tensor, cloned, generated, same_signature
 from compile_inspect.agreement.observation import input_names, seeded
-from compile_inspect.agreement.precision import disturbed, floating_precision, in_float64
+from compile_inspect.agreement.precision import floating_precision, in_float64
+from compile_inspect.agreement.rounding import disturbed
 from compile_inspect.agreement.sources import line_of_stack
 from compile_inspect.agreement.stages import compiled_with
 from compile_inspect.records import Agreement, DifferenceKind, Verdict
@@ -298,7 +299,8 @@ def test_records_go_to_json_and_back() -> None:
     )
     assert from_data(Agreement, json.loads(json.dumps(to_data(found)))) == found
     assert found.variant("cudagraphs").verdict is Verdict.REFUSED
-    assert "eager-backend: it agrees with eager at 5 inputs" in str(found)
+    assert "eager-backend: it agrees with eager at 12 inputs" in str(found)
+    assert "not probed: other shapes; dtypes other than float32; gradients" in str(found)
     with pytest.raises(KeyError, match="was not compared"):
         found.variant("nothing")
 

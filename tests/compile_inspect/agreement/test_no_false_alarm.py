@@ -174,19 +174,21 @@ def test_indices_stay_valid() -> None:
         return table[rows] * 2
 
     found = verify(function, draw(3, 4), torch.tensor([2, 0, 1, 1]), variants=FAST)
-    assert len(found.points) == 5 and all(item.verdict is Verdict.AGREES for item in found.variants)
+    assert all(item.verdict is Verdict.AGREES for item in found.variants), str(found)
+    assert any("uses integers as places or sizes" in text for text in found.variants[0].not_probed)
 
 
-def test_generated_inputs_that_the_function_cannot_take_are_left_out() -> None:
+def test_where_eager_raises_at_generated_inputs_a_variant_must_raise_too() -> None:
     def function(x: Tensor) -> Tensor:
         if (x <= 0).any():
             raise ValueError("positive numbers only")
         return x.log()
 
-    found = verify(function, torch.rand(8) + 0.5, variants=["eager-backend"])
-    assert found.variants[0].verdict is Verdict.AGREES
-    assert found.points == ("the example",)
-    assert any("ValueError: positive numbers only" in note for note in found.notes)
+    found = verify(function, torch.rand(8) + 0.5, variants=["eager-backend", "torchscript/trace"])
+    right, wrong = found.variants
+    assert right.verdict is Verdict.AGREES and "eager raises there" in right.not_probed[-1]
+    assert wrong.verdict is Verdict.DISAGREES and wrong.blame is None
+    assert "eager raises ValueError: positive numbers only and the variant does not" in wrong.reason
 
 
 def test_a_function_that_raises_must_raise_in_every_variant() -> None:

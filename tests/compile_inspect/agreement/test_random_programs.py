@@ -9,19 +9,23 @@ import pytest
 import torch
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
+from other_arithmetic import Reordered
 from random_programs import BLOCKS, EXPRESSIONS, Program, programs
 
 from compile_inspect import verify
 from compile_inspect.agreement import compare
 from compile_inspect.agreement.inputs import cloned
 from compile_inspect.records import Verdict
-from compile_inspect.variants import Prepared, Task, variant
+from compile_inspect.variants import Prepared, Task, Variant, variant
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 once = [Phase.explicit, Phase.generate]  # a program that fails is printed whole; making it smaller takes an hour
 
 
-def assert_no_alarm(program: Program, variants: list[str]) -> None:
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def assert_no_alarm(program: Program, variants: list[str] | list[Variant]) -> None:
     torch.compiler.reset()  # otherwise what earlier programs left behind slows every guard down
     found = verify(program.function(), *program.inputs(), variants=variants, blame=False)
     for item in found.variants:
@@ -44,6 +48,31 @@ def test_there_are_sixty_operations() -> None:
 @given(programs())
 def test_no_false_alarm_with_eager_kernels(program: Program) -> None:
     assert_no_alarm(program, ["eager-backend", "aot_eager"])
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@settings(max_examples=33, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(program=programs())
+def test_no_false_alarm_in_another_order(dtype: torch.dtype, program: Program) -> None:
+    assert_no_alarm(replace(program, dtype=dtype), [Reordered()])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@settings(max_examples=334, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(program=programs())
+def test_no_false_alarm_in_a_thousand_programs(dtype: torch.dtype, program: Program) -> None:
+    assert_no_alarm(replace(program, dtype=dtype), [Reordered()])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
+@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(program=programs())
+def test_no_false_alarm_with_inductor_in_16_bits(dtype: torch.dtype, program: Program) -> None:
+    assert_no_alarm(replace(program, dtype=dtype), ["inductor"])
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compile_inspect.records import CacheOutcome, CudaGraphOutcome, Inspection, Outcome
-from compile_inspect.records.agreement import Agreement, Verdict
+from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
 from compile_inspect.records.timing import Measurement, Timing
 from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
@@ -18,7 +18,13 @@ Data = dict[str, Any]
 _OUTCOME_TONES = {Outcome.COMPILED: "good", Outcome.FAILED: "bad", Outcome.SKIPPED: "warn", Outcome.UNFINISHED: "warn"}
 _CACHE_TONES = {CacheOutcome.HIT: "good", CacheOutcome.BYPASS: "warn"}
 _GRAPH_TONES = {CudaGraphOutcome.USED: "good", CudaGraphOutcome.RECORDED: "good", CudaGraphOutcome.SKIPPED: "warn"}
-_VERDICT_TONES = {Verdict.AGREES: "good", Verdict.ASSUMES: "good", Verdict.DISAGREES: "bad", Verdict.RANDOM: "warn"}
+_VERDICT_TONES = {
+    Verdict.AGREES: "good",
+    Verdict.ASSUMES: "good",
+    Verdict.DISAGREES: "bad",
+    Verdict.RANDOM: "warn",
+    Verdict.NONDETERMINISTIC: "warn",
+}
 _MOST_SAMPLES = 400
 
 
@@ -159,7 +165,7 @@ def agreements_of(agreements: Sequence[Agreement], places: Places) -> list[Data]
                     "reason": paragraph(item.reason),
                     "differences": [paragraph(str(difference)) for difference in item.differences],
                     "assumptions": [paragraph(text) for text in item.assumptions],
-                    "notes": [paragraph(text) for text in item.notes],
+                    "notes": [paragraph(text) for text in (*item.notes, *_not_probed(item))],
                     "blame": "" if item.blame is None else paragraph(item.blame.message),
                     "place": None if item.blame is None else places.of(item.blame.location),
                 }
@@ -168,6 +174,11 @@ def agreements_of(agreements: Sequence[Agreement], places: Places) -> list[Data]
         }
         for agreement in agreements
     ]
+
+
+def _not_probed(item: VariantAgreement) -> list[str]:
+    """What the comparison did not look at, in one paragraph."""
+    return [f"Not probed: {'; '.join(item.not_probed)}"] if item.not_probed else []
 
 
 def caches_of(inspection: Inspection) -> list[Data]:

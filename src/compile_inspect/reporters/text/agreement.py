@@ -15,6 +15,7 @@ _STYLES = {
     Verdict.AGREES: "green",
     Verdict.ASSUMES: "green",
     Verdict.RANDOM: "yellow",
+    Verdict.NONDETERMINISTIC: "yellow",
     Verdict.DISAGREES: "bold red",
     Verdict.REFUSED: "dim",
 }
@@ -48,3 +49,5 @@ def _print_variant(item: VariantAgreement, console: Console) -> None:
         print_paragraph(console, f"blame: {item.blame.message}{place}", indent="    ")
     for note in item.notes:
         print_paragraph(console, f"note: {note}", indent="    ")
+    if item.not_probed:
+        print_paragraph(console, f"not probed: {'; '.join(item.not_probed)}", indent="    ")

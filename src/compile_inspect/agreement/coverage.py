@@ -1,0 +1,48 @@
+"""What a finished comparison has not looked at, each a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compile_inspect.agreement.reference import Point, Reference, listed
+from compile_inspect.agreement.second_derivatives import TwiceDifferentiated
+from compile_inspect.capture import torch_private
+from compile_inspect.variants import Prepared
+
+
+def not_probed(reference: Reference, prepared: Prepared, left_out: list[Point], calls: str) -> tuple[str, ...]:
+    """What nothing is proven about: inputs that were left out, with the reason, and what was not asked for."""
+    return tuple(_sentences(reference, prepared, left_out, calls))
+
+
+def _sentences(reference: Reference, prepared: Prepared, left_out: list[Point], calls: str) -> Iterator[str]:
+    task = reference.task
+    leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
+    tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)]
+    if tensors:
+        dtypes = listed(list(dict.fromkeys(str(leaf.dtype).removeprefix("torch.") for leaf in tensors)))
+        yield "other shapes" if not task.further else "shapes other than those given"
+        yield f"dtypes other than {dtypes}"
+    if len(tensors) < len(leaves):
+        yield "other values of arguments that are no tensors"
+    if not task.gradients:
+        yield "gradients"
+    else:
+        yield "calls under torch.no_grad()"
+        if not isinstance(task, TwiceDifferentiated):
+            yield "second derivatives"
+        elif prepared.functional is not None:
+            yield "second derivatives: the variant's gradients cannot be differentiated"
+        if prepared.functional is not None:
+            yield "requires_grad of results: gradients are computed together with them"
+    if len(reference.points) == 1 + len(task.further):
+        yield "inputs other than those given"
+    else:
+        yield from reference.not_probed
+    if left_out:
+        yield f"{listed([point.name for point in left_out])}: the variant takes inputs of the example's form only"
+    raising = [point.name for point in reference.points if point.eager.error is not None and point not in left_out]
+    if raising:
+        yield f"results at {listed(raising)}: eager raises there"
+    if calls:
+        yield calls

@@ -1,0 +1,101 @@
+"""What a tensor is besides its numbers: its kind, strides, memory and place in autograd's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from compile_inspect.capture import torch_private
+
+
+@dataclass(frozen=True)
+class Form:
+    """What can be seen of a tensor without looking at its numbers."""
+
+    kind: str
+    """Its class and layout."""
+    strides: tuple[int, ...] | None
+    """Of dimensions with more than one element; None where elements overlap or there is no such thing."""
+    requires_grad: bool
+    shares: frozenset[str]
+    """Names of inputs, held tensors and other results that lie in the same memory."""
+
+
+def forms_of(results: list[tuple[str, Any]], known: Iterable[tuple[str, Any]]) -> dict[str, Form]:
+    """The form of every tensor among named results; `known` are inputs and held tensors by name."""
+    owners: dict[int, set[str]] = {}
+    tensors = [(name, value) for name, value in results if torch_private.is_tensor(value)]
+    for name, value in (*known, *tensors):
+        address = _address(value)
+        if address:
+            owners.setdefault(address, set()).add(name)
+    return {
+        name: Form(kind_of(value), _strides(value), value.requires_grad, frozenset(owners.get(_address(value), set()) - {name}))
+        for name, value in tensors
+    }
+
+
+def kind_of(tensor: Any) -> str:
+    """Class and layout in words: `Tensor`, `sparse_coo Tensor`, `jagged NestedTensor`."""
+    import torch
+
+    name = "Tensor" if isinstance(tensor, torch.nn.Parameter) else type(tensor).__name__
+    layout = str(tensor.layout).removeprefix("torch.")
+    return name if layout == "strided" else f"{layout} {name}"
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether a tensor is numbers in memory at strides, and nothing else."""
+    import torch
+
+    if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:
+        return False
+    return not (tensor.is_quantized or tensor.is_nested)
+
+
+def parts_of(tensor: Any) -> list[tuple[str, Any]]:
+    """The plain tensors that a tensor is made of, each with what its name ends in; the tensor itself if it is plain."""
+    import torch
+
+    tensor = tensor.detach()
+    if is_plain(tensor):
+        return [("", tensor)]
+    if tensor.is_quantized:
+        return [("", tensor.dequantize())]
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor.coalesce()
+        return [(".indices()", tensor.indices()), (".values()", tensor.values())]
+    if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        names = ("crow_indices", "col_indices", "values")
+        return [(f".{name}()", getattr(tensor, name)()) for name in names]
+    if tensor.layout in (torch.sparse_csc, torch.sparse_bsc):
+        names = ("ccol_indices", "row_indices", "values")
+        return [(f".{name}()", getattr(tensor, name)()) for name in names]
+    if tensor.is_nested and tensor.layout is torch.jagged:
+        return [(".values()", tensor.values()), (".offsets()", tensor.offsets())]
+    if tensor.is_nested:
+        return [(f"[{index}]", item) for index, item in enumerate(tensor.unbind())]
+    if hasattr(tensor, "__tensor_flatten__"):
+        inner = [(name, getattr(tensor, name)) for name in tensor.__tensor_flatten__()[0]]
+        return [(f".{name}{rest}", part) for name, value in inner for rest, part in parts_of(value)]
+    if tensor.layout is not torch.strided:
+        return [("", tensor.to_dense())]
+    with torch._C.DisableTorchFunctionSubclass():
+        return [("", tensor.as_subclass(torch.Tensor))]
+
+
+def _address(value: Any) -> int:
+    """Where a plain tensor's storage begins; 0 where it has none."""
+    if not torch_private.is_tensor(value) or not is_plain(value) or not value.numel():
+        return 0
+    return int(value.untyped_storage().data_ptr())
+
+
+def _strides(tensor: Any) -> tuple[int, ...] | None:
+    if not is_plain(tensor) or not tensor.numel():
+        return None
+    pairs = [(stride, size) for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+    extent = 1 + sum((size - 1) * stride for stride, size in pairs)
+    # An expanded or padded tensor has no strides of its own: whoever copies it may close the gaps.
+    return tuple(stride for stride, _ in pairs) if extent == tensor.numel() else None

@@ -1,0 +1,251 @@
+"""The same computation with every rounding disturbed: how far could eager's result have been from what it is?
+
+Monte Carlo arithmetic: the result of every operation that rounds is moved by a unit in the last place, up, down or not
+at all. The direction is a hash of the value's own bits and the seed, not of its place. Rounding is deterministic too:
+the same value gets the same error wherever it is computed, copies of a value stay copies, and a maximum stays equal to
+the element it was taken from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from compile_inspect.agreement.inputs import mapped
+from compile_inspect.agreement.precision import compute_dtype, intercepted, real_dtype
+from compile_inspect.capture import torch_private
+from compile_inspect.capture.torch_private.decomposing import decomposition_of
+from compile_inspect.variants import Step, Task
+from compile_inspect.variants.task import replaced
+
+# Operations whose results are exact: they copy, choose, or change a sign. They stand for their in-place forms too;
+# views, factories and random draws are told by schema and tags.
+_EXACT_NAMES = """
+    _to_copy _unsafe_index _unsafe_masked_index abs alias as_strided_copy bernoulli cat ceil clamp clamp_max clamp_min
+    clone col2im constant_pad_nd contiguous copy detach diag_embed diagonal_scatter embedding empty_like expand_copy
+    fill flip floor full full_like gather hardtanh im2col imag index index_fill index_put index_select isfinite isinf
+    isnan lift lift_fresh lift_fresh_copy masked_fill masked_scatter masked_select max_pool2d max_pool2d_with_indices
+    maximum minimum nan_to_num neg new_empty new_full new_ones new_zeros ones_like pixel_shuffle positive real
+    reflection_pad1d reflection_pad2d relu repeat replication_pad1d replication_pad2d resolve_conj resolve_neg roll
+    round scalar_tensor scatter select_backward select_scatter set sgn sign slice_backward slice_scatter stack
+    threshold threshold_backward tril triu trunc unfold_backward where zero zeros_like
+"""
+EXACT = frozenset(_EXACT_NAMES.split())
+_SELECTING_NAMES = "amax amin aminmax argmax argmin argsort cummax cummin kthvalue max median min mode nanmedian sort topk"
+SELECTING = frozenset(_SELECTING_NAMES.split())
+"""Operations that select among the values they are given: the values are exact, and the places are free among equals."""
+_CONTRACTION_NAMES = "addmm addmv baddbmm bmm convolution cumsum dot mean mm mv nansum sum vdot"
+CONTRACTIONS = frozenset(_CONTRACTION_NAMES.split())
+"""Sums of terms or of products of two: in 16 bits the terms are exact, as they are added up in float32."""
+ABSOLUTE = frozenset(("erf", "expm1"))
+"""Functions that vectorized kernels compute to a unit in the last place of 1 instead of the value."""
+
+MIX, SPREAD_OUT = 0x2545F4914F6CDD1D, 0x5851F42D4C957F2D
+"""Odd constants of 63 bits that mix the bits of a value into a hash."""
+
+
+def disturbed(task: Task, seed: int) -> Callable[..., Step]:
+    """The task's own function with the result of every rounding operation moved by a unit in the last place or not."""
+
+    def run(*args: Any, **kwargs: Any) -> Step:
+        with intercepted(_Disturbance(seed).run):
+            return task.run(task.function, args, kwargs)
+
+    return run
+
+
+def disturbed_inputs(task: Task, seed: int) -> Callable[..., Step]:
+    """The task's own function with what it is given and what it holds moved, for one whose operations cannot be."""
+
+    def move(tensor: Any) -> Any:
+        plain = tensor.detach()
+        return _moved(plain, seed, 1.0).requires_grad_(tensor.requires_grad) if _is_movable(plain) else tensor
+
+    def run(*args: Any, **kwargs: Any) -> Step:
+        args, kwargs = mapped((args, kwargs), move)  # type: ignore[assignment]
+        with replaced(task.held, [move(item.now()) for item in task.held]):
+            return task.run(task.function, args, kwargs)
+
+    return run
+
+
+@dataclass(frozen=True)
+class _Disturbance:
+    seed: int
+
+    def run(self, operation: Any, args: Any, kwargs: Any) -> Any:
+        """One operation, disturbed."""
+        import torch
+
+        name = operation._schema.name.partition("::")[2].removesuffix("_")
+        drawn = torch.Tag.nondeterministic_seeded in operation.tags
+        made = not any(torch_private.is_tensor(leaf) for leaf in torch_private.flatten((args, kwargs))[0])
+        exact = name in EXACT or operation.is_view or drawn or made
+        if exact and not (name == "_to_copy" and _narrows(args, kwargs)):
+            return operation(*args, **kwargs)
+        if name in SELECTING and not operation._schema.is_mutable:
+            return self._selected(operation, args, kwargs)
+        if not operation._schema.is_mutable and "batch_norm" not in name:
+            taken_apart = self._decomposed(operation, args, kwargs)
+            if taken_apart is not None:
+                return taken_apart[0]
+        return self._rounded(operation, name, args, kwargs)
+
+    def _selected(self, operation: Any, args: Any, kwargs: Any) -> Any:
+        """Values as they are; places as they come out when equal values are parted."""
+        leaves, structure = torch_private.flatten((args, kwargs))
+        parted = torch_private.unflatten([_parted(leaf, self.seed) for leaf in leaves], structure)
+        values, form = torch_private.flatten(operation(*args, **kwargs))
+        places, _ = torch_private.flatten(operation(*parted[0], **parted[1]))
+        mixed = [
+            place if torch_private.is_tensor(value) and not value.is_floating_point() else value
+            for value, place in zip(values, places, strict=True)
+        ]
+        return torch_private.unflatten(mixed, form)
+
+    def _decomposed(self, operation: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+        """The simpler operations that a composite one stands for, each disturbed; None where it is simple by itself."""
+        simpler = decomposition_of(operation)
+        if simpler is None:
+            return None
+        try:
+            with intercepted(self.run):
+                result = simpler(*args, **kwargs)
+        except Exception:  # a decomposition need not take everything that the operation takes
+            return None
+        return None if result is NotImplemented else (result,)
+
+    def _rounded(self, operation: Any, name: str, args: Any, kwargs: Any) -> Any:
+        import torch
+
+        schema = operation._schema.arguments
+        given = {**dict(zip((item.name for item in schema), args, strict=False)), **kwargs}
+        changed = [item.name for item in schema if item.alias_info and item.alias_info.is_write]
+        written = [given[name] for name in changed if name in given]
+        units = 1.0
+        # A batch norm moves the running statistics it is given, though its schema does not say so.
+        if torch.Tag.pointwise not in operation.tags and "batch_norm" not in name:
+            untouched = {id(leaf) for leaf in torch_private.flatten(written)[0]}
+            leaves, structure = torch_private.flatten((args, kwargs))
+            units = _units_of_a_sum(operation, name, args, kwargs)
+            moved = [leaf if id(leaf) in untouched else self._moved_term(leaf, name, units) for leaf in leaves]
+            args, kwargs = torch_private.unflatten(moved, structure)
+        result = operation(*args, **kwargs)
+        if not operation._schema.is_mutable:
+            leaves, structure = torch_private.flatten(result)
+            moved = [_moved(leaf, self.seed, units, absolute=name in ABSOLUTE) for leaf in leaves]
+            if name in ("add", "sub", "mul"):
+                moved = [torch.where(_exactly(name, args, kwargs, result), result, moved[0])]
+            return torch_private.unflatten(moved, structure)
+        for tensor in torch_private.flatten(written)[0]:
+            other = _moved(tensor, self.seed, units)
+            if other is not tensor:
+                tensor.copy_(other)
+        return result
+
+    def _moved_term(self, leaf: Any, name: str, units: float) -> Any:
+        """A term of a sum or of something more: inside, every term is rounded, in an order that is nobody's business."""
+        if name in CONTRACTIONS and _is_movable(leaf) and compute_dtype(leaf.dtype) != real_dtype(leaf.dtype):
+            return leaf
+        return _moved(leaf, self.seed, units)
+
+
+def _units_of_a_sum(operation: Any, name: str, args: Any, kwargs: Any) -> float:
+    """How many units in the last place a sum may be off: a quarter of the root of the number of terms, one at least.
+
+    The error of n additions grows as a random walk. Adding up in order leaves about sqrt(n)/6 units, relative to the sum
+    where terms have one sign and to the root of the sum of their squares where they have both (Higham and Mary, 2019).
+    """
+    tensors = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if torch_private.is_tensor(leaf)]
+    sizes = [tensor.shape for tensor in tensors if tensor.dim() and type(tensor.shape[0]) is int]
+    if not sizes:
+        return 1.0
+    given = dict(zip((item.name for item in operation._schema.arguments), args, strict=False)) | kwargs
+    if name in ("addmm", "baddbmm", "addmv") and len(sizes) > 1:
+        terms = sizes[1][-1]
+    elif name == "convolution":
+        terms = math.prod(sizes[1][1:])
+    elif "dim" in given or name in ("sum", "mean", "nansum"):
+        dims = given.get("dim")
+        dims = range(len(sizes[0])) if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
+        terms = math.prod(sizes[0][dim] for dim in dims)
+    else:
+        terms = max(max(size) for size in sizes)
+    return max(1.0, math.sqrt(terms) / 4)
+
+
+def _narrows(args: Any, kwargs: Any) -> bool:
+    dtype = kwargs.get("dtype")
+    return bool(dtype is not None and dtype.is_floating_point and dtype.itemsize < args[0].dtype.itemsize)
+
+
+def _exactly(name: str, args: Any, kwargs: Any, result: Any) -> Any:
+    """Where a sum or product needed no rounding, as with zero, one, and small whole numbers."""
+    import torch
+
+    if not result.is_floating_point() or kwargs.get("alpha", 1) != 1 or len(args) != 2:
+        return torch.zeros_like(result, dtype=torch.bool)
+    one, other = args
+    if name == "mul":
+        # In float64 the product of two float32 is exact; of two float64 only simple factors are known to be.
+        if result.dtype != torch.float64:
+            return torch.as_tensor(one, device=result.device).double() * other == result
+        simple = [torch.as_tensor(item, device=result.device).abs() for item in (one, other)]
+        return ((simple[0] <= 1) & (simple[0] == simple[0].round())) | ((simple[1] <= 1) & (simple[1] == simple[1].round()))
+    other = -other if name == "sub" else other
+    part = result - one  # the rounding error of a sum, by the algorithm of Knuth
+    return (one - (result - part)) + (other - part) == 0
+
+
+def _is_movable(value: Any) -> bool:
+    import torch
+
+    plain = isinstance(value, torch.Tensor) and type(value) is torch.Tensor and value.layout is torch.strided
+    return plain and (value.is_floating_point() or value.is_complex()) and value.numel() > 0
+
+
+def _moved(value: Any, seed: int, units: float, *, absolute: bool = False) -> Any:
+    """A tensor moved by so many units in the last place, each element in the direction that its bits say."""
+    import torch
+
+    if not _is_movable(value):
+        return value
+    if value.is_complex():
+        plain = value.resolve_conj()
+        return torch.view_as_complex(_moved(torch.view_as_real(plain).contiguous(), seed, units).contiguous())
+    wide = compute_dtype(value.dtype)
+    steps = _directions(value, seed).to(wide)
+    # In 16 bits only the final rounding is one of 16 bits: what happened before it happened in float32.
+    limits = torch.finfo(value.dtype)
+    eps = max(limits.eps, units * torch.finfo(wide).eps)
+    moved = value.to(wide) * (1 + steps * eps)
+    small = (value.abs() < limits.tiny) & (value != 0)
+    moved = torch.where(small, moved + steps * limits.tiny * limits.eps, moved)  # the spacing of subnormal numbers
+    return (moved + steps * limits.eps if absolute else moved).to(value.dtype)
+
+
+def _parted(value: Any, seed: int) -> Any:
+    """A tensor whose equal elements differ, by their places: any order of equals will do."""
+    import torch
+
+    if not _is_movable(value) or value.is_complex():
+        return value
+    wide = compute_dtype(value.dtype)
+    places = torch.arange(value.numel(), device=value.device, dtype=torch.float64).reshape(value.shape)
+    steps = _directions(places, seed).to(wide)
+    limits = torch.finfo(value.dtype)
+    moved = _moved(value, seed, 1.0).to(wide) * (1 + steps * limits.eps) + steps * limits.tiny
+    return moved.to(value.dtype)
+
+
+def _directions(value: Any, seed: int) -> Any:
+    """-1, 0 or 1 for every element, a hash of its bits and the seed."""
+    import torch
+
+    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[value.dtype.itemsize]
+    bits = value.detach().contiguous().view(integers).to(torch.int64)
+    mixed = (bits + (seed + 1) * MIX % 2**62) * SPREAD_OUT
+    mixed = (mixed ^ (mixed >> 29)) * MIX
+    return (mixed ^ (mixed >> 32)) % 3 - 1

@@ -1,0 +1,51 @@
+"""A task whose runs also give second derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compile_inspect.capture import torch_private
+from compile_inspect.errors import TargetError
+from compile_inspect.variants import Step, Task
+
+
+@dataclass(frozen=True)
+class TwiceDifferentiated(Task):
+    """A task with gradients whose runs differentiate them once more.
+
+    The second derivatives are those of the sum of all gradients, each weighted with its own cosine: the sum alone would be
+    blind to what cancels in it.
+    """
+
+    @classmethod
+    def made_from(cls, task: Task) -> TwiceDifferentiated:
+        """The same function at the same inputs."""
+        return cls(task.function, task.args, task.kwargs, True, task.further, task.within)
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+        """Run a function, then differentiate twice."""
+        import torch
+
+        result = function(*args, **kwargs)
+        wanted = self.wanted(args, kwargs)
+        leaves, _ = torch_private.flatten(result)
+        outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+        if not outputs:
+            raise TargetError("gradients were asked for, but no result depends on a tensor that requires one")
+        ones = [torch.ones_like(output) for output in outputs]
+        first = torch.autograd.grad(outputs, wanted, ones, create_graph=True, allow_unused=True)
+        curved = [item for item in first if item is not None and item.requires_grad]
+        second: tuple[Any, ...] = (None,) * len(wanted)
+        if curved:
+            weights = [item.detach().cos() for item in curved]
+            second = torch.autograd.grad(curved, wanted, weights, allow_unused=True)
+        return Step(result, (*_filled(first, wanted), *_filled(second, wanted)))
+
+
+def _filled(gradients: tuple[Any, ...], wanted: list[Any]) -> tuple[Any, ...]:
+    """Zeros where there is no dependence."""
+    import torch
+
+    return tuple(torch.zeros_like(of) if item is None else item.detach() for item, of in zip(gradients, wanted, strict=True))
