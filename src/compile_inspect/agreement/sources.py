@@ -22,11 +22,11 @@ def line_of_stack(text: str | None) -> Location | None:
     >>> str(line_of_stack('  File "/home/me/model.py", line 3, in forward\\n    return x.relu()\\n'))
     '/home/me/model.py:3'
     """
-    found = [
+    frames = [
         Location(match["file"], int(match["line"]), match["function"].strip(), match["code"].strip())
         for match in _FRAME.finditer(text or "")
     ]
-    return Stack(tuple(found)).user_line
+    return Stack(tuple(frames)).user_line
 
 
 def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
@@ -37,7 +37,7 @@ def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
 
     def note(operation: Any, args: Any, kwargs: Any) -> Any:
         if operation is node.target:
-            seen.append(_own_line())
+            seen.append(own_line())
         return operation(*args, **kwargs)
 
     args, kwargs = cloned((task.args, task.kwargs))
@@ -46,7 +46,8 @@ def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
     return seen[place] if place < len(seen) else None
 
 
-def _own_line() -> Location | None:
+def own_line() -> Location | None:
+    """The innermost line of the user's that is running now; None within a backward."""
     for frame in reversed(traceback.extract_stack()):
         location = Location(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
         if location.in_torch or frame.filename.startswith(_PACKAGE):
@@ -55,3 +56,22 @@ def _own_line() -> Location | None:
             continue
         return location
     return None
+
+
+def line_of_exception(error: BaseException) -> Location | None:
+    """The user's line that a compiler was at when it raised: torch writes the stack into one of the messages."""
+    for cause in causes(error):
+        location = line_of_stack(str(cause))
+        if location is not None:
+            return location
+    return None
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """An exception and what it was raised from, the innermost last."""
+    chain: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in chain:
+        chain.append(following)
+        following = getattr(following, "inner_exception", None) or following.__cause__
+    return chain
