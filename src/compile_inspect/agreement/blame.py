@@ -6,13 +6,14 @@ import linecache
 import re
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from compile_inspect.agreement.divergence import find_divergence
 from compile_inspect.agreement.inputs import cloned
 from compile_inspect.agreement.observation import observe
 from compile_inspect.agreement.parts import Culprit, Decide, PartSearch
-from compile_inspect.agreement.prefixes import first_wrong_node, is_wrong_alone, node_named
+from compile_inspect.agreement.prefixes import first_wrong_node, is_wrong_alone, node_named, node_of_source
 from compile_inspect.agreement.reference import Point, Reference
 from compile_inspect.agreement.sources import causes, line_of_exception, line_of_operation
 from compile_inspect.agreement.stages import (
@@ -35,6 +36,10 @@ from compile_inspect.variants.base import one_line
 from compile_inspect.variants.compiled import Compiled
 from compile_inspect.variants.functional import Functional, traced
 from compile_inspect.variants.torchscript import TorchScript
+
+
+MOST_TRIED_ALONE = 6
+"""Of the nodes that a pass changed, so many are compiled alone."""
 
 
 def find_blame(reference: Reference, variant: Variant, prepared: Prepared | None, point: Point, task: Task) -> Blame:
@@ -81,7 +86,7 @@ def _search_parts(stage: BlameStage, is_right: Callable[[Decide], bool]) -> Culp
     if search.list_parts():
         return None
     first = torch_private.DECOMPOSITIONS if stage is BlameStage.DECOMPOSITIONS else torch_private.LOWERINGS
-    kinds = (first, *torch_private.PASSES) if stage is BlameStage.INDUCTOR else (first,)
+    kinds = (first, torch_private.PASSES) if stage is BlameStage.INDUCTOR else (first,)
     return next((culprit for culprit in map(search.find, kinds) if culprit is not None), None)
 
 
@@ -101,22 +106,40 @@ def _examine_graphs(evidence: Evidence, guilty: StageTrial, variant: Compiled, g
         return Prepared(Compiled(guilty.backend), run, None, 0.0)
 
     for captured in graphs:
-        node = _node_of(evidence.culprit, captured.graph)
+        graph, inputs = captured.graph, captured.inputs
+
+        def alone(node: Any, graph: Any = graph, inputs: list[Any] = inputs) -> bool | None:
+            return is_wrong_alone(graph, node, inputs, prepare, gradients=task.gradients)
+
+        node = _node_of_culprit(evidence, graph, alone)
         if node is None and (evidence.culprit is None or not evidence.culprit.part.operation):
-            node = first_wrong_node(captured.graph, captured.inputs, prepare, gradients=task.gradients)
+            node = first_wrong_node(graph, inputs, prepare, gradients=task.gradients)
             evidence.shortest_prefix = node is not None
+            evidence.wrong_alone = None if node is None else alone(node)
         if node is not None:
-            evidence.node, evidence.graph = node, str(captured.graph.graph)
-            evidence.wrong_alone = is_wrong_alone(captured.graph, node, captured.inputs, prepare, gradients=task.gradients)
+            evidence.node, evidence.graph = node, str(graph.graph)
             return
 
 
-def _node_of(culprit: Culprit | None, graph: Any) -> Any:
-    """The node of Dynamo's graph that a part of the compiler came from."""
+def _node_of_culprit(evidence: Evidence, graph: Any, alone: Callable[[Any], bool | None]) -> Any:
+    """The node of Dynamo's graph that a part of the compiler came from, tried alone.
+
+    A pass may have changed several: the one that is wrong alone is meant, or else the first.
+    """
+    culprit = evidence.culprit
     if culprit is None:
         return None
-    sources = [culprit.part.source, *(node.source for node in culprit.changed)]
-    return next((node for node in (node_named(graph, name) for name in sources if name) if node is not None), None)
+    if not culprit.changed:
+        node = node_of_source(graph, culprit.part.source) if culprit.part.source else None
+        evidence.wrong_alone = None if node is None else alone(node)
+        return node
+    nodes = [node_of_source(graph, item.source) if item.source else None for item in culprit.changed[:MOST_TRIED_ALONE]]
+    outcomes = [None if node is None else alone(node) for node in nodes]
+    chosen = outcomes.index(True) if True in outcomes else 0
+    rest = (item for index, item in enumerate(culprit.changed) if index != chosen)
+    evidence.culprit = replace(culprit, changed=(culprit.changed[chosen], *rest))
+    evidence.wrong_alone = outcomes[chosen]
+    return nodes[chosen]
 
 
 def _of_traced(evidence: Evidence, reference: Reference, point: Point, task: Task) -> Blame:
@@ -131,7 +154,10 @@ def _of_traced(evidence: Evidence, reference: Reference, point: Point, task: Tas
             compiled = torch_private.compile_graph(graph, list(inputs))
             return not differs(reference, point, _run_traced(task, point, functional, compiled))
 
-    evidence.trials = [StageTrial("inductor", BlameStage.INDUCTOR, wrong=True)]
+    evidence.trials = [
+        StageTrial("", BlameStage.TRACING, wrong=False, graph="the traced graph"),
+        StageTrial("inductor", BlameStage.INDUCTOR, wrong=True, graph="what Inductor makes of it"),
+    ]
     evidence.culprit = _search_parts(BlameStage.INDUCTOR, is_right)
     evidence.graph = str(graph.graph)
     node = None if evidence.culprit is None else _traced_node(evidence.culprit, graph)

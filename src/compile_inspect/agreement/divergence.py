@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from compile_inspect.agreement.inputs import cloned
@@ -53,13 +53,7 @@ def find_divergence(task: Task, point: Point, graphs: list[CapturedGraph]) -> Di
     args, kwargs = cloned(point.inputs)
     with preserved_state(task), seeded(point.seed):
         eager = _operations(lambda: task.run(task.function, args, kwargs), own_line)
-    graph = graphs[0].graph
-    inputs = cloned((tuple(graphs[0].inputs), {}))[0]
-    current: list[Any] = []
-    with preserved_state(task), seeded(point.seed):
-        ran = _operations(
-            lambda: _interpret(graph, inputs, current), lambda: line_of_stack(current[-1].meta.get("stack_trace"))
-        )
+    ran = _operations_of_graph(task, point, graphs[0])
     for mine, other in zip(eager, ran, strict=False):
         if mine.name != other.name or mine.contents != other.contents:
             location = other.location if mine.name == other.name else mine.location or other.location
@@ -68,6 +62,22 @@ def find_divergence(task: Task, point: Point, graphs: list[CapturedGraph]) -> Di
         return None
     rest = eager[len(ran)] if len(eager) > len(ran) else ran[len(eager)]
     return Divergence(rest.location, rest.name if len(eager) > len(ran) else "", "" if len(eager) > len(ran) else rest.name)
+
+
+def _operations_of_graph(task: Task, point: Point, captured: CapturedGraph) -> list[Operation]:
+    """What the code of a graph runs. Node by node it runs again, for the lines: the code itself may be what is wrong."""
+    graph = captured.graph
+    current: list[Any] = []
+    with preserved_state(task), seeded(point.seed):
+        inputs = cloned((tuple(captured.inputs), {}))[0]
+        ran = _operations(lambda: graph.forward(*inputs), lambda: None)
+    with preserved_state(task), seeded(point.seed):
+        inputs = cloned((tuple(captured.inputs), {}))[0]
+        followed = _operations(
+            lambda: _interpret(graph, inputs, current), lambda: line_of_stack(current[-1].meta.get("stack_trace"))
+        )
+    locations = [item.location for item in followed] + [None] * len(ran)
+    return [replace(item, location=location) for item, location in zip(ran, locations, strict=False)]
 
 
 def _interpret(graph: Any, inputs: tuple[Any, ...], current: list[Any]) -> None:

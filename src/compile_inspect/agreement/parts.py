@@ -7,13 +7,24 @@ show them.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
-from compile_inspect.capture.torch_private import DECOMPOSITIONS, CompilerPart, GraphNode
+from compile_inspect.capture.torch_private import DECOMPOSITIONS, LOWERINGS, PASSES, CompilerPart, GraphNode
+from compile_inspect.errors import InspectError
 
 Decide = Callable[[CompilerPart], bool]
+SEARCH_SECONDS = 600.0
+"""A search compiles the whole function some twenty times; for a large model that may be too long to wait for."""
+
+
+class SearchTimeoutError(InspectError):
+    """A search took too long."""
+
+
 IsRight = Callable[[Decide], bool]
 """Compiles with some parts left out, runs at the point in question, and says whether that does what eager does."""
 
@@ -39,10 +50,11 @@ class Culprit:
 class PartSearch:
     """A search over the parts that one compilation is made of."""
 
-    def __init__(self, is_right: IsRight) -> None:
+    def __init__(self, is_right: IsRight, seconds: float = SEARCH_SECONDS) -> None:
         self.is_right = is_right
         self.parts: list[CompilerPart] = []
         self.runs = 0
+        self.deadline = perf_counter() + seconds
 
     def list_parts(self) -> bool:
         """Compile with nothing left out, noting every part; gives whether the result is right after all."""
@@ -66,49 +78,62 @@ class PartSearch:
         part = self._part(kind, keys[back])
         sole = len(keys) == 1 or self._right_without(kind, [keys[back]])
         partner = None if front - 1 == back else self._part(kind, keys[front - 1])
-        return Culprit(part, sole, partner, self._changed_by(kind, keys[back]))
+        # A pass may leave no trace but a note for a later one; then what its partner changed is to be shown.
+        changed = self._changed_by(kind, keys[back]) or self._changed_by(kind, keys[front - 1])
+        return Culprit(part, sole, partner, changed)
 
     def _keys(self, kind: str) -> list[Any]:
         """What tells parts of a kind apart from one compilation to the next, in order."""
-        parts = [part for part in self.parts if part.kind == kind]
-        if kind == DECOMPOSITIONS:  # one left out takes those with it that it is made of: numbers would shift
-            return list(dict.fromkeys((part.operation, part.location) for part in parts))
-        return list(range(len(parts)))
+        keys = _Keys(kind)
+        return list(dict.fromkeys(keys.of(part) for part in self.parts if part.kind == kind))
 
     def _part(self, kind: str, key: Any) -> CompilerPart:
-        parts = [part for part in self.parts if part.kind == kind]
-        if kind == DECOMPOSITIONS:
-            return next(part for part in parts if (part.operation, part.location) == key)
-        return parts[key]
+        keys = _Keys(kind)
+        return next(part for part in self.parts if part.kind == kind and keys.of(part) == key)
 
-    def _right_without(self, kind: str, keys: Sequence[Any]) -> bool:
-        wanted = set(keys)
-        number = -1
-
-        def decide(part: CompilerPart) -> bool:
-            nonlocal number
-            if part.kind != kind:
-                return False
-            number += 1
-            return ((part.operation, part.location) if kind == DECOMPOSITIONS else number) in wanted
-
-        return self._right(decide)
+    def _right_without(self, kind: str, wanted: Sequence[Any]) -> bool:
+        keys = _Keys(kind)
+        return self._right(lambda part: part.kind == kind and keys.of(part) in wanted)
 
     def _right(self, decide: Decide) -> bool:
+        if perf_counter() > self.deadline:
+            raise SearchTimeoutError(f"the time for a search was up after {self.runs} compilations")
         self.runs += 1
         return self.is_right(decide)
 
     def _changed_by(self, kind: str, key: Any) -> tuple[GraphNode, ...]:
-        """What a pass did to its graph: the next pass is given what it left."""
-        passes = [part for part in self.parts if part.nodes]
-        part = self._part(kind, key)
-        place = next((index for index, item in enumerate(passes) if item is part), None)
-        if place is None or place + 1 == len(passes):
-            return ()
-        after = {node.name: node.text for node in passes[place + 1].nodes}
-        removed = [node for node in part.nodes if node.name not in after]
-        altered = [node for node in part.nodes if after.get(node.name, node.text) != node.text]
-        return (*removed, *altered)
+        """What a pass did to its graphs: the next pass is given what it left."""
+        passes = [part for part in self.parts if part.kind == PASSES]
+        changed: list[GraphNode] = []
+        for part, following in itertools.pairwise(passes):
+            if kind == PASSES and part.name == key and following.nodes:
+                changed += _changed(part.nodes, following.nodes)
+        return tuple(changed)
+
+
+class _Keys:
+    """What tells the parts of one kind apart, asked for in the order in which they are compiled."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.number = -1
+
+    def of(self, part: CompilerPart) -> Any:
+        """A decomposition left out takes those with it that it is made of, so numbers would shift; a pass runs often."""
+        self.number += 1
+        if self.kind == LOWERINGS:
+            return self.number
+        return (part.operation, part.location) if self.kind == DECOMPOSITIONS else part.name
+
+
+def _changed(before: Sequence[GraphNode], after: Sequence[GraphNode]) -> list[GraphNode]:
+    """Nodes that a pass took out or altered, those first that others still read from: the rest was of no more use."""
+    texts = {node.name: node.text for node in after}
+    removed = [node for node in before if node.name not in texts]
+    read = {name for node in before if node.name in texts for name in node.inputs}
+    altered = [node for node in before if texts.get(node.name, node.text) != node.text]
+    needed = [node for node in removed if node.name in read]
+    return [*needed, *altered, *(node for node in removed if node not in needed)]
 
 
 def _shortest(most: int, suffices: Callable[[int], bool]) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from compile_inspect.agreement.comparison import compare
 from compile_inspect.agreement.inputs import clone_tensor, cloned
+from compile_inspect.agreement.observation import Observation, observe
 from compile_inspect.agreement.reference import make_reference
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Verdict
@@ -57,12 +58,18 @@ def is_wrong_alone(graph: Any, node: Any, inputs: list[Any], prepare: Prepare, *
             leaves.append(value)
     try:
         single.output((single.node_copy(node, lambda argument: copies.get(argument, values[argument])),))
-        return _is_wrong(torch.fx.GraphModule(graph, single), tuple(leaves), prepare, gradients=gradients)
+        module = torch.fx.GraphModule(graph, single)
+        return _is_wrong(module, tuple(leaves), prepare, gradients=gradients, signs=True)
     except Exception:  # an operation that makes no sense by itself, such as one half of a transform
         return None
 
 
-def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradients: bool) -> bool:
+def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradients: bool, signs: bool = False) -> bool:
+    """Whether a compiled graph does something else than eager; with `signs`, zeros with another sign count too.
+
+    They are no error by themselves, and a sum in another order has them; but they may be what a later operation, such
+    as a reciprocal, makes an error of.
+    """
     for wanted in [True, False] if gradients else [False]:
         task = Task(module, inputs, {}, wanted)
         reference = make_reference(task, samples=0)
@@ -76,6 +83,19 @@ def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradien
                 return True  # it runs eagerly, and cannot be compiled
             continue
         if raised is not None or compare(task, prepared, reference=reference).verdict is Verdict.DISAGREES:
+            return True
+        if signs and _other_signs(reference.points[0].eager, observe(task, prepared.run, (inputs, {}), 0)):
+            return True
+    return False
+
+
+def _other_signs(eager: Observation, seen: Observation) -> bool:
+    """Whether zeros of eager's have another sign."""
+    for name, value in eager.values.items():
+        other = seen.values.get(name)
+        if other is None or not torch_private.is_tensor(other) or not other.is_floating_point():
+            continue
+        if bool(((value == 0) & (other == 0) & (value.signbit() != other.signbit())).any()):
             return True
     return False
 
@@ -98,6 +118,15 @@ def prefix(graph: Any, nodes: list[Any]) -> Any:
 def node_named(graph: Any, name: str) -> Any:
     """The node of a graph with a name, None where there is none."""
     return next((node for node in graph.graph.nodes if node.name == name), None)
+
+
+def node_of_source(graph: Any, source: str) -> Any:
+    """The node of Dynamo's graph that later graphs know under a name: it was renamed after the user's variable."""
+    for node in graph.graph.nodes:
+        names = node.meta.get("source_fn_stack") or [(node.name, None)]
+        if names[-1][0] == source:
+            return node
+    return node_named(graph, source)
 
 
 def _leaf(value: Any) -> Any:

@@ -26,17 +26,19 @@ STAGES = (
 
 @dataclass(frozen=True)
 class StageTrial:
-    """The function compiled with one backend and run at the point where the variant is wrong."""
+    """The function run up to one stage, at the point where the variant is wrong."""
 
     backend: str
     stage: BlameStage
     wrong: bool
     error: str | None = None
-    """The exception in one line, where this backend raises."""
+    """The exception in one line, where it raises."""
+    graph: str = ""
+    """What ran instead of `torch.compile` with the backend, where it is another graph."""
 
     def __str__(self) -> str:
         outcome = f"raises {self.error}" if self.wrong and self.error else "is wrong" if self.wrong else "is right"
-        return f"backend={self.backend!r} {outcome}"
+        return f"{self.graph or f'backend={self.backend!r}'} {outcome}"
 
 
 @dataclass

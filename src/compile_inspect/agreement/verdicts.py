@@ -9,7 +9,7 @@ from compile_inspect.agreement.divergence import Divergence
 from compile_inspect.agreement.parts import Culprit
 from compile_inspect.agreement.sources import line_of_stack
 from compile_inspect.agreement.stages import StageTrial
-from compile_inspect.capture.torch_private import DECOMPOSITIONS, LOWERINGS
+from compile_inspect.capture.torch_private import DECOMPOSITIONS, LOWERINGS, CompilerPart, GraphNode
 from compile_inspect.records.agreement import Blame, BlameStage
 from compile_inspect.records.locations import Location
 
@@ -52,8 +52,8 @@ class Evidence:
         location, node, operation = self._place()
         location = location or self.location
         where = "" if location is None else f", at {location}" + (f": {location.code}" if location.code else "")
-        message = f"{guilty.stage.value}: {self._what(operation, node)}{where}"
-        return Blame(guilty.stage, message, node, operation, location, self.graph, tuple(self._sentences(node)))
+        message = f"{guilty.stage.value}: {self._what(operation)}{where}"
+        return Blame(guilty.stage, message, node, operation, location, self.graph, tuple(self._sentences()))
 
     def _place(self) -> tuple[Location | None, str, str]:
         """The line, the node and the operation that the experiments point to."""
@@ -62,16 +62,21 @@ class Evidence:
         if self.culprit is not None:
             changed = self.culprit.changed[0] if self.culprit.changed else None
             if changed is not None and not self.shortest_prefix:
-                return line_of_stack(changed.stack_trace), changed.name, changed.operation
+                return line_of_stack(changed.stack_trace), changed.name, self._named(changed)
             part = self.culprit.part
             if part.operation:
-                operation = f"{part.operation} (of {part.original})" if part.original else part.operation
-                return line_of_stack(part.stack_trace), part.name, operation
+                return line_of_stack(part.stack_trace), part.name, self._named(part)
         if self.node is not None and (self.shortest_prefix or self.wrong_alone):
-            return line_of_stack(self.node.meta.get("stack_trace")), str(self.node.name), str(self.node.target)
+            return line_of_stack(self.node.meta.get("stack_trace")), str(self.node.name), name_of_target(self.node)
         return self.exception_location, "", ""
 
-    def _what(self, operation: str, node: str) -> str:
+    def _named(self, item: CompilerPart | GraphNode) -> str:
+        """An operator with what the user called, where that is another one."""
+        origin = item.original or ("" if self.node is None else name_of_target(self.node))
+        same = not origin or "_functorch" in origin or base_name(origin) == base_name(item.operation)
+        return item.operation if same else f"{item.operation} (of {origin})"
+
+    def _what(self, operation: str) -> str:
         if self.exception is not None:
             during = f" while it compiles {operation}" if operation else ""
             return f"it raises {self.exception} where eager does not{during}"
@@ -79,11 +84,11 @@ class Evidence:
         if not operation:
             return accepted or "no operation is wrong by itself, so it takes several together"
         partner = self.culprit.partner if self.culprit is not None and self.culprit.together else None
-        beside = f" together with {partner.name}" if partner is not None and partner.name != node else ""
+        beside = f" together with {partner.name}" if partner is not None and partner.operation else ""
         subject = f"the operation {operation}{beside}"
         return f"{accepted}, from {subject} on" if accepted else f"wrong from {subject} on"
 
-    def _sentences(self, node: str) -> list[str]:
+    def _sentences(self) -> list[str]:
         said = [str(trial) for trial in self.trials]
         if self.divergence is not None:
             said.append(str(self.divergence))
@@ -99,6 +104,21 @@ class Evidence:
         return said
 
 
+def name_of_target(node: Any) -> str:
+    """What a node calls, in words: `torch.relu`, `add_`, `aten.mul.Tensor`."""
+    return str(node._pretty_print_target(node.target)).removeprefix("torch.ops.")
+
+
+def base_name(operation: str) -> str:
+    """The name that an operator has in all its forms.
+
+    >>> base_name("aten.add_.Tensor"), base_name("torch.add"), base_name("torch._C._nn.softshrink")
+    ('add', 'add', 'softshrink')
+    """
+    parts = operation.split(".")
+    return (parts[1] if parts[0] in ("aten", "prims") and len(parts) > 2 else parts[-1]).strip("_")
+
+
 def _cure(culprit: Culprit) -> str:
     part = culprit.part
     backward = " of the backward" if part.backward else ""
@@ -107,7 +127,7 @@ def _cure(culprit: Culprit) -> str:
     elif part.kind == DECOMPOSITIONS:
         change = f"without the decomposition of {part.operation}{backward}"
     else:
-        change = f"without the pass {part.name} ({part.kind.replace('_', ' ')})"
+        change = f"without the pass {part.name}"
     if culprit.sole and culprit.partner is None:
         return f"{change} alone it is right"
     if culprit.sole and culprit.partner is not None:

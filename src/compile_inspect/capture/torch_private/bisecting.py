@@ -13,7 +13,10 @@ from typing import Any
 
 LOWERINGS = "lowerings"
 DECOMPOSITIONS = "decomposition"
-PASSES = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
+PASSES = "passes"
+PASS_KINDS = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
+NEEDED_PASSES = ("stable_sort", "decompose_", "fix_auto_functionalized", "view_to_reshape", "remove_profiler_ops")
+"""Beginnings of the names of passes without which a graph cannot be compiled."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,11 @@ class GraphNode:
 
     name: str
     operation: str
+    original: str
+    """The operator that it was decomposed from, where it is another one."""
     text: str
+    inputs: tuple[str, ...]
+    """Names of the nodes it reads."""
     stack_trace: str
     source: str
 
@@ -67,9 +74,10 @@ def leaving_out(decide: Decide) -> Iterator[None]:
     own = bisector.__dict__["disable_subsystem"]
 
     def disable(backend: str, subsystem: str, debug_info: Callable[[], str] | None = None) -> bool:
-        if subsystem != LOWERINGS and subsystem != DECOMPOSITIONS and subsystem not in PASSES:
+        if subsystem not in (LOWERINGS, DECOMPOSITIONS, *PASS_KINDS) or debug_info is None:
             return False
-        return decide(_part(subsystem, debug_info or str))
+        part = _part(PASSES if subsystem in PASS_KINDS else subsystem, debug_info)
+        return decide(part) and not (part.kind == PASSES and part.name.startswith(NEEDED_PASSES))
 
     bisector.disable_subsystem = staticmethod(disable)
     try:
@@ -102,7 +110,9 @@ def _nodes(describe: Callable[[], str]) -> tuple[GraphNode, ...]:
     for node in graph.graph.nodes if graph is not None else ():
         if node.op == "call_function":
             part = _of_meta("", node.name, str(node.target), node.meta)
-            found.append(GraphNode(node.name, part.operation, node.format_node() or "", part.stack_trace, part.source))
+            inputs = tuple(item.name for item in node.all_input_nodes)
+            text = node.format_node() or ""
+            found.append(GraphNode(node.name, part.operation, part.original, text, inputs, part.stack_trace, part.source))
     return tuple(found)
 
 
