@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import linecache
 import re
 import warnings
@@ -10,12 +12,13 @@ from dataclasses import replace
 from typing import Any
 
 from compile_inspect.agreement.divergence import find_divergence
+from compile_inspect.agreement.evidence import Evidence
 from compile_inspect.agreement.inputs import cloned
 from compile_inspect.agreement.observation import observe
 from compile_inspect.agreement.parts import Culprit, Decide, PartSearch
 from compile_inspect.agreement.prefixes import first_wrong_node, is_wrong_alone, node_named, node_of_source
 from compile_inspect.agreement.reference import Point, Reference
-from compile_inspect.agreement.sources import causes, line_of_exception, line_of_operation
+from compile_inspect.agreement.sources import innermost_cause, line_of_exception, line_of_operation
 from compile_inspect.agreement.stages import (
     CapturedGraph,
     StageTrial,
@@ -27,7 +30,6 @@ from compile_inspect.agreement.stages import (
     run_stage,
     try_stages,
 )
-from compile_inspect.agreement.verdicts import Evidence
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Blame, BlameStage
 from compile_inspect.records.locations import Location
@@ -37,7 +39,6 @@ from compile_inspect.variants.compiled import Compiled
 from compile_inspect.variants.functional import Functional, traced
 from compile_inspect.variants.torchscript import TorchScript
 
-
 MOST_TRIED_ALONE = 6
 """Of the nodes that a pass changed, so many are compiled alone."""
 
@@ -46,7 +47,8 @@ def find_blame(reference: Reference, variant: Variant, prepared: Prepared | None
     """Which part of torch, and which operation, makes a variant wrong at a point; `task` may be run freely."""
     evidence = Evidence(eager_raises=point.eager.error)
     try:
-        with torch_private.suppressed_compiler_output():
+        # torch.fx prints the code of a graph that raises.
+        with torch_private.suppressed_compiler_output(), contextlib.redirect_stderr(io.StringIO()):
             if isinstance(variant, TorchScript):
                 return _of_torchscript(reference, variant, point, task)
             if isinstance(variant, Compiled):
@@ -65,7 +67,7 @@ def _examine_compiled(evidence: Evidence, reference: Reference, variant: Compile
         return
     if guilty.error is not None and point.eager.error is None:
         error = exception_at(reference, variant, point, task, guilty.backend)
-        evidence.exception = guilty.error if error is None else one_line(causes(error)[-1])
+        evidence.exception = guilty.error if error is None else innermost_cause(error)
         evidence.exception_location = None if error is None else line_of_exception(error)
     graphs = captured_graphs(task, point)
     if guilty.stage is BlameStage.DYNAMO:
@@ -130,10 +132,11 @@ def _node_of_culprit(evidence: Evidence, graph: Any, alone: Callable[[Any], bool
     if culprit is None:
         return None
     if not culprit.changed:
-        node = node_of_source(graph, culprit.part.source) if culprit.part.source else None
+        node = node_of_source(graph, culprit.part.source, culprit.part.stack_trace)
         evidence.wrong_alone = None if node is None else alone(node)
         return node
-    nodes = [node_of_source(graph, item.source) if item.source else None for item in culprit.changed[:MOST_TRIED_ALONE]]
+    changed = culprit.changed[:MOST_TRIED_ALONE]
+    nodes = [node_of_source(graph, item.source, item.stack_trace) for item in changed]
     outcomes = [None if node is None else alone(node) for node in nodes]
     chosen = outcomes.index(True) if True in outcomes else 0
     rest = (item for index, item in enumerate(culprit.changed) if index != chosen)

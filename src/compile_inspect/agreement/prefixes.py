@@ -9,6 +9,7 @@ from compile_inspect.agreement.comparison import compare
 from compile_inspect.agreement.inputs import clone_tensor, cloned
 from compile_inspect.agreement.observation import Observation, observe
 from compile_inspect.agreement.reference import make_reference
+from compile_inspect.agreement.sources import line_of_stack
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.variants import Prepared, Refused, Task
@@ -120,13 +121,18 @@ def node_named(graph: Any, name: str) -> Any:
     return next((node for node in graph.graph.nodes if node.name == name), None)
 
 
-def node_of_source(graph: Any, source: str) -> Any:
-    """The node of Dynamo's graph that later graphs know under a name: it was renamed after the user's variable."""
+def node_of_source(graph: Any, source: str, stack_trace: str) -> Any:
+    """The node of Dynamo's graph that later graphs know under a name: it was renamed after the user's variable.
+
+    Where a function makes several graphs the names start anew in each; the lines do not.
+    """
+    line = line_of_stack(stack_trace)
     for node in graph.graph.nodes:
         names = node.meta.get("source_fn_stack") or [(node.name, None)]
-        if names[-1][0] == source:
+        own = line_of_stack(node.meta.get("stack_trace"))
+        if names[-1][0] == source and (line is None or own is None or (own.file, own.line) == (line.file, line.line)):
             return node
-    return node_named(graph, source)
+    return None
 
 
 def _leaf(value: Any) -> Any:

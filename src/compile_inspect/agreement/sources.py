@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import traceback
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from compile_inspect.agreement.inputs import cloned
 from compile_inspect.agreement.precision import intercepted
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.variants import Task
+from compile_inspect.variants.base import one_line
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)\n\s*(?P<code>.*)')
 _PACKAGE = str(Path(__file__).resolve().parents[1])
@@ -75,3 +77,15 @@ def causes(error: BaseException) -> list[BaseException]:
         chain.append(following)
         following = getattr(following, "inner_exception", None) or following.__cause__
     return chain
+
+
+def innermost_cause(error: BaseException) -> str:
+    """The innermost cause of an exception in one line: what a compiler says, not that it was called in vain.
+
+    >>> innermost_cause(RuntimeError("C++ compile error\\n/tmp/kernel.cpp:3:7: error: no such overload"))
+    'RuntimeError: no such overload'
+    """
+    chain = [item for item in causes(error) if not isinstance(item, subprocess.SubprocessError)]
+    cause = chain[-1] if chain else error
+    said = [line.partition(" error: ")[2] for line in str(cause).splitlines() if " error: " in line]
+    return f"{type(cause).__name__}: {said[0]}" if said else one_line(cause)

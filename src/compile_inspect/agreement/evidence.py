@@ -82,11 +82,18 @@ class Evidence:
             return f"it raises {self.exception} where eager does not{during}"
         accepted = f"it accepts what eager rejects ({self.eager_raises})" if self.eager_raises else ""
         if not operation:
-            return accepted or "no operation is wrong by itself, so it takes several together"
+            return accepted or self._without_operation()
         partner = self.culprit.partner if self.culprit is not None and self.culprit.together else None
         beside = f" together with {partner.name}" if partner is not None and partner.operation else ""
         subject = f"the operation {operation}{beside}"
         return f"{accepted}, from {subject} on" if accepted else f"wrong from {subject} on"
+
+    def _without_operation(self) -> str:
+        if self.failure is not None:
+            return "the operation is not known"
+        if self.guilty is not None and self.guilty.stage is BlameStage.DYNAMO:
+            return "no operation of its graph could be told to be the first that differs"
+        return "no operation is wrong by itself, so it takes several together"
 
     def _sentences(self) -> list[str]:
         said = [str(trial) for trial in self.trials]
@@ -95,9 +102,11 @@ class Evidence:
         if self.culprit is not None:
             said.append(_cure(self.culprit))
         if self.shortest_prefix and self.node is not None:
-            said.append(f"the graph up to {self.node.name} is wrong, and right up to the node before")
+            fails = "raises" if self.exception is not None else "is wrong"
+            said.append(f"the graph up to {self.node.name} {fails}, and up to the node before it is right")
         if self.wrong_alone is not None and self.node is not None:
-            alone = "is wrong too" if self.wrong_alone else "is right, so the fault takes other operations as well"
+            fails = "raises too" if self.exception is not None else "is wrong too"
+            alone = fails if self.wrong_alone else "is right, so the fault takes other operations as well"
             said.append(f"{self.node.name} compiled alone on eager's values {alone}")
         if self.failure is not None:
             said.append(f"the search went no further: {self.failure}")
