@@ -33,6 +33,14 @@ special values, eager against compiled.
 [blames](../how-to/check-results.md#what-is-to-blame) are those at fault. What is at fault was determined without it: the
 stage by compiling with each of torch's backends, the operation by compiling it alone or from the diagnosis in the issue.
 Where a fault takes two operations together, either counts.
+
+The functions below begin with:
+
+```python
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+```
 """
 
 
