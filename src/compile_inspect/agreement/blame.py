@@ -151,21 +151,37 @@ def _of_traced(evidence: Evidence, reference: Reference, point: Point, task: Tas
     if differs(reference, point, _run_traced(task, point, functional, graph)):
         return Blame(BlameStage.TRACING, f"{BlameStage.TRACING.value}: the graph is wrong before it is compiled")
     inputs = [tensor.detach() for tensor in functional.tensors(*point.inputs)]
+    decomposed = torch_private.trace(graph, inputs, decompose=True)
+    wrong = differs(reference, point, _run_traced(task, point, functional, decomposed))
+    evidence.trials = [
+        StageTrial("", BlameStage.TRACING, wrong=False, graph="the traced graph"),
+        StageTrial("", BlameStage.DECOMPOSITIONS, wrong=wrong, graph="the same graph decomposed"),
+    ]
+    evidence.graph = str(graph.graph)
 
     def is_right(decide: Decide) -> bool:
         with torch_private.leaving_out(decide):
-            compiled = torch_private.compile_graph(graph, list(inputs))
+            try:
+                compiled = torch_private.compile_graph(graph, list(inputs))
+            except Exception:  # not everything can be left out
+                return False
             return not differs(reference, point, _run_traced(task, point, functional, compiled))
 
-    evidence.trials = [
-        StageTrial("", BlameStage.TRACING, wrong=False, graph="the traced graph"),
-        StageTrial("inductor", BlameStage.INDUCTOR, wrong=True, graph="what Inductor makes of it"),
-    ]
-    evidence.culprit = _search_parts(BlameStage.INDUCTOR, is_right)
-    evidence.graph = str(graph.graph)
+    if not wrong:
+        evidence.trials.append(StageTrial("inductor", BlameStage.INDUCTOR, wrong=True, graph="what Inductor makes of it"))
+        evidence.culprit = _search_parts(BlameStage.INDUCTOR, is_right)
     node = None if evidence.culprit is None else _traced_node(evidence.culprit, graph)
-    evidence.location = None if node is None else line_of_operation(task, graph, node)
+    if evidence.culprit is None:
+        node = evidence.node = first_wrong_node(graph, inputs, _prepare_traced, gradients=False)
+        evidence.shortest_prefix = node is not None
+    if node is not None:
+        evidence.location = line_of_operation(task, graph, node)
     return evidence.blame()
+
+
+def _prepare_traced(piece: Task) -> Prepared:
+    compiled = torch_private.compile_graph(piece.function, list(piece.args))
+    return Prepared(Compiled("inductor"), lambda *args: Step(tuple(compiled(*args))), None, 0.0)
 
 
 def _traced_node(culprit: Culprit, graph: Any) -> Any:

@@ -142,3 +142,16 @@ def test_a_variant_that_raises_is_said_to_raise() -> None:
     assert "failed" not in str(found.blame)
     assert found.blame.location is not None and found.blame.location.code.startswith("return torch.sum")
     assert found.blame.operation == "torch.sum"
+
+
+def spread(x: torch.Tensor) -> torch.Tensor:
+    centered = x - 1
+    return centered.std(dim=1)
+
+
+def test_a_decomposition_of_a_traced_graph_is_found() -> None:
+    found = verify(spread, torch.tensor([[1.0, 2.0, 1e30]]), variants=["inductor-callable"]).variant("inductor-callable")
+    assert found.verdict is Verdict.DISAGREES and found.blame is not None
+    assert found.blame.stage is BlameStage.DECOMPOSITIONS and found.blame.operation == "aten.std.correction"
+    assert found.blame.location is not None and found.blame.location.code == "return centered.std(dim=1)"
+    assert found.blame.evidence[:2] == ("the traced graph is right", "the same graph decomposed is wrong")
