@@ -367,6 +367,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "operation": "Its operation.",
         "location": "The line it came from.",
         "graph": "The graph that was searched, as text.",
+        "evidence": "Every run that this rests on, and what came of it.",
     },
     "Finding": {
         "cause": "The cause of graph breaks.",

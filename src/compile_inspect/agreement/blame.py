@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import linecache
 import re
 import warnings
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from compile_inspect.agreement.divergence import find_divergence
+from compile_inspect.agreement.evidence import Evidence
 from compile_inspect.agreement.inputs import cloned
-from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import observe
-from compile_inspect.agreement.prefixes import first_wrong_node
+from compile_inspect.agreement.parts import Culprit, Decide, PartSearch
+from compile_inspect.agreement.prefixes import first_wrong_node, is_wrong_alone, node_named, node_of_source
 from compile_inspect.agreement.reference import Point, Reference
-from compile_inspect.agreement.sources import line_of_operation, line_of_stack
-from compile_inspect.agreement.stages import captured_graphs, compiled_with, wrong_stage
+from compile_inspect.agreement.sources import innermost_cause, line_of_exception, line_of_operation
+from compile_inspect.agreement.stages import (
+    CapturedGraph,
+    StageTrial,
+    captured_graphs,
+    choices_of,
+    compiled_with,
+    differs,
+    exception_at,
+    run_stage,
+    try_stages,
+)
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Blame, BlameStage
 from compile_inspect.records.locations import Location
@@ -22,83 +39,171 @@ from compile_inspect.variants.compiled import Compiled
 from compile_inspect.variants.program import Program, traced
 from compile_inspect.variants.torchscript import TorchScript
 
+MOST_TRIED_ALONE = 6
+"""Of the nodes that a pass changed, so many are compiled alone."""
+
 
 def find_blame(reference: Reference, variant: Variant, prepared: Prepared | None, point: Point, task: Task) -> Blame:
     """Which part of torch, and which operation, makes a variant wrong at a point; `task` may be run freely."""
+    evidence = Evidence(eager_raises=point.eager.error)
     try:
-        with torch_private.suppressed_compiler_output():
-            if isinstance(variant, Compiled):
-                return _of_compiled(reference, variant, point, task)
+        # torch.fx prints the code of a graph that raises.
+        with torch_private.suppressed_compiler_output(), contextlib.redirect_stderr(io.StringIO()):
             if isinstance(variant, TorchScript):
                 return _of_torchscript(reference, variant, point, task)
-            return _of_traced(reference, point, task)
+            if isinstance(variant, Compiled):
+                _examine_compiled(evidence, reference, variant, point, task)
+            else:
+                return _of_traced(evidence, reference, point, task)
     except Exception as error:  # a search that fails must not hide what it was made for
-        return Blame(BlameStage.UNKNOWN, f"the search for what is to blame failed: {one_line(error)}")
+        evidence.failure = one_line(error)
+    return evidence.blame()
 
 
-def _of_compiled(reference: Reference, variant: Compiled, point: Point, task: Task) -> Blame:
-    stage = wrong_stage(reference, variant, point, task)
-    if stage is BlameStage.DYNAMO:
-        return Blame(stage, f"{stage.value}: it is wrong with backend='eager' too")
+def _examine_compiled(evidence: Evidence, reference: Reference, variant: Compiled, point: Point, task: Task) -> None:
+    evidence.trials = try_stages(reference, variant, point, task)
+    guilty = evidence.guilty
+    if guilty is None:
+        return
+    if guilty.error is not None and point.eager.error is None:
+        error = exception_at(reference, variant, point, task, guilty.backend)
+        evidence.exception = guilty.error if error is None else innermost_cause(error)
+        evidence.exception_location = None if error is None else line_of_exception(error)
+    graphs = captured_graphs(task, point)
+    if guilty.stage is BlameStage.DYNAMO:
+        evidence.divergence = None if evidence.exception else find_divergence(task, point, graphs)
+        return
 
-    backend = "aot_eager_decomp_partition" if stage is BlameStage.DECOMPOSITIONS else variant.backend
-    backend = "aot_eager" if stage is BlameStage.AOT_AUTOGRAD else backend
+    def is_right(decide: Decide) -> bool:
+        with torch_private.leaving_out(decide):
+            return not differs(reference, point, run_stage(reference, variant, point, task, guilty.backend))
 
-    def prepare(beginning: Task) -> Prepared:
-        compiled = compiled_with(beginning, backend, mode=None)
+    if guilty.stage in (BlameStage.DECOMPOSITIONS, BlameStage.INDUCTOR) and evidence.exception is None:
+        evidence.culprit = _search_parts(guilty.stage, is_right)
+    _examine_graphs(evidence, guilty, variant, graphs, task)
+
+
+def _search_parts(stage: BlameStage, is_right: Callable[[Decide], bool]) -> Culprit | None:
+    search = PartSearch(is_right)
+    if search.list_parts():
+        return None
+    first = torch_private.DECOMPOSITIONS if stage is BlameStage.DECOMPOSITIONS else torch_private.LOWERINGS
+    kinds = (first, torch_private.PASSES) if stage is BlameStage.INDUCTOR else (first,)
+    return next((culprit for culprit in map(search.find, kinds) if culprit is not None), None)
+
+
+def _examine_graphs(evidence: Evidence, guilty: StageTrial, variant: Compiled, graphs: list[CapturedGraph], task: Task) -> None:
+    """Compile pieces of Dynamo's graphs: the node that was found alone, or ever shorter prefixes."""
+
+    def prepare(piece: Task) -> Prepared:
+        compiled = compiled_with(piece, guilty.backend, **choices_of(variant, guilty.backend))
 
         def run(*args: Any, **kwargs: Any) -> Step:
-            return beginning.run(compiled, args, kwargs)
+            return piece.run(compiled, args, kwargs)
 
         try:
-            run(*cloned((beginning.args, {}))[0])
+            run(*cloned((piece.args, {}))[0])
         except Exception as error:
             raise Refused(one_line(error)) from error
-        return Prepared(Compiled(backend), run, None, 0.0)
+        return Prepared(Compiled(guilty.backend), run, None, 0.0)
 
-    for captured in captured_graphs(task, point):
-        node = first_wrong_node(captured.graph, captured.inputs, prepare, gradients=task.gradients)
+    for captured in graphs:
+        graph, inputs = captured.graph, captured.inputs
+
+        def alone(node: Any, graph: Any = graph, inputs: list[Any] = inputs) -> bool | None:
+            return is_wrong_alone(graph, node, inputs, prepare, gradients=task.gradients)
+
+        node = _node_of_culprit(evidence, graph, alone)
+        if node is None and (evidence.culprit is None or not evidence.culprit.part.operation):
+            node = first_wrong_node(graph, inputs, prepare, gradients=task.gradients)
+            evidence.shortest_prefix = node is not None
+            evidence.wrong_alone = None if node is None else alone(node)
         if node is not None:
-            return _at(stage, node, line_of_stack(node.meta.get("stack_trace")), captured.graph)
-    if stage is BlameStage.INDUCTOR:
-        found = _of_traced(reference, point, task)
-        if found.node:
-            return found
-    return Blame(stage, f"{stage.value}; no operation is wrong by itself, so it takes several together")
+            evidence.node, evidence.graph = node, str(graph.graph)
+            return
 
 
-def _of_traced(reference: Reference, point: Point, task: Task) -> Blame:
+def _node_of_culprit(evidence: Evidence, graph: Any, alone: Callable[[Any], bool | None]) -> Any:
+    """The node of Dynamo's graph that a part of the compiler came from, tried alone.
+
+    A pass may have changed several: the one that is wrong alone is meant, or else the first.
+    """
+    culprit = evidence.culprit
+    if culprit is None:
+        return None
+    if not culprit.changed:
+        node = node_of_source(graph, culprit.part.source, culprit.part.stack_trace)
+        evidence.wrong_alone = None if node is None else alone(node)
+        return node
+    changed = culprit.changed[:MOST_TRIED_ALONE]
+    nodes = [node_of_source(graph, item.source, item.stack_trace) for item in changed]
+    outcomes = [None if node is None else alone(node) for node in nodes]
+    chosen = outcomes.index(True) if True in outcomes else 0
+    rest = (item for index, item in enumerate(culprit.changed) if index != chosen)
+    evidence.culprit = replace(culprit, changed=(culprit.changed[chosen], *rest))
+    evidence.wrong_alone = outcomes[chosen]
+    return nodes[chosen]
+
+
+def _of_traced(evidence: Evidence, reference: Reference, point: Point, task: Task) -> Blame:
     """A graph made by tracing: run it as it is, and if that is right, blame what was made of it."""
     program, graph, _ = traced(task)
-    if _traced_is_wrong(reference, point, task, program, graph):
+    if differs(reference, point, _run_traced(task, point, program, graph)):
         return Blame(BlameStage.TRACING, f"{BlameStage.TRACING.value}: the graph is wrong before it is compiled")
     inputs = [tensor.detach() for tensor in program.tensors(*point.inputs)]
+    decomposed = torch_private.trace(graph, inputs, decompose=True)
+    wrong = differs(reference, point, _run_traced(task, point, program, decomposed))
+    evidence.trials = [
+        StageTrial("", BlameStage.TRACING, wrong=False, graph="the traced graph"),
+        StageTrial("", BlameStage.DECOMPOSITIONS, wrong=wrong, graph="the same graph decomposed"),
+    ]
+    evidence.graph = str(graph.graph)
 
-    def prepare(beginning: Task) -> Prepared:
-        compiled = torch_private.compile_graph(beginning.function, list(beginning.args))
+    def is_right(decide: Decide) -> bool:
+        with torch_private.leaving_out(decide):
+            try:
+                compiled = torch_private.compile_graph(graph, list(inputs))
+            except Exception:  # not everything can be left out
+                return False
+            return not differs(reference, point, _run_traced(task, point, program, compiled))
 
-        def run(*args: Any) -> Step:
-            return Step(tuple(compiled(*args)))
+    if not wrong:
+        evidence.trials.append(StageTrial("inductor", BlameStage.INDUCTOR, wrong=True, graph="what Inductor makes of it"))
+        evidence.culprit = _search_parts(BlameStage.INDUCTOR, is_right)
+    node = None if evidence.culprit is None else _traced_node(evidence.culprit, graph)
+    if evidence.culprit is None:
+        node = evidence.node = first_wrong_node(graph, inputs, _prepare_traced, gradients=False)
+        evidence.shortest_prefix = node is not None
+    if node is not None:
+        evidence.location = line_of_operation(task, graph, node)
+    return evidence.blame()
 
-        return Prepared(Compiled("inductor"), run, None, 0.0)
 
-    node = first_wrong_node(graph, inputs, prepare, gradients=False)
-    if node is None:
-        stage = BlameStage.INDUCTOR
-        return Blame(stage, f"{stage.value}; no operation is wrong by itself, so it takes several together")
-    return _at(BlameStage.INDUCTOR, node, line_of_operation(task, graph, node), graph)
+def _prepare_traced(piece: Task) -> Prepared:
+    compiled = torch_private.compile_graph(piece.function, list(piece.args))
+    return Prepared(Compiled("inductor"), lambda *args: Step(tuple(compiled(*args))), None, 0.0)
 
 
-def _traced_is_wrong(reference: Reference, point: Point, task: Task, program: Program, graph: Any) -> bool:
+def _traced_node(culprit: Culprit, graph: Any) -> Any:
+    """The node of a traced graph that a part of the compiler came from: by its name, or the only one with its operator."""
+    named = culprit.changed[0] if culprit.changed else culprit.part
+    node = node_named(graph, named.name)
+    if node is not None:
+        return node
+    operators = (named.operation, culprit.part.original)
+    candidates = [item for item in graph.graph.nodes if item.op == "call_function" and str(item.target) in operators]
+    return candidates[0] if len(candidates) == 1 else None
+
+
+def _run_traced(task: Task, point: Point, program: Program, graph: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Step:
         return program.run(lambda tensors: list(graph(*tensors)), args, kwargs)
 
-    seen = observe(task, run, point.inputs, point.seed)
-    return bool(judge(seen, reference.bystanders(point)).differences)
+    return observe(task, run, point.inputs, point.seed)
 
 
 def _of_torchscript(reference: Reference, variant: TorchScript, point: Point, task: Task) -> Blame:
-    """Without its optimiser TorchScript runs the graph operation by operation: what is wrong then was traced wrongly."""
+    """Without its optimizer TorchScript runs the graph operation by operation: what is wrong then was traced wrongly."""
     import torch
 
     def run(*args: Any, **kwargs: Any) -> Step:
@@ -112,27 +217,13 @@ def _of_torchscript(reference: Reference, variant: TorchScript, point: Point, ta
                 script = torch.jit.trace(task.function, task.args, check_trace=False)  # type: ignore[no-untyped-call]
         else:
             script = torch.jit.script(task.function)
-    seen = observe(task, run, point.inputs, point.seed)
-    if not judge(seen, reference.bystanders(point)).differences:
-        return Blame(BlameStage.SCRIPTING, f"{BlameStage.SCRIPTING.value}: unoptimised it is right")
+    if not differs(reference, point, observe(task, run, point.inputs, point.seed)):
+        return Blame(BlameStage.SCRIPTING, f"{BlameStage.SCRIPTING.value}: without its optimizer it is right")
     stage = BlameStage.TRACING if variant.how == "trace" else BlameStage.SCRIPTING
     for warning in caught:
         if "trace" in str(warning.message).lower() and not Location(warning.filename, 0).in_torch:
-            location = Location(warning.filename, warning.lineno, code=_code(warning.filename, warning.lineno))
+            code = linecache.getline(warning.filename, warning.lineno).strip()
+            location = Location(warning.filename, warning.lineno, code=code)
             what = re.sub(r"\s+", " ", str(warning.message)).partition(". ")[0]
             return Blame(stage, f"{stage.value}: at {location}, {what}", location=location)
     return Blame(stage, stage.value)
-
-
-def _code(file: str, line: int) -> str:
-    import linecache
-
-    return linecache.getline(file, line).strip()
-
-
-def _at(stage: BlameStage, node: Any, location: Location | None, graph: Any) -> Blame:
-    where = f", from {location}" if location is not None else ""
-    code = f": {location.code}" if location is not None and location.code else ""
-    operation = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", str(node.target))
-    message = f"{stage.value}: wrong from the operation {node.name} ({operation}) on{where}{code}"
-    return Blame(stage, message, str(node.name), str(node.target), location, str(graph.graph))

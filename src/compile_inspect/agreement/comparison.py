@@ -126,7 +126,7 @@ def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: b
     checks = {DifferenceKind.ALIASING}
     if point.as_example or point.given:  # for layouts of our own making, any layout of the result will do
         checks.add(DifferenceKind.STRIDES)
-    if prepared.functional is None:
+    if prepared.program is None:
         checks.add(DifferenceKind.AUTOGRAD)
     exact_kernels = prepared.variant.exact
     found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels, checks=checks)

@@ -31,9 +31,9 @@ def _sentences(reference: Reference, prepared: Prepared, left_out: list[Point], 
         yield "calls under torch.no_grad()"
         if not isinstance(task, TwiceDifferentiated):
             yield "second derivatives"
-        elif prepared.functional is not None:
+        elif prepared.program is not None:
             yield "second derivatives: the variant's gradients cannot be differentiated"
-        if prepared.functional is not None:
+        if prepared.program is not None:
             yield "requires_grad of results: gradients are computed together with them"
     if len(reference.points) == 1 + len(task.further):
         yield "inputs other than those given"

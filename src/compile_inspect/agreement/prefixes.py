@@ -1,4 +1,4 @@
-"""The first operation of a graph at which a compiler goes wrong, by compiling ever shorter beginnings of it."""
+"""Parts of a graph by themselves: the shortest prefix that a compiler gets wrong, and one operation alone."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 from compile_inspect.agreement.comparison import compare
-from compile_inspect.agreement.inputs import cloned
+from compile_inspect.agreement.inputs import clone_tensor, cloned
+from compile_inspect.agreement.observation import Observation, observe
 from compile_inspect.agreement.reference import make_reference
+from compile_inspect.agreement.sources import line_of_stack
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.variants import Prepared, Refused, Task
 
 Prepare = Callable[[Task], Prepared]
+NO_GRADIENT = "TargetError"
+"""What a run raises when nothing it gives depends on what requires a gradient."""
 
 
 def first_wrong_node(graph: Any, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> Any:
     """The first node whose value, or gradient, comes out wrong when everything up to it is compiled; None if none does.
 
-    A beginning that contains the culprit stays wrong when it grows, for all its loose ends are compared; so halving
+    All loose ends of a prefix are compared, so one that contains the culprit stays wrong when it grows, and bisection
     finds it.
     """
     nodes = _candidates(graph, inputs)
@@ -35,23 +39,69 @@ def first_wrong_node(graph: Any, inputs: list[Any], prepare: Prepare, *, gradien
 
 
 def is_wrong_up_to(graph: Any, nodes: list[Any], last: int, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool:
-    """Whether the graph up to a node, compiled, differs from the same operations run eagerly."""
-    beginning = beginning_of(graph, nodes[: last + 1])
+    """Whether the graph up to a node, compiled, does something else than the same operations run eagerly."""
+    return _is_wrong(prefix(graph, nodes[: last + 1]), tuple(inputs), prepare, gradients=gradients)
+
+
+def is_wrong_alone(graph: Any, node: Any, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool | None:
+    """Whether one operation, compiled alone on the values that eager gives it, is wrong; None where it cannot be cut out."""
+    import torch
+
+    values = _arguments(graph, node, inputs)
+    if values is None:
+        return None
+    single = torch.fx.Graph()
+    copies: dict[Any, Any] = {}
+    leaves = []
+    for item, value in values.items():
+        if torch_private.is_tensor(value):
+            copies[item] = single.placeholder(item.name)
+            leaves.append(value)
+    try:
+        single.output((single.node_copy(node, lambda argument: copies.get(argument, values[argument])),))
+        module = torch.fx.GraphModule(graph, single)
+        return _is_wrong(module, tuple(leaves), prepare, gradients=gradients, signs=True)
+    except Exception:  # an operation that makes no sense by itself, such as one half of a transform
+        return None
+
+
+def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradients: bool, signs: bool = False) -> bool:
+    """Whether a compiled graph does something else than eager; with `signs`, zeros with another sign count too.
+
+    They are no error by themselves, and a sum in another order has them; but they may be what a later operation, such
+    as a reciprocal, makes an error of.
+    """
     for wanted in [True, False] if gradients else [False]:
-        task = Task(beginning, tuple(inputs), {}, wanted)
+        task = Task(module, inputs, {}, wanted)
         reference = make_reference(task, samples=0)
-        if reference.points[0].eager.error is not None:
-            continue  # no gradient up to here, say
+        raised = reference.points[0].eager.error
+        if raised is not None and raised.startswith(NO_GRADIENT):
+            continue
         try:
             prepared = prepare(task)
         except Refused:
-            return True  # it runs eagerly, and cannot be compiled
-        if compare(task, prepared, reference=reference).verdict is Verdict.DISAGREES:
+            if raised is None:
+                return True  # it runs eagerly, and cannot be compiled
+            continue
+        if raised is not None or compare(task, prepared, reference=reference).verdict is Verdict.DISAGREES:
+            return True
+        if signs and _other_signs(reference.points[0].eager, observe(task, prepared.run, (inputs, {}), 0)):
             return True
     return False
 
 
-def beginning_of(graph: Any, nodes: list[Any]) -> Any:
+def _other_signs(eager: Observation, seen: Observation) -> bool:
+    """Whether zeros of eager's have another sign."""
+    for name, value in eager.values.items():
+        other = seen.values.get(name)
+        if other is None or not torch_private.is_tensor(other) or not other.is_floating_point():
+            continue
+        if bool(((value == 0) & (other == 0) & (value.signbit() != other.signbit())).any()):
+            return True
+    return False
+
+
+def prefix(graph: Any, nodes: list[Any]) -> Any:
     """A graph that stops after the last of some nodes, and gives the values of those that no other of them uses."""
     import torch
 
@@ -66,26 +116,97 @@ def beginning_of(graph: Any, nodes: list[Any]) -> Any:
     return torch.fx.GraphModule(graph, shorter)
 
 
-def _candidates(graph: Any, inputs: list[Any]) -> list[Any]:
-    """Nodes that compute tensors, in order. A part between the beginning and end of a transform cannot be cut out."""
+def node_named(graph: Any, name: str) -> Any:
+    """The node of a graph with a name, None where there is none."""
+    return next((node for node in graph.graph.nodes if node.name == name), None)
+
+
+def node_of_source(graph: Any, source: str, stack_trace: str) -> Any:
+    """The node of Dynamo's graph that later graphs know under a name: it was renamed after the user's variable.
+
+    Where a function makes several graphs the names start anew in each; the lines do not.
+    """
+    line = line_of_stack(stack_trace)
+    for node in graph.graph.nodes:
+        names = node.meta.get("source_fn_stack") or [(node.name, None)]
+        own = line_of_stack(node.meta.get("stack_trace"))
+        if names[-1][0] == source and (line is None or own is None or (own.file, own.line) == (line.file, line.line)):
+            return node
+    return None
+
+
+def _leaf(value: Any) -> Any:
+    """A tensor with the same contents that is nobody's result, and requires a gradient where the original does."""
+    return clone_tensor(value.detach()).requires_grad_(bool(value.requires_grad))
+
+
+def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any, Any]], None] | None = None) -> dict[Any, Any]:
+    """What every node of a graph gives when it runs eagerly; the first that raises gives None, and is the last.
+
+    `before` is told of every node that is about to run, and of the values up to there.
+    """
     import torch
 
-    kinds: dict[Any, Any] = {}
+    values: dict[Any, Any] = {}
 
-    class Noting(torch.fx.Interpreter):
+    class Recorder(torch.fx.Interpreter):
         def run_node(self, n: Any) -> Any:
-            kinds[n] = super().run_node(n)
-            return kinds[n]
+            if before is not None:
+                before(n, values)
+            values[n] = super().run_node(n)
+            return values[n]
 
-    nested = 0
-    found = []
-    with torch.set_grad_enabled(torch.is_grad_enabled()):  # the graph may leave it changed
-        Noting(graph).run(*cloned((tuple(inputs), {}))[0])
+    # The graph may leave the grad mode changed, and eager may be the one that raises.
+    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.closed_transforms():
+        try:
+            Recorder(graph, garbage_collect_values=False).run(*cloned((tuple(inputs), {}))[0])
+        except Exception:
+            values[_first_missing(graph, values)] = None
+    return values
+
+
+def _arguments(graph: Any, node: Any, inputs: list[Any]) -> dict[Any, Any] | None:
+    """What one node is given when the graph runs eagerly, copied just before: others may change it in place.
+
+    None where the node does not run, or runs within a transform of torch.func.
+    """
+    if _depths(graph)[node]:
+        return None
+    found: dict[Any, Any] = {}
+
+    def note(next_node: Any, values: dict[Any, Any]) -> None:
+        if next_node is node:
+            for item in node.all_input_nodes:
+                found[item] = _leaf(values[item]) if torch_private.is_tensor(values[item]) else values[item]
+
+    _interpreted(graph, inputs, note)
+    return found if len(found) == len(node.all_input_nodes) else None
+
+
+def _first_missing(graph: Any, values: dict[Any, Any]) -> Any:
+    return next(node for node in graph.graph.nodes if node not in values)
+
+
+def _candidates(graph: Any, inputs: list[Any]) -> list[Any]:
+    """Nodes that compute tensors, or raise, in order. A part between the ends of a transform cannot be cut out."""
+    values = _interpreted(graph, inputs)
+    last = list(values)[-1]
+    depths = _depths(graph)
+    candidates = []
+    for node in graph.graph.nodes:
+        if node.op not in ("call_function", "call_method", "call_module") or depths[node] or node not in values:
+            continue
+        if torch_private.is_tensor(values[node]) or (values[node] is None and node is last):
+            candidates.append(node)
+    return candidates
+
+
+def _depths(graph: Any) -> dict[Any, int]:
+    """How many transforms of torch.func every node runs within."""
+    depth = 0
+    depths: dict[Any, int] = {}
     for node in graph.graph.nodes:
         name = str(node.target)
-        nested += ("increment_nesting" in name) - ("decrement_nesting" in name)
-        if node.op not in ("call_function", "call_method", "call_module") or nested:
-            continue
-        if torch_private.is_tensor(kinds.get(node)):
-            found.append(node)
-    return found
+        depth += ("increment_nesting" in name) - ("decrement_nesting" in name)
+        depths[node] = depth
+    return depths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import traceback
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from compile_inspect.agreement.inputs import cloned
 from compile_inspect.agreement.precision import intercepted
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.variants import Task
+from compile_inspect.variants.base import one_line
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>.+)\n\s*(?P<code>.*)')
 _PACKAGE = str(Path(__file__).resolve().parents[1])
@@ -22,11 +24,11 @@ def line_of_stack(text: str | None) -> Location | None:
     >>> str(line_of_stack('  File "/home/me/model.py", line 3, in forward\\n    return x.relu()\\n'))
     '/home/me/model.py:3'
     """
-    found = [
+    frames = [
         Location(match["file"], int(match["line"]), match["function"].strip(), match["code"].strip())
         for match in _FRAME.finditer(text or "")
     ]
-    return Stack(tuple(found)).user_line
+    return Stack(tuple(frames)).user_line
 
 
 def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
@@ -37,7 +39,7 @@ def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
 
     def note(operation: Any, args: Any, kwargs: Any) -> Any:
         if operation is node.target:
-            seen.append(_own_line())
+            seen.append(own_line())
         return operation(*args, **kwargs)
 
     args, kwargs = cloned((task.args, task.kwargs))
@@ -46,7 +48,8 @@ def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
     return seen[place] if place < len(seen) else None
 
 
-def _own_line() -> Location | None:
+def own_line() -> Location | None:
+    """The innermost line of the user's that is running now; None within a backward."""
     for frame in reversed(traceback.extract_stack()):
         location = Location(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
         if location.in_torch or frame.filename.startswith(_PACKAGE):
@@ -55,3 +58,34 @@ def _own_line() -> Location | None:
             continue
         return location
     return None
+
+
+def line_of_exception(error: BaseException) -> Location | None:
+    """The user's line that a compiler was at when it raised: torch writes the stack into one of the messages."""
+    for cause in causes(error):
+        location = line_of_stack(str(cause))
+        if location is not None:
+            return location
+    return None
+
+
+def causes(error: BaseException) -> list[BaseException]:
+    """An exception and what it was raised from, the innermost last."""
+    chain: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in chain:
+        chain.append(following)
+        following = getattr(following, "inner_exception", None) or following.__cause__
+    return chain
+
+
+def innermost_cause(error: BaseException) -> str:
+    """The innermost cause of an exception in one line: what a compiler says, not that it was called in vain.
+
+    >>> innermost_cause(RuntimeError("C++ compile error\\n/tmp/kernel.cpp:3:7: error: no such overload"))
+    'RuntimeError: no such overload'
+    """
+    chain = [item for item in causes(error) if not isinstance(item, subprocess.SubprocessError)]
+    cause = chain[-1] if chain else error
+    said = [line.partition(" error: ")[2] for line in str(cause).splitlines() if " error: " in line]
+    return f"{type(cause).__name__}: {said[0]}" if said else one_line(cause)

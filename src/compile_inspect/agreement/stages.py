@@ -1,4 +1,4 @@
-"""The stages of torch.compile one after the other, and the graphs that pass between them."""
+"""The stages of torch.compile one after the other: which of them gives a wrong result, or raises."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.agreement.inputs import clone_tensor
+from compile_inspect.agreement.inputs import clone_tensor, cloned
 from compile_inspect.agreement.judge import judge
-from compile_inspect.agreement.observation import observe
+from compile_inspect.agreement.observation import Observation, observe, preserved_state, seeded
 from compile_inspect.agreement.reference import Point, Reference
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import BlameStage
@@ -22,6 +22,23 @@ STAGES = (
     ("aot_eager_decomp_partition", BlameStage.DECOMPOSITIONS),
     ("inductor", BlameStage.INDUCTOR),
 )
+
+
+@dataclass(frozen=True)
+class StageTrial:
+    """The function run up to one stage, at the point where the variant is wrong."""
+
+    backend: str
+    stage: BlameStage
+    wrong: bool
+    error: str | None = None
+    """The exception in one line, where it raises."""
+    graph: str = ""
+    """What ran instead of `torch.compile` with the backend, where it is another graph."""
+
+    def __str__(self) -> str:
+        outcome = f"raises {self.error}" if self.wrong and self.error else "is wrong" if self.wrong else "is right"
+        return f"{self.graph or f'backend={self.backend!r}'} {outcome}"
 
 
 @dataclass
@@ -54,42 +71,71 @@ def stages_of(variant: Compiled) -> list[tuple[str, BlameStage]]:
     return [STAGES[0], (variant.backend, BlameStage.BACKEND)]
 
 
-def wrong_stage(reference: Reference, variant: Compiled, point: Point, task: Task) -> BlameStage:
-    """The first stage at which the result is wrong, with the function compiled at the example and run at the point."""
-    stages = stages_of(variant)
-    for backend, stage in stages[:-1]:
-        if is_wrong(reference, task, backend, variant, point):
-            return stage
-    return stages[-1][1]
+def try_stages(reference: Reference, variant: Compiled, point: Point, task: Task) -> list[StageTrial]:
+    """One trial for each stage, up to the first that does not do what eager does."""
+    trials: list[StageTrial] = []
+    for backend, stage in stages_of(variant):
+        seen = run_stage(reference, variant, point, task, backend)
+        wrong = differs(reference, point, seen, exact_kernels=backend == "eager")
+        trials.append(StageTrial(backend, stage, wrong, seen.error))
+        if wrong:
+            break
+    return trials
 
 
-def is_wrong(reference: Reference, task: Task, backend: str, variant: Compiled, point: Point) -> bool:
-    """Whether one backend gives a wrong result at a point."""
-    compiled = compiled_with(task, backend, dynamic=variant.dynamic, fullgraph=variant.fullgraph)
+def run_stage(reference: Reference, variant: Compiled, point: Point, task: Task, backend: str) -> Observation:
+    """The function compiled at the example with a backend, and seen at the point."""
+    compiled = compiled_with(task, backend, **choices_of(variant, backend))
 
     def run(*args: Any, **kwargs: Any) -> Step:
         return task.run(compiled, args, kwargs)
 
     if point is not reference.points[0]:
         observe(task, run, reference.points[0].inputs, reference.points[0].seed)
-    seen = observe(task, run, point.inputs, point.seed)
-    return bool(judge(seen, reference.bystanders(point), exact_kernels=backend == "eager").differences)
+    return observe(task, run, point.inputs, point.seed)
+
+
+def choices_of(variant: Compiled, backend: str) -> dict[str, Any]:
+    """What torch.compile is given besides the backend: a variant's mode belongs to its own backend."""
+    mode = variant.mode if backend == variant.backend and variant.mode != "default" else None
+    chosen: dict[str, Any] = {"dynamic": variant.dynamic, "fullgraph": variant.fullgraph}
+    return chosen if mode is None else {**chosen, "mode": mode}
+
+
+def differs(reference: Reference, point: Point, seen: Observation, *, exact_kernels: bool = False) -> bool:
+    """Whether what was seen at a point is not what eager does there."""
+    return bool(judge(seen, reference.bystanders(point), exact_kernels=exact_kernels).differences)
+
+
+def exception_at(reference: Reference, variant: Compiled, point: Point, task: Task, backend: str) -> BaseException | None:
+    """What a backend raises at a point, as an exception with its causes; None if it raises nothing."""
+    compiled = compiled_with(task, backend, **choices_of(variant, backend))
+    example = reference.points[0]
+    for item in [example] if point is example else [example, point]:
+        args, kwargs = cloned(item.inputs)
+        with preserved_state(task), seeded(item.seed):
+            try:
+                task.run(compiled, args, kwargs)
+            except Exception as error:
+                if item is point:
+                    return error
+    return None
 
 
 def captured_graphs(task: Task, point: Point) -> list[CapturedGraph]:
     """The graphs Dynamo makes of a function at a point, each with its inputs."""
-    found: list[CapturedGraph] = []
+    captured: list[CapturedGraph] = []
 
     def backend(graph: Any, example: Any) -> Callable[..., Any]:
-        captured = CapturedGraph(graph, [])
-        found.append(captured)
+        item = CapturedGraph(graph, [])
+        captured.append(item)
 
         def call(*inputs: Any) -> Any:
-            captured.inputs = [clone_tensor(item) if torch_private.is_tensor(item) else item for item in inputs]
+            item.inputs = [clone_tensor(value) if torch_private.is_tensor(value) else value for value in inputs]
             return graph.forward(*inputs)
 
         return call
 
     compiled = compiled_with(task, backend)
     observe(task, lambda *args, **kwargs: task.run(compiled, args, kwargs), point.inputs, point.seed)
-    return [item for item in found if item.inputs]
+    return [item for item in captured if item.inputs]

@@ -94,9 +94,11 @@ class Blame:
     location: Location | None = None
     graph: str = ""
     """The graph that was searched, as text."""
+    evidence: tuple[str, ...] = ()
+    """What was run to come to this, and what came of it, each in a sentence."""
 
     def __str__(self) -> str:
-        return self.message
+        return f"{self.message} ({'; '.join(self.evidence)})" if self.evidence else self.message
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,13 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from compile_inspect.capture.torch_private.bisecting import DECOMPOSITIONS as DECOMPOSITIONS
+from compile_inspect.capture.torch_private.bisecting import LOWERINGS as LOWERINGS
+from compile_inspect.capture.torch_private.bisecting import PASSES as PASSES
+from compile_inspect.capture.torch_private.bisecting import CompilerPart as CompilerPart
+from compile_inspect.capture.torch_private.bisecting import GraphNode as GraphNode
+from compile_inspect.capture.torch_private.bisecting import closed_transforms as closed_transforms
+from compile_inspect.capture.torch_private.bisecting import leaving_out as leaving_out
 from compile_inspect.capture.torch_private.building import LOAD_PACKAGE as LOAD_PACKAGE
 from compile_inspect.capture.torch_private.building import alone as alone
 from compile_inspect.capture.torch_private.building import clear_workspaces as clear_workspaces

@@ -47,6 +47,8 @@ def _print_variant(item: VariantAgreement, console: Console) -> None:
     if item.blame is not None:
         place = f" ({where(item.blame.location)})" if item.blame.location is not None else ""
         print_paragraph(console, f"blame: {item.blame.message}{place}", indent="    ")
+        for sentence in item.blame.evidence:
+            print_paragraph(console, f"- {sentence}", indent="      ")
     for note in item.notes:
         print_paragraph(console, f"note: {note}", indent="    ")
     if item.not_probed:

@@ -1,0 +1,125 @@
+"""Where Dynamo's graph parts from the Python code: the first operation that eager runs and the graph does not."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from compile_inspect.agreement.inputs import cloned
+from compile_inspect.agreement.observation import preserved_state, seeded
+from compile_inspect.agreement.precision import intercepted
+from compile_inspect.agreement.reference import Point
+from compile_inspect.agreement.sources import line_of_stack, own_line
+from compile_inspect.agreement.stages import CapturedGraph
+from compile_inspect.capture import torch_private
+from compile_inspect.records.locations import Location
+from compile_inspect.variants import Task
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operator as it ran: where it came from, and what it was given and gave, bit by bit."""
+
+    name: str
+    location: Location | None
+    contents: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first place where eager and Dynamo's graph differ."""
+
+    location: Location | None
+    eager: str
+    """The operator that eager runs there, empty where it has finished."""
+    graph: str
+    """The operator that the graph runs there, empty where it has finished."""
+
+    def __str__(self) -> str:
+        if self.eager == self.graph:
+            return f"{self.eager} gets or gives other values in Dynamo's graph than in eager mode"
+        if not self.eager or not self.graph:
+            who, other = ("eager mode", "Dynamo's graph") if self.eager else ("Dynamo's graph", "eager mode")
+            return f"{who} runs {self.eager or self.graph}, and {other} runs nothing more"
+        return f"eager mode runs {self.eager} where Dynamo's graph runs {self.graph}"
+
+
+def find_divergence(task: Task, point: Point, graphs: list[CapturedGraph]) -> Divergence | None:
+    """Compare what eager runs with what the graph runs; None where they do the same, or where there are several graphs."""
+    if len(graphs) != 1:
+        return None
+    args, kwargs = cloned(point.inputs)
+    with preserved_state(task), seeded(point.seed):
+        eager = _operations(lambda: task.run(task.function, args, kwargs), own_line)
+    ran = _operations_of_graph(task, point, graphs[0])
+    for mine, other in zip(eager, ran, strict=False):
+        if mine.name != other.name or mine.contents != other.contents:
+            location = other.location if mine.name == other.name else mine.location or other.location
+            return Divergence(location, mine.name, other.name)
+    if len(eager) == len(ran) or task.gradients:  # a graph by itself has no backward
+        return None
+    rest = eager[len(ran)] if len(eager) > len(ran) else ran[len(eager)]
+    return Divergence(rest.location, rest.name if len(eager) > len(ran) else "", "" if len(eager) > len(ran) else rest.name)
+
+
+def _operations_of_graph(task: Task, point: Point, captured: CapturedGraph) -> list[Operation]:
+    """What the code of a graph runs. Node by node it runs again, for the lines: the code itself may be what is wrong."""
+    graph = captured.graph
+    current: list[Any] = []
+    with preserved_state(task), seeded(point.seed):
+        inputs = cloned((tuple(captured.inputs), {}))[0]
+        ran = _operations(lambda: graph.forward(*inputs), lambda: None)
+    with preserved_state(task), seeded(point.seed):
+        inputs = cloned((tuple(captured.inputs), {}))[0]
+        followed = _operations(
+            lambda: _interpret(graph, inputs, current), lambda: line_of_stack(current[-1].meta.get("stack_trace"))
+        )
+    locations = [item.location for item in followed] + [None] * len(ran)
+    return [replace(item, location=location) for item, location in zip(ran, locations, strict=False)]
+
+
+def _interpret(graph: Any, inputs: tuple[Any, ...], current: list[Any]) -> None:
+    import torch
+
+    class Follower(torch.fx.Interpreter):
+        def run_node(self, n: Any) -> Any:
+            current.append(n)
+            return super().run_node(n)
+
+    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.closed_transforms():
+        Follower(graph).run(*inputs)
+
+
+def _operations(run: Callable[[], Any], locate: Callable[[], Location | None]) -> list[Operation]:
+    operations: list[Operation] = []
+
+    def note(operation: Any, args: Any, kwargs: Any) -> Any:
+        location = locate()
+        given = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if isinstance(leaf, (bool, int, float, complex))]
+        result = operation(*args, **kwargs)
+        # Views are made where they are needed, and detaching is bookkeeping: their number means nothing.
+        if not any(item.alias_info is not None and not item.alias_info.is_write for item in operation._schema.returns):
+            undefined = "empty" in str(operation)
+            gave = [] if undefined else [_bits(leaf) for leaf in torch_private.flatten(result)[0]]
+            operations.append(Operation(str(operation), location, (*map(repr, given), *gave)))
+        return result
+
+    with intercepted(note), contextlib.suppress(Exception):  # what ran before an exception is what counts
+        run()
+    return operations
+
+
+def _bits(value: Any) -> Any:
+    """The contents of a tensor so that only equal bits are equal: 0.0 and -0.0 differ, NaN is NaN."""
+    import torch
+
+    if not torch_private.is_tensor(value) or type(value) is not torch.Tensor or value.layout is not torch.strided:
+        return str(type(value))
+    try:
+        plain = value.detach().resolve_conj().resolve_neg().contiguous()
+        plain = torch.view_as_real(plain) if plain.is_complex() else plain
+        return (tuple(value.shape), str(value.dtype), plain.flatten().view(torch.uint8).numpy().tobytes())
+    except (RuntimeError, TypeError):  # wrapped by a transform, or without memory of its own
+        return str(type(value))

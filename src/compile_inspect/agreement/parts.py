@@ -1,0 +1,152 @@
+"""Which part of a compiler makes a result wrong: the one without which the result is right.
+
+Leaving a lowering out lets aten's own kernel run for one node while everything else is compiled, and fused, as before.
+So faults are found that show only when several operations are compiled together, where no prefix of the graph would
+show them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from compile_inspect.capture.torch_private import DECOMPOSITIONS, LOWERINGS, PASSES, CompilerPart, GraphNode
+from compile_inspect.errors import InspectError
+
+Decide = Callable[[CompilerPart], bool]
+SEARCH_SECONDS = 600.0
+"""A search compiles the whole function some twenty times; for a large model that may be too long to wait for."""
+
+
+class SearchTimeoutError(InspectError):
+    """A search took too long."""
+
+
+IsRight = Callable[[Decide], bool]
+"""Compiles with some parts left out, runs at the point in question, and says whether that does what eager does."""
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """A part of a compiler without which the result is right."""
+
+    part: CompilerPart
+    sole: bool
+    """Whether leaving out this part alone is enough."""
+    partner: CompilerPart | None = None
+    """Where it is not the only one: another part without which the result is right too, or that is wrong as well."""
+    changed: tuple[GraphNode, ...] = ()
+    """For a pass: the nodes that it removed or changed."""
+
+    @property
+    def together(self) -> bool:
+        """Whether the fault takes two parts, each of which cures it when left out."""
+        return self.sole and self.partner is not None
+
+
+class PartSearch:
+    """A search over the parts that one compilation is made of."""
+
+    def __init__(self, is_right: IsRight, seconds: float = SEARCH_SECONDS) -> None:
+        self.is_right = is_right
+        self.parts: list[CompilerPart] = []
+        self.runs = 0
+        self.deadline = perf_counter() + seconds
+
+    def list_parts(self) -> bool:
+        """Compile with nothing left out, noting every part; gives whether the result is right after all."""
+
+        def note(part: CompilerPart) -> bool:
+            self.parts.append(part)
+            return False
+
+        return self._right(note)
+
+    def find(self, kind: str) -> Culprit | None:
+        """The part of a kind that is to blame, None where leaving out all of them does not make the result right."""
+        keys = self._keys(kind)
+        if not keys or not self._right_without(kind, keys):
+            return None
+        # The shortest run of parts from the front, and from the back, without which the result is right. One fault:
+        # both end at the same part. A fault of two parts together: the front one ends at the first of them, the back
+        # one at the second. Two faults: the other way round.
+        front = _shortest(len(keys), lambda count: self._right_without(kind, keys[:count]))
+        back = len(keys) - _shortest(len(keys), lambda count: self._right_without(kind, keys[len(keys) - count :]))
+        part = self._part(kind, keys[back])
+        sole = len(keys) == 1 or self._right_without(kind, [keys[back]])
+        partner = None if front - 1 == back else self._part(kind, keys[front - 1])
+        # A pass may leave no trace but a note for a later one; then what its partner changed is to be shown.
+        changed = self._changed_by(kind, keys[back]) or self._changed_by(kind, keys[front - 1])
+        return Culprit(part, sole, partner, changed)
+
+    def _keys(self, kind: str) -> list[Any]:
+        """What tells parts of a kind apart from one compilation to the next, in order."""
+        keys = _Keys(kind)
+        return list(dict.fromkeys(keys.of(part) for part in self.parts if part.kind == kind))
+
+    def _part(self, kind: str, key: Any) -> CompilerPart:
+        keys = _Keys(kind)
+        return next(part for part in self.parts if part.kind == kind and keys.of(part) == key)
+
+    def _right_without(self, kind: str, wanted: Sequence[Any]) -> bool:
+        keys = _Keys(kind)
+        return self._right(lambda part: part.kind == kind and keys.of(part) in wanted)
+
+    def _right(self, decide: Decide) -> bool:
+        if perf_counter() > self.deadline:
+            raise SearchTimeoutError(f"the time for a search was up after {self.runs} compilations")
+        self.runs += 1
+        return self.is_right(decide)
+
+    def _changed_by(self, kind: str, key: Any) -> tuple[GraphNode, ...]:
+        """What a pass did to its graphs: the next pass is given what it left."""
+        passes = [part for part in self.parts if part.kind == PASSES]
+        changed: list[GraphNode] = []
+        for part, following in itertools.pairwise(passes):
+            if kind == PASSES and part.name == key and following.nodes:
+                changed += _changed(part.nodes, following.nodes)
+        return tuple(changed)
+
+
+class _Keys:
+    """What tells the parts of one kind apart, asked for in the order in which they are compiled."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.number = -1
+
+    def of(self, part: CompilerPart) -> Any:
+        """A decomposition left out takes those with it that it is made of, so numbers would shift; a pass runs often."""
+        self.number += 1
+        if self.kind == LOWERINGS:
+            return self.number
+        return (part.operation, part.location) if self.kind == DECOMPOSITIONS else part.name
+
+
+def _changed(before: Sequence[GraphNode], after: Sequence[GraphNode]) -> list[GraphNode]:
+    """Nodes that a pass took out or altered, those first that others still read from: the rest was of no more use."""
+    texts = {node.name: node.text for node in after}
+    removed = [node for node in before if node.name not in texts]
+    read = {name for node in before if node.name in texts for name in node.inputs}
+    altered = [node for node in before if texts.get(node.name, node.text) != node.text]
+    needed = [node for node in removed if node.name in read]
+    return [*needed, *altered, *(node for node in removed if node not in needed)]
+
+
+def _shortest(most: int, suffices: Callable[[int], bool]) -> int:
+    """The smallest count that suffices, by bisection; `most` is known to.
+
+    >>> _shortest(10, lambda count: count >= 7)
+    7
+    """
+    low, high = 1, most
+    while low < high:
+        middle = (low + high) // 2
+        if suffices(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
