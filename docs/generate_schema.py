@@ -263,6 +263,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "gradients": "Whether a call is one forward and one backward.",
         "seconds": "How long every point was sampled.",
         "points": "One for every size of a sweep; one where there was none.",
+        "interrupted": "What was being done when Ctrl-C ended the run; empty where it ran to its end.",
     },
     "TimingPoint": {
         "sizes": "The value of every axis of the sweep.",
@@ -305,17 +306,18 @@ MEANINGS: dict[str, dict[str, str]] = {
         "high": "Its upper end.",
     },
     "Build": {
-        "seconds": "What it took in this process, first calls included.",
-        "caches": "What torch's caches on disk did for it.",
-        "cold_seconds": "What it took in a fresh process with empty caches.",
-        "warm_seconds": "What it took in a fresh process with the caches that the first left.",
-        "reason": "Why there was no build in a fresh process, where one was asked for.",
+        "seconds": "What it took in the measuring process, first calls included: warm, and dependent on the order of variants.",
+        "caches": "What torch's caches on disk did for that.",
+        "cold_seconds": "What it took in a process of its own with an empty cache folder: the median of `cold_samples`.",
+        "warm_seconds": "What it took in a process of its own with the caches that the last cold build left.",
+        "reason": "Why there is no cold or no warm build; empty where there are both.",
+        "cold_samples": "Seconds of every cold build.",
     },
     "Payback": {
         "calls": "Calls until eager has taken longer than the build and the variant; null for never.",
         "low": "Lower end of its 95 % interval; null for never.",
         "high": "Its upper end; null for never.",
-        "build_seconds": "The build that is paid back.",
+        "build_seconds": "The cold build that is paid back.",
         "gain_seconds": "What one call gains.",
     },
     "Memory": {
