@@ -1,7 +1,7 @@
 """Does what `bench` says about a build depend on the order of the variants?
 
-Every workload is timed by `time_variants` with its variants in several orders, each run in a process of its own that starts with
-an empty cache folder. For every variant the table compares, over the orders, three figures: the build in the measuring process
+Every workload is timed by `time_variants` with its variants in several orders, each run in a process of its own that starts
+with an empty cache folder. For every variant the table compares, over the orders, three figures: the build in the measuring process
 (order-dependent), the cold build, and the payback of the cold build. The spread of a figure is the largest value over the
 orders divided by the smallest. Bound: 1.25 for cold builds and paybacks.
 
@@ -97,7 +97,8 @@ def render() -> str:
     stored = json.loads(DATA.read_text())
     about, runs = stored["about"], stored["runs"]
     lines = [
-        f"torch {about['torch']}, Python {about['python']}, {about['processors']} processors, one thread, commit {about['commit']}; "
+        f"torch {about['torch']}, Python {about['python']}, {about['processors']} processors, one thread, commit "
+        f"{about['commit']}; "
         f"{about['rounds']} runs of each order, {about['builds']} cold builds in each, {about['seconds']:g} s of samples.",
         "",
         "| Workload | Variant | In the measuring process | Spread | Cold | Spread | Warm | Payback in calls | Spread |",
