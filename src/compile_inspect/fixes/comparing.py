@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ _NEXT_SECOND = 1.1
 # Results that threads sum up in another order differ by less, clocks and random numbers by more.
 _ROUNDING_ULPS = 64
 _GRADIENT = "gradient of "
+_NONE, _ZERO, _FLOWS = 0, 1, 2
 
 Function = Callable[..., Any]
 
@@ -38,13 +39,29 @@ class Comparison:
     largest_error: float | None = None
     unsteady: set[str] = field(default_factory=set)
     difference: str = ""
+    reason: str = ""
+    """Why nothing was compared."""
+
+
+@dataclass(frozen=True)
+class _AsCalled(Task):
+    """A task whose function is called as it is, also where no gradients are compared: it may run a backward of its own."""
+
+    def run(self, function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+        """Call a function; with gradients, run the backward too."""
+        return super().run(function, args, kwargs) if self.gradients else Step(function(*args, **kwargs))
+
+
+def as_called(task: Task) -> Task:
+    """A task that leaves gradients on."""
+    return _AsCalled(**{item.name: getattr(task, item.name) for item in fields(Task)})
 
 
 class Original:
     """The unchanged program: what it gives at several inputs, and what of that is another thing in every run."""
 
     def __init__(self, task: Task, samples: int) -> None:
-        self.task, self._samples = task, samples
+        self.task, self._samples = as_called(task), samples
         self._unsteady: dict[int, set[str]] = {}
 
     @cached_property
@@ -59,6 +76,7 @@ class Original:
 
     def compare(self, task: Task, functions: Sequence[tuple[str, Function]]) -> Comparison:
         """Compare a changed program, called in several ways, each with a name such as `compiled`."""
+        task = as_called(task)
         found = Comparison(inputs=len(self.points))
         found.difference = self._flags(task)
         for name, function in functions:
@@ -91,13 +109,16 @@ class Original:
         found.largest_error = max(known, default=None)
 
     def _count(self, found: Comparison) -> None:
-        """How many values and gradients of a run were compared; an exception that both raise is a value."""
+        """How many values and gradients of a run were compared: none where the original raises."""
         eager = self.points[0].eager
+        if eager.error is not None:
+            found.reason = f"the original raises {eager.error}"
+            return
         compared = [name for name in eager.everything if name not in found.unsteady]
         found.gradients = sum(name.startswith(_GRADIENT) for name in compared)
-        found.values = len(compared) - found.gradients + (eager.error is not None)
-        if not eager.everything and eager.error is None:
-            found.values = 1  # nothing is returned, and nothing was
+        found.values = len(compared) - found.gradients
+        if not compared:
+            found.reason = "all results differ between two runs of the original" if eager.everything else "there are no results"
 
     def _changing(self, index: int, point: Point, *, again: bool = False) -> set[str]:
         """Names of what the original gives otherwise when it is run again on the same inputs from the same seed."""
@@ -116,14 +137,14 @@ class Original:
         before, after = (_requirements(one, self.points[0]) for one in (self.task, task))
         if before is None or after is None:
             return ""  # it raises, which the comparison of values says
+        where = f"in eager mode, at {self.points[0].name}"
         for name, required in before.items():
-            if name in after and after[name] != required:
-                told = (
-                    "requires no gradient, and in the original it does"
-                    if required
-                    else "requires a gradient, unlike the original"
-                )
-                return f"in eager mode, at {self.points[0].name}, {name} {told}"
+            found = after.get(name)
+            if required and found == _NONE:
+                return f"{where}, {name} requires no gradient, and in the original it does"
+            # A choice between two tensors requires one if either does; through the side not taken it is zero.
+            if required == _NONE and found == _FLOWS:
+                return f"{where}, {name} has a gradient, and in the original it has none"
         return ""
 
 
@@ -173,20 +194,41 @@ def _running(task: Task, function: Function) -> Callable[..., Step]:
 
 
 def _requirements(task: Task, point: Point) -> dict[str, Any] | None:
-    """For every result whether it requires a gradient in eager mode; None where the call raises."""
+    """For every result whether a gradient flows through it in eager mode; None where the call raises."""
 
     def run(*args: Any, **kwargs: Any) -> Step:
         import torch
 
+        leaves = torch_private.flatten((args, kwargs))[0]
+        wanted = [leaf for leaf in (*leaves, *(item.now() for item in task.held)) if torch_private.is_tensor(leaf)]
         with torch.enable_grad():
-            return Step(requiring(task.function(*args, **kwargs)))
+            result = task.function(*args, **kwargs)
+            return Step(_for_each(result, lambda leaf: _flow(leaf, [one for one in wanted if one.requires_grad])))
 
     seen = observe(task, run, point.inputs, point.seed)
     return None if seen.error is not None else seen.values
 
 
+def _flow(leaf: Any, wanted: list[Any]) -> int:
+    """Whether a result requires a gradient, and whether that is more than zero somewhere."""
+    import torch
+
+    if not leaf.requires_grad:
+        return _NONE
+    if leaf.grad_fn is None or not wanted:
+        return _FLOWS
+    try:
+        found = torch.autograd.grad(leaf, wanted, torch.ones_like(leaf), retain_graph=True, allow_unused=True)
+    except RuntimeError:  # the function runs a backward of its own, and what is needed is gone
+        return _FLOWS
+    return _FLOWS if any(one is not None and bool((one != 0).any()) for one in found) else _ZERO
+
+
 def requiring(result: Any) -> Any:
     """The same structure, with whether it requires a gradient in the place of every tensor."""
+    return _for_each(result, lambda leaf: bool(leaf.requires_grad))
+
+
+def _for_each(result: Any, asked: Callable[[Any], Any]) -> Any:
     leaves, structure = torch_private.flatten(result)
-    flags = [leaf.requires_grad if torch_private.is_tensor(leaf) else None for leaf in leaves]
-    return torch_private.unflatten(flags, structure)
+    return torch_private.unflatten([asked(leaf) if torch_private.is_tensor(leaf) else None for leaf in leaves], structure)

@@ -147,7 +147,7 @@ class Laboratory:
             "unsteady": tuple(sorted(found.unsteady)),
         }
         if found.difference or not (found.values or found.gradients):
-            return Proof.of(breaks=breaks, difference=found.difference, **numbers)
+            return Proof.of(breaks=breaks, reason=found.reason, difference=found.difference, **numbers)
         missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
         hidden = f"{_where(matching.revealed[0])} is met now" if matching.revealed else ""
         return Proof.of(

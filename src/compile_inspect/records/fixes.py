@@ -64,7 +64,7 @@ class Standing(Enum):
     UNCHANGED = "withdrawn: the break is still there"
     WORSE = "withdrawn: the break is gone, but others came"
     DISAGREES = "withdrawn: the results are not those of the original"
-    INCOMPARABLE = "withdrawn: nothing can be compared, for all results differ between two runs of the original"
+    INCOMPARABLE = "withdrawn: no result can be compared with the original"
     FAILED = "withdrawn: the changed program raises"
     UNTRIED = "not tried"
 
