@@ -14,6 +14,8 @@ from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.source import print_excerpt
 
 _RAISED = "The call raised "
+# What Dynamo and Inductor raise of themselves, rather than pass on from an operation of the program.
+_TORCHS_OWN = ("Unsupported", "InternalTorchDynamoError", "BackendCompilerFailed", "InductorError", "RecompileLimitExceeded")
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
@@ -51,7 +53,7 @@ def raised_sentence(inspection: Inspection) -> str:
     return (
         f"{told} While torch traces, an operation that fails ends the compilation, also where an `except` of the program "
         "handles it in eager mode: where that is so, test for it before, with an `if`."
-        if "fake tensor" in note or "TorchRuntimeError" in note
+        if "TorchRuntimeError" in note or not note.removeprefix(_RAISED).startswith(_TORCHS_OWN)
         else told
     )
 
