@@ -1,9 +1,10 @@
 """Does what `bench` says about a build depend on the order of the variants?
 
 Every workload is timed by `time_variants` with its variants in several orders, each run in a process of its own that starts
-with an empty cache folder. For every variant the table compares, over the orders, three figures: the build in the measuring process
-(order-dependent), the cold build, and the payback of the cold build. The spread of a figure is the largest value over the
-orders divided by the smallest. Bound: 1.25 for cold builds and paybacks.
+with an empty cache folder. For every variant the table compares, over the orders, the build in the measuring process
+(order-dependent), the cold build, its CPU time (which other work on the machine changes less), and the payback of the cold
+build. The spread of a figure is the largest value over the orders divided by the smallest. Bound: 1.25 for cold builds and
+paybacks, on a machine that does nothing else.
 
     python benchmarks/build_order.py                   # measure, store data/build_order.json, write the table into RESULTS.md
     python benchmarks/build_order.py --rounds 3        # every order three times, the median of each counts
@@ -50,6 +51,7 @@ def observe(workload: str, order: list[str], seconds: float, builds: int) -> dic
         found[item.variant] = {
             "order_dependent": item.build.seconds,
             "cold": item.build.cold_seconds,
+            "cpu": item.build.cold_cpu_seconds,
             "warm": item.build.warm_seconds,
             "payback": None if item.payback is None else item.payback.calls,
             "gain": None if item.payback is None else item.payback.gain_seconds,
@@ -101,8 +103,8 @@ def render() -> str:
         f"{about['commit']}; "
         f"{about['rounds']} runs of each order, {about['builds']} cold builds in each, {about['seconds']:g} s of samples.",
         "",
-        "| Workload | Variant | In the measuring process | Spread | Cold | Spread | Warm | Payback in calls | Spread |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| Workload | Variant | In the measuring process | Spread | Cold | Spread | CPU time of the cold build | Spread | Warm | Payback in calls | Spread |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for workload in dict.fromkeys(run["workload"] for run in runs):
         mine = [run for run in runs if run["workload"] == workload]
@@ -111,7 +113,7 @@ def render() -> str:
             for run in mine:
                 by_order.setdefault(",".join(run["order"]), []).append(run["seen"][variant])
             cells = [workload, variant]
-            for key in ("order_dependent", "cold", "warm", "payback"):
+            for key in ("order_dependent", "cold", "cpu", "warm", "payback"):
                 medians = [_median(seen, key) for seen in by_order.values()]
                 cells += _cells(medians, key)
             lines.append("| " + " | ".join(cells) + " |")

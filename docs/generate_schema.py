@@ -312,6 +312,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "warm_seconds": "What it took in a process of its own with the caches that the last cold build left.",
         "reason": "Why there is no cold or no warm build; empty where there are both.",
         "cold_samples": "Seconds of every cold build.",
+        "cold_cpu_seconds": "CPU time of a cold build and of the compilers it runs, the median.",
     },
     "Payback": {
         "calls": "Calls until eager has taken longer than the build and the variant; null for never.",
@@ -400,11 +401,19 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "Proof": {
         "standing": "How far it was proven.",
-        "reason": "What agreed, or what did not.",
+        "reason": "For what is withdrawn: which break, which difference, or which exception.",
         "breaks": "Causes of graph breaks before and after.",
         "graphs": "Graphs before and after.",
         "seconds": "Median seconds of a call before and after.",
         "unreached": "Changed lines that no input reaches.",
+        "remaining": "Causes that were to be removed and are still there.",
+        "arrived": "Causes that came with the change.",
+        "revealed": "Causes that tracing did not come to before.",
+        "inputs": "Inputs at which results were compared.",
+        "values": "Results and effects compared at each.",
+        "gradients": "Gradients compared at each.",
+        "largest_error": "The largest difference from the original in eager mode; null where there is none to be taken.",
+        "unsteady": "Results that differ between two runs of the unchanged program, and were not compared.",
     },
     "BreakCost": {
         "before": "Operations in graphs that end at it.",

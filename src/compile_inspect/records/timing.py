@@ -113,6 +113,8 @@ class Build:
     reason: str = ""
     cold_samples: tuple[float, ...] = ()
     """Every cold build; `cold_seconds` is their median."""
+    cold_cpu_seconds: float | None = None
+    """CPU time of a cold build and of the compilers it runs, the median: other processes change it less than the seconds."""
 
 
 @dataclass(frozen=True)

@@ -50,11 +50,20 @@ class FreshBuilds:
     cold: tuple[float, ...] = ()
     warm_seconds: float | None = None
     reason: str = ""
+    cold_cpu: tuple[float, ...] = ()
+    """CPU time of every cold build."""
 
     def added_to(self, build: Build) -> Build:
         """A build with these figures beside the one seen in the measuring process."""
         cold = median(self.cold) if self.cold else None
-        return replace(build, cold_seconds=cold, cold_samples=self.cold, warm_seconds=self.warm_seconds, reason=self.reason)
+        return replace(
+            build,
+            cold_seconds=cold,
+            cold_samples=self.cold,
+            cold_cpu_seconds=median(self.cold_cpu) if self.cold_cpu else None,
+            warm_seconds=self.warm_seconds,
+            reason=self.reason,
+        )
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,7 @@ def build_afresh(
             told = str(error) if isinstance(error, TargetError) else one_line(error)
             return FreshBuilds(reason=f"it cannot be sent to another process: {told}")
         seconds: list[float] = []
+        cpu: list[float] = []
         caches = [folder / f"cache-{number}" for number in range(builds)]
         for cache in [*caches, *(caches[-1:] if warm else [])]:
             state = "warm" if len(seconds) == builds else "cold"
@@ -96,7 +106,8 @@ def build_afresh(
             if "seconds" not in answer:
                 return FreshBuilds(tuple(seconds), reason=str(answer["reason"]))
             seconds.append(float(answer["seconds"]))
-    return FreshBuilds(tuple(seconds[:builds]), seconds[builds] if warm else None)
+            cpu.append(float(answer["cpu"]))
+    return FreshBuilds(tuple(seconds[:builds]), seconds[builds] if warm else None, cold_cpu=tuple(cpu[:builds]))
 
 
 def _request(task: Task, chosen: str | Variant, place: Place) -> dict[str, Any]:
@@ -179,8 +190,16 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         _, task = next(islice(points(task, request.get("sweep")), request.get("index", 0), None))
         chosen = request["variant"]
         with torch.set_grad_enabled(task.gradients):
-            return {"seconds": (variant(chosen) if isinstance(chosen, str) else chosen).prepare(task).build_seconds}
+            before = _cpu_seconds()
+            prepared = (variant(chosen) if isinstance(chosen, str) else chosen).prepare(task)
+            return {"seconds": prepared.build_seconds, "cpu": _cpu_seconds() - before}
     except InspectError as error:
         return {"reason": str(error)}
     except Exception as error:  # a module that cannot be imported there, say
         return {"reason": one_line(error)}
+
+
+def _cpu_seconds() -> float:
+    """CPU time of this process and of those it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

@@ -137,14 +137,18 @@ def test_the_payback_of_a_variant_does_not_depend_on_the_order(monkeypatch: pyte
 
 @pytest.mark.slow
 def test_cold_builds_take_as_long_in_any_order() -> None:
-    """Within 25 %, as a ratio of medians, although in the measuring process the second build is many times faster."""
+    """Within 25 %, as a ratio of medians of CPU time, which other work on the machine changes less than the seconds.
+
+    In the measuring process the second build is many times faster than the first.
+    """
     taken: dict[str, list[float]] = {"inductor": [], "inductor-callable": []}
     for order in (["inductor", "inductor-callable"], ["inductor-callable", "inductor"]) * 2:
         timing = compile_inspect.time_variants(many, torch.randn(4096), variants=order, seconds=0.1)
         for name in order:
             item = timing.points[0].of(name)
             assert item is not None and item.build is not None and item.build.cold_seconds is not None, item
-            taken[name].append(item.build.cold_seconds)
+            assert item.build.cold_cpu_seconds is not None
+            taken[name].append(item.build.cold_cpu_seconds)
     for name, seconds in taken.items():
         first, second = median(seconds[0::2]), median(seconds[1::2])
         assert max(first, second) / min(first, second) < 1.25, (name, seconds)
