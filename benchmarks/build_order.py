@@ -103,7 +103,8 @@ def render() -> str:
         f"{about['commit']}; "
         f"{about['rounds']} runs of each order, {about['builds']} cold builds in each, {about['seconds']:g} s of samples.",
         "",
-        "| Workload | Variant | In the measuring process | Spread | Cold | Spread | CPU time of the cold build | Spread | Warm | Payback in calls | Spread |",
+        "| Workload | Variant | In the measuring process | Spread | Cold | Spread | Cold, CPU time | Spread | Warm "
+        "| Payback in calls | Spread |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for workload in dict.fromkeys(run["workload"] for run in runs):
