@@ -103,9 +103,8 @@ def _print_hints(console: Console, finding: Finding) -> None:
 def proof_details(proof: Proof) -> str:
     """The numbers that a verdict rests on, in sentences.
 
-    >>> print(proof_details(Proof.of(breaks=(2, 1), graphs=(3, 2), inputs=4, values=1, largest_error=0.0)))
-    Causes of breaks 2 → 1, graphs 3 → 2. One result compared at 4 inputs, in eager mode and compiled, largest difference 0;
-    no gradients were compared, for there are none.
+    >>> proof_details(Proof.of(breaks=(2, 1), graphs=(3, 2), inputs=4, values=1, gradients=1))
+    'Causes of breaks 2 → 1, graphs 3 → 2. One result and 1 gradient compared at 4 inputs, in eager mode and compiled.'
     """
     reason = f"{_capital(one_line(proof.reason))}. " if proof.reason else ""
     if proof.standing is Standing.FAILED:
