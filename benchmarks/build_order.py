@@ -87,6 +87,7 @@ def measure(options: argparse.Namespace) -> None:
         "python": platform.python_version(),
         "processors": os.cpu_count(),
         "commit": commit.stdout.strip(),
+        "load": f"{os.getloadavg()[2]:.1f} (mean of the last 15 minutes)",
         "builds": options.builds,
         "rounds": options.rounds,
         "seconds": options.seconds,
@@ -100,8 +101,8 @@ def render() -> str:
     about, runs = stored["about"], stored["runs"]
     lines = [
         f"torch {about['torch']}, Python {about['python']}, {about['processors']} processors, one thread, commit "
-        f"{about['commit']}; "
-        f"{about['rounds']} runs of each order, {about['builds']} cold builds in each, {about['seconds']:g} s of samples.",
+        f"{about['commit']}, load average {about['load']}; "
+        f"runs of each order: {about['rounds']}, cold builds in each: {about['builds']}, {about['seconds']:g} s of samples.",
         "",
         "| Workload | Variant | In the measuring process | Spread | Cold | Spread | Cold, CPU time | Spread | Warm "
         "| Payback in calls | Spread |",
