@@ -31,7 +31,7 @@ STATUSES = {
     "guards": "0, whatever is foretold.",
     "verify": "1 where a variant does not agree with eager, none could run, or eager gives another result when run again. "
     "One that cannot run beside others that do does not count; `--json` names it.",
-    "bench": "1 where nothing could be timed, not even eager. Speed does not count.",
+    "bench": "1 where nothing could be timed, not even eager; 130 where Ctrl-C ended it. Speed does not count.",
     "show": "0.",
     "report": "0.",
     "tour": "0.",

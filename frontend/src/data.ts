@@ -379,6 +379,10 @@ export interface Timing {
   torch: string;
   threads: number;
   gradients: boolean;
+  /** What was being done when Ctrl-C ended the run; empty where it ran to its end. */
+  interrupted: string;
+  /** Which build is which, and why there is no cold one where there is none. */
+  notes: string[];
   points: TimingPoint[];
 }
 
@@ -398,11 +402,20 @@ export interface Measurement {
   high: number | null;
   /** How many times faster than eager, with a 95 % interval. */
   speed: [ratio: number, low: number, high: number] | null;
-  build_seconds: number | null;
+  build: Build | null;
   payback: { calls: number | null; low: number | null; high: number | null; unclear: boolean; gain: number } | null;
   peak_bytes: number | null;
   doubts: string[];
   assumes: string[];
+}
+
+/** Seconds of a build: cold and warm in processes of their own; in the measuring process they depend on the order of variants. */
+export interface Build {
+  cold: number | null;
+  warm: number | null;
+  order_dependent: number | null;
+  /** All of it, labelled: `9.00 s cold, 3.50 s warm`. */
+  text: string;
 }
 
 export interface Agreement {

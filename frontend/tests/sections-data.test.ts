@@ -76,7 +76,7 @@ const measurement = (variant: string, median: number | null, more: Partial<Measu
   low: median === null ? null : median * 0.9,
   high: median === null ? null : median * 1.1,
   speed: null,
-  build_seconds: 0,
+  build: null,
   payback: null,
   peak_bytes: null,
   doubts: [],
@@ -158,9 +158,10 @@ test("without recorded times, the order is the axis", () => {
 });
 
 test("a build pays back where the lines cross", () => {
-  const eager = measurement("eager", 0.003, { build_seconds: 0.5 });
+  const eager = measurement("eager", 0.003);
   const payback = { calls: 5000, low: 4800, high: 5300, unclear: false, gain: 0.002 };
-  const fast = measurement("inductor", 0.0011, { build_seconds: 10, payback });
+  const build = { cold: 10, warm: 3, order_dependent: 0.1, text: "10.00 s cold, 3.00 s warm" };
+  const fast = measurement("inductor", 0.0011, { build, payback });
   const line = costOf(eager, eager)!;
   const other = costOf(fast, eager)!;
   assert.equal(line.build, 0, "eager is there from the start");
@@ -169,6 +170,8 @@ test("a build pays back where the lines cross", () => {
   const [least, most] = reach(line, [other]);
   assert.ok(least < 500 && most > 30_000, `${least} to ${most}`);
   assert.deepEqual(other.between, [4800, 5300]);
+  const unknown = { ...build, cold: null, warm: null, text: "100.0 ms warm, order-dependent" };
+  assert.equal(costOf(measurement("inductor", 0.0011, { build: unknown }), eager), null, "no line without a cold build");
 });
 
 test("what is slower never pays back, what needs no build does at once", () => {

@@ -36,9 +36,10 @@ class BatchResult:
     eager_seconds: float
     compiled_seconds: float
     speed: tuple[float, float, float]
-    build_seconds: float
+    build_seconds: float | None
+    """A cold build, in a process of its own; None where none was timed."""
     payback: int | None
-    """Calls until the build is paid back; None: never, or not to be told from these samples."""
+    """Calls until a cold build is paid back; None: never, or not to be told from these samples."""
     doubts: tuple[str, ...] = ()
 
     @property
@@ -101,8 +102,8 @@ class BenchmarkSuite:
         where = f"from batch {gains[0].batch} on" if upward else ", ".join(_at(item.batch).strip() for item in gains)
         last = gains[-1]
         paid = f", paid back after {count(last.payback, 'call')}{_at(last.batch)}" if last.payback else ""
-        built = f"A build took {seconds(last.build_seconds)}{paid}."
-        return f"{model}: it helps {where or 'here'}; times as fast as eager: {listed}. {built}"
+        built = "" if last.build_seconds is None else f" A cold build took {seconds(last.build_seconds)}{paid}."
+        return f"{model}: it helps {where or 'here'}; times as fast as eager: {listed}.{built}"
 
 
 def _at(batch: int) -> str:
@@ -115,7 +116,6 @@ def run_benchmark_suite(target: Target | None = None, *, guide: Guide | None = N
     from compile_inspect.agreement.verifying import verify
     from compile_inspect.capture import torch_private
     from compile_inspect.silence import silence
-    from compile_inspect.timing.measuring import measure
     from compile_inspect.tour.guide import Guide
 
     guide = guide or Guide.silent()
@@ -133,9 +133,8 @@ def run_benchmark_suite(target: Target | None = None, *, guide: Guide | None = N
     for item, sizes in chosen:
         name = model_name(item)
         item = replace(item, gradients=False, further=())
-        sweep = {"batch": list(sizes)} if sizes else None
         with guide.working(f"timing {name} at batch {', '.join(map(str, sizes)) or 'as given'}"), silence():
-            timing = measure(item, variants=["inductor"], seconds=_SECONDS, sweep=sweep)
+            timing = _timed(item, sizes)
         with guide.working(f"comparing {name} with eager"), silence():
             torch_private.forget_compiled_code()
             agreement = verify(item, variants=["inductor"], samples=1, blame=False)
@@ -147,6 +146,18 @@ def run_benchmark_suite(target: Target | None = None, *, guide: Guide | None = N
     suite = BenchmarkSuite(tuple(results), tuple(agreements))
     _show(suite, guide)
     return suite
+
+
+def _timed(target: Target, sizes: tuple[int, ...]) -> Timing:
+    """Eager and compiled at every size; a cold build, which takes a process of its own, at the last size only."""
+    from compile_inspect.timing.measuring import measure
+
+    def at(some: tuple[int, ...], builds: int) -> Timing:
+        sweep = {"batch": list(some)} if some else None
+        return measure(target, variants=["inductor"], seconds=_SECONDS, sweep=sweep, builds=builds, warm=False)
+
+    last = at(sizes[-1:], builds=1)
+    return last if len(sizes) < 2 else replace(last, points=(*at(sizes[:-1], builds=0).points, *last.points))
 
 
 def _sizes_of(target: Target, guide: Guide) -> tuple[int, ...]:
@@ -183,7 +194,8 @@ def _results(name: str, timing: Timing, batch: int) -> list[BatchResult]:
             doubts = tuple(dict.fromkeys(doubt.value for item in (eager, compiled) for doubt in item.doubts))
             medians = eager.summary.median, compiled.summary.median
             size = point.sizes.get("batch", batch)
-            found.append(BatchResult(name, size, *medians, speed, compiled.build.seconds, _calls(compiled), doubts))
+            cold = compiled.build.cold_seconds
+            found.append(BatchResult(name, size, *medians, speed, cold, _calls(compiled), doubts))
     return found
 
 
@@ -192,8 +204,14 @@ def _calls(measurement: Measurement) -> int | None:
     return None if payback is None or payback.unclear else payback.calls
 
 
+def _paid_back(item: BatchResult) -> str:
+    if item.payback is not None:
+        return count(item.payback, "call")
+    return "never" if item.speed[0] <= 1 else "not timed" if item.build_seconds is None else "unclear"
+
+
 def _show(suite: BenchmarkSuite, guide: Guide) -> None:
-    columns = ["Model", ">Batch", ">Eager", ">Compiled", ">Times as fast", ">95 % interval", ">Build", ">Paid back after"]
+    columns = ["Model", ">Batch", ">Eager", ">Compiled", ">Times as fast", ">95 % interval", ">Cold build", ">Paid back after"]
     rows = [
         [
             item.model,
@@ -202,8 +220,8 @@ def _show(suite: BenchmarkSuite, guide: Guide) -> None:
             seconds(item.compiled_seconds),
             f"{item.speed[0]:.2f}",
             f"{item.speed[1]:.2f} to {item.speed[2]:.2f}",
-            seconds(item.build_seconds),
-            count(item.payback, "call") if item.payback is not None else "never" if item.speed[0] <= 1 else "unclear",
+            "not timed" if item.build_seconds is None else seconds(item.build_seconds),
+            _paid_back(item),
         ]
         for item in suite.results
     ]

@@ -6,6 +6,7 @@ import inspect as python_inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 from compile_inspect.capture import torch_private
@@ -14,6 +15,7 @@ from compile_inspect.errors import TargetError
 from compile_inspect.records import Inspection
 from compile_inspect.target import Target
 
+_COMPILERS = ("torch._dynamo", "torch._inductor", "torch._functorch")
 _COMPILE_OPTIONS = ("backend", "mode", "dynamic", "fullgraph", "options", "path", "force", "fresh")
 
 
@@ -120,13 +122,19 @@ def _call(
     except TargetError:
         raise
     except Exception as error:
-        if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor", "torch._functorch")):
+        if not type(error).__module__.startswith(_COMPILERS) and not _came_while_compiling(error):
             recording.stop()
             raise TargetError(f"calling the target raised {type(error).__name__}: {error}") from error
         first = next((line for line in str(error).splitlines() if line.strip()), "")
         recording.note(f"The call raised {type(error).__name__}: {first}")
         return False
     return True
+
+
+def _came_while_compiling(error: BaseException) -> bool:
+    """Whether torch was tracing when an exception came: an `except` of the program never sees it then, in eager mode it may."""
+    files = (frame.f_code.co_filename.replace("\\", "/") for frame, _ in walk_tb(error.__traceback__))
+    return any(file.endswith("torch/_dynamo/convert_frame.py") for file in files)
 
 
 def _backward(result: Any, *, required: bool) -> bool:

@@ -47,9 +47,15 @@ def bench(
         bool | None,
         typer.Option("--gradients/--no-gradients", help="Forward and backward, or forward. Default: as the target says."),
     ] = None,
-    cold: Annotated[
-        bool, typer.Option("--cold", help="Also build in fresh processes, with empty and with filled caches.")
-    ] = False,
+    builds: Annotated[
+        int,
+        typer.Option(
+            "--builds",
+            min=0,
+            metavar="N",
+            help="Cold builds of every variant, each in a process and cache folder of its own; 0: none, and no payback.",
+        ),
+    ] = 1,
     export: Annotated[
         Path | None, typer.Option("--export", metavar="FILE", help="Write the results as .json, .csv or .md.")
     ] = None,
@@ -61,7 +67,8 @@ def bench(
 ) -> None:
     """Time a target in every variant: how fast, how much faster than eager, what the build costs and when it pays back.
 
-    A variant that cannot run says why, and the others go on.
+    A variant that cannot run says why, and the others go on. Builds are timed cold, in processes of their own, with a warm
+    one beside. Ctrl-C keeps what has been measured; the exit status is then 130.
     """
     # All that can be said before torch is imported and minutes are spent is said now.
     if not seconds > 0:
@@ -86,7 +93,7 @@ def bench(
             variants=names,
             seconds=seconds,
             sweep=sizes,
-            cold=cold,
+            builds=builds,
             progress=report,
             origin=Origin(target, inputs),
         )
@@ -99,6 +106,8 @@ def bench(
     _print(timing, export, capture)
     if not any(item.summary for point in timing.points for item in point.measurements):
         sys.exit(1)
+    if timing.interrupted:
+        sys.exit(130)
 
 
 def names_of(text: str) -> list[str]:

@@ -56,7 +56,7 @@ def breaks(
 
         loaded = [inspection for _, inspection in load_together([Path(target)])]
         for inspection in loaded:
-            _tell(advised(inspection), inspection.sources, as_json=as_json, limit=limit, no_color=no_color, tried=False)
+            _tell(advised(inspection), inspection, as_json=as_json, limit=limit, no_color=no_color, tried=False)
         return
     with _progress(f"compiling {target} …") as say:
         laboratory = _laboratory(target, inputs, backend, seconds)
@@ -67,10 +67,9 @@ def breaks(
             else advised(laboratory.inspection, disk=True)
         )
         verdict = _verdict(laboratory, findings, together, say) if proof and not as_json else ""
-    sources = laboratory.inspection.sources
     if capture is not None:
         join(capture, lambda known: with_findings(known, laboratory.inspection, findings))
-    _tell(findings, sources, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
+    _tell(findings, laboratory.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
 
 
 def refuse_another_program(known: Inspection | None, laboratory: Inspection, capture: Path | None) -> None:
@@ -113,6 +112,7 @@ def fix(
     from compile_inspect.fixes.applying import write
     from compile_inspect.fixes.differences import differences
     from compile_inspect.fixes.treating import together, treated
+    from compile_inspect.reporters.text.breaks import no_breaks, raised_sentence
     from compile_inspect.reporters.text.findings import proof_details
 
     with _progress(f"compiling {target} …") as say:
@@ -122,8 +122,10 @@ def fix(
         treatment = together(laboratory, findings, unreached=unreached)
     console = make_console(no_color)
     if not findings:
-        console.print("No graph breaks: there is nothing to fix.")
-        return
+        raised = raised_sentence(laboratory.inspection)
+        told = no_breaks(laboratory.inspection) if raised else "No graph breaks: there is nothing to fix."
+        console.print(told, markup=False, soft_wrap=True)
+        sys.exit(1 if raised else 0)
     if treatment is None:
         console.print(
             f"No fix was proven for any of {len(findings)} causes. To read about them: compile-inspect breaks {target}"
@@ -172,7 +174,7 @@ def _laboratory(target: str, inputs: str | None, backend: str, seconds: float) -
 
 def _tell(
     findings: Sequence[Finding],
-    sources: Any,
+    inspection: Inspection,
     *,
     as_json: bool,
     limit: int | None,
@@ -182,16 +184,21 @@ def _tell(
 ) -> None:
     from compile_inspect.commands.show import make_console
     from compile_inspect.fixes.differences import differences
+    from compile_inspect.reporters.text.breaks import no_breaks, raised_sentence
     from compile_inspect.reporters.text.findings import render
 
-    console = make_console(no_color)
+    console, sources = make_console(no_color), inspection.sources
+    raised = raised_sentence(inspection)
     if as_json:
         from compile_inspect.serialization import to_data
 
-        console.out(json.dumps({"breaks": [to_data(item) for item in findings[:limit]]}), highlight=False)
+        found = {"breaks": [to_data(item) for item in findings[:limit]], "raised": raised or None}
+        console.out(json.dumps(found), highlight=False)
         return
     if not findings:
-        console.print("No graph breaks: every frame was captured whole.")
+        console.print(no_breaks(inspection), markup=False, soft_wrap=True)
+    elif raised:
+        console.print(f"{raised} Breaks behind that were not met.", markup=False, soft_wrap=True)
     render(findings, console, sources, differences(sources, disk=tried), tried=tried, limit=limit)
     if verdict:
         console.print(verdict, soft_wrap=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from compile_inspect.errors import InspectError
 from compile_inspect.fixes.allocation import Allocation
 from compile_inspect.fixes.attributes import Attributes
 from compile_inspect.fixes.base import Fixer, Place
@@ -16,9 +17,10 @@ from compile_inspect.fixes.numpy_calls import NumpyCalls
 from compile_inspect.fixes.prints import Prints
 from compile_inspect.fixes.scalars import Scalars
 from compile_inspect.fixes.shapes import Shapes
+from compile_inspect.fixes.source import apply
 from compile_inspect.fixes.training import Training
 from compile_inspect.records import GraphBreak
-from compile_inspect.records.fixes import Advice
+from compile_inspect.records.fixes import Advice, Proposal
 
 FIXERS: tuple[Fixer, ...] = (
     Prints(),
@@ -48,4 +50,30 @@ def advise(cause: GraphBreak, sources: Mapping[str, str], *, disk: bool = False)
         return Advice(cause.explanation or cause.kind, (), cause.hints)
     proposals = [proposal for fixer in concerned for proposal in fixer.proposals(place)]
     first = concerned[0]
-    return Advice(first.why(place), tuple(dict.fromkeys(proposals)), first.hints(place))
+    texts = {} if place.source is None else {place.source.file: place.source.text}
+    return Advice(first.why(place), distinct(proposals, texts), first.hints(place))
+
+
+def distinct(proposals: Iterable[Proposal], texts: Mapping[str, str]) -> tuple[Proposal, ...]:
+    """Proposals that change something, without those that lead to what an earlier one leads to, whatever they are called.
+
+    `texts` are the files as they are.
+    """
+    found: dict[object, Proposal] = {}
+    for item in proposals:
+        outcome = {_outcome(file, item, texts) for file in {change.file for change in item.replacements}}
+        outcome -= set(texts.items())
+        if outcome or item.settings:
+            found.setdefault((frozenset(outcome), frozenset(item.settings)), item)
+    return tuple(found.values())
+
+
+def _outcome(file: str, proposal: Proposal, texts: Mapping[str, str]) -> tuple[str, object]:
+    """A file, and its text after the changes of a proposal, or the changes themselves where the text is not known."""
+    changes = [change for change in proposal.replacements if change.file == file]
+    if file not in texts:
+        return file, frozenset(changes)
+    try:
+        return file, apply(texts[file], changes)
+    except InspectError:
+        return file, frozenset(changes)

@@ -7,6 +7,7 @@ import importlib.machinery
 import linecache
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,13 +19,80 @@ from compile_inspect.target import Target, find_target
 _OWN = str(Path(__file__).resolve().parents[1])
 
 
-def load_target(specification: str, inputs: str | None = None, texts: Mapping[str, str] | None = None, seed: int = 0) -> Target:
-    """The target that a specification names, in modules of its own, with `texts` in the place of what is in those files.
+@dataclass(frozen=True)
+class Program:
+    """A target, and the modules it was loaded with, which are apart from those of this process."""
 
-    Random numbers begin at the same seed, so that weights that are drawn while loading are those of the original.
-    """
-    with replaced_sources(texts or {}), own_modules(), seeded(seed):
-        return find_target(specification, inputs)
+    specification: str
+    inputs: str | None
+    target: Target
+    modules: Mapping[str, ModuleType]
+
+    @classmethod
+    def load(
+        cls,
+        specification: str,
+        inputs: str | None = None,
+        *,
+        texts: Mapping[str, str] | None = None,
+        shared: Mapping[str, ModuleType] | None = None,
+        seed: int = 0,
+    ) -> Program:
+        """The target that a specification names, with `texts` in the place of what is in those files.
+
+        All modules of the user's are new but the `shared` ones. Random numbers begin at the same seed, so that weights that
+        are drawn while loading are those of the original.
+        """
+        with replaced_sources(texts or {}), own_modules(), seeded(seed):
+            sys.modules.update(shared or {})
+            target = find_target(specification, inputs)
+            modules = {name: module for name, module in sys.modules.items() if _is_the_users(module)}
+        return cls(specification, inputs, target, modules)
+
+    def changed(self, texts: Mapping[str, str]) -> Program:
+        """The same program with other texts.
+
+        Only those modules are new that are written otherwise, that hold the target or its inputs, or that import one of
+        these: torch knows some libraries by their functions, and would not know a second copy of them.
+        """
+        new = self._affected(texts)
+        shared = {name: module for name, module in self.modules.items() if name not in new}
+        return Program.load(self.specification, self.inputs, texts=texts, shared=shared)
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[None]:
+        """Meanwhile Python finds the modules of this program: torch asks for some by their names while it compiles."""
+        with own_modules():
+            sys.modules.update(self.modules)
+            yield
+
+    def _affected(self, texts: Mapping[str, str]) -> set[str]:
+        """Names of the modules that are to be new."""
+        files = {str(Path(file).resolve()) for file in texts}
+        named = [text.rpartition(":")[0] for text in (self.specification, self.inputs) if text is not None]
+        files |= {str(Path(place).resolve()) for place in named if place.endswith(".py")}
+        found = {
+            name for name, module in self.modules.items() if name in named or str(Path(str(module.__file__)).resolve()) in files
+        }
+        while True:
+            more = {name for name, module in self.modules.items() if name not in found and _imports(module, found)}
+            if not more:
+                return found
+            found |= more
+
+
+def _imports(module: ModuleType, names: set[str]) -> bool:
+    """Whether a module holds one of the named modules, or something that is defined there."""
+    for value in list(vars(module).values()):
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(home, str) and home in names:
+            return True
+    return False
+
+
+def load_target(specification: str, inputs: str | None = None, texts: Mapping[str, str] | None = None, seed: int = 0) -> Target:
+    """The target that a specification names, in modules of its own, with `texts` in the place of what is in those files."""
+    return Program.load(specification, inputs, texts=texts, seed=seed).target
 
 
 @contextlib.contextmanager

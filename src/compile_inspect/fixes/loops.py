@@ -167,7 +167,7 @@ def _counted(source: SourceFile, loop: ast.For) -> Replacement | None:
         source,
         loop,
         [
-            *([] if bound else [f"{hoisted} = {in_one_line(writer.number(limit))}"]),
+            *([] if bound else [f"{hoisted} = {in_one_line(writer.number(limit, compared=True))}"]),
             f"def {turn}({listed}):",
             *indented([*lines, f"return {_tuple([f'{counter} + 1', *results])}"], step),
             "",

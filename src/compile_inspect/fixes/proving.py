@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from statistics import median
 from typing import Any
 
-from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import observe
-from compile_inspect.agreement.reference import Point, Reference, make_reference
+from compile_inspect.agreement.reference import Point
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.inspecting import inspect
 from compile_inspect.errors import InspectError, TargetError
-from compile_inspect.fixes.loading import load_target
+from compile_inspect.fixes.comparing import Original, requiring
+from compile_inspect.fixes.loading import Program
+from compile_inspect.fixes.matching import Matching, match_breaks
 from compile_inspect.fixes.reaching import lines_run, not_reached
 from compile_inspect.fixes.source import apply, read
-from compile_inspect.records import BreakEffect, GraphBreak, Inspection, Stage
-from compile_inspect.records.fixes import Proof, Proposal, Standing
+from compile_inspect.fixes.whole import fullgraph_failure, fullgraph_failure_elsewhere
+from compile_inspect.records import GraphBreak, Inspection, Stage
+from compile_inspect.records.fixes import Proof, Proposal
 from compile_inspect.silence import silence
 from compile_inspect.target import Target
 from compile_inspect.variants import Step, Task
@@ -41,25 +42,28 @@ class Laboratory:
         samples: int = 2,
         seconds: float = 0.5,
     ) -> None:
-        self._specification, self._inputs, self._backend = specification, inputs, backend
-        self._samples, self._seconds = samples, seconds
+        self._backend, self._seconds = backend, seconds
         try:
             with silence():
-                target = load_target(specification, inputs)
+                self._program = Program.load(specification, inputs)
+                target = self._program.target
                 gradients = _has_gradient(target) if target.gradients is None else target.gradients
         except SystemExit as error:
             raise TargetError(f"calling {specification} ended the program: SystemExit({error.code})") from error
         self.target = replace(target, gradients=gradients)
         self.task = Task.of(self.target)
+        self._original = Original(self.task, samples)
 
     @cached_property
     def inspection(self) -> Inspection:
         """What happens when it is compiled as it is."""
-        return self._inspected(self.target)
+        with self._program.installed():
+            return self._inspected(self.target)
 
-    @cached_property
-    def _reference(self) -> Reference:
-        return make_reference(self.task, samples=self._samples)
+    @property
+    def raised(self) -> str | None:
+        """What torch.compile raises with the program as it is; None where it runs."""
+        return _raised(self.inspection)
 
     @cached_property
     def _before(self) -> Callable[..., Any]:
@@ -90,31 +94,10 @@ class Laboratory:
 
     def prove(self, cause: GraphBreak, proposal: Proposal) -> Proof:
         """Try a proposal."""
-        return self._tried(proposal, lambda texts, after: _Left.of(cause, proposal, texts, self.inspection, after))
+        return self.prove_together([cause], proposal)
 
     def prove_together(self, causes: Sequence[GraphBreak], proposal: Proposal) -> Proof:
         """Try a proposal that is to remove several causes at once."""
-
-        def left(texts: Mapping[str, str], after: Inspection) -> _Left:
-            parts = [_Left.of(cause, proposal, texts, self.inspection, after) for cause in causes]
-            return _Left([item for part in parts for item in part.same], [item for part in parts for item in part.new])
-
-        return self._tried(proposal, left)
-
-    def whole(self, proposal: Proposal | None = None) -> str | None:
-        """Whether `fullgraph=True` works, with a proposal or as it is: None, or the first thing that prevents it."""
-        with torch_private.preserved_configuration(), silence(), torch_private.suppressed_compiler_output():
-            for setting in () if proposal is None else proposal.settings:
-                torch_private.run_setting(setting.code)
-            try:
-                target = load_target(self._specification, self._inputs, {} if proposal is None else self.texts(proposal))
-                torch_private.forget_compiled_code()
-                found = inspect(replace(target, gradients=None), backend=self._backend, fullgraph=True)
-            except Exception as error:
-                return one_line(error)
-        return next((note for note in found.notes if note.startswith("The call raised")), None)
-
-    def _tried(self, proposal: Proposal, look: Callable[[Mapping[str, str], Inspection], _Left]) -> Proof:
         before = self.inspection
         # Compiled code does not remember the settings it was made with: its time is taken before they are changed.
         earlier = self._alone(self._before) if proposal.settings else None
@@ -123,37 +106,81 @@ class Laboratory:
                 torch_private.run_setting(setting.code)
             try:
                 texts = self.texts(proposal)
-                target = load_target(self._specification, self._inputs, texts)
-                target = replace(target, gradients=self.target.gradients)
+                program = self._program.changed(texts)
+                target = replace(program.target, gradients=self.target.gradients)
                 self._share_state(target)
-                after = self._inspected(target)
+                with program.installed():
+                    after = self._inspected(target)
             except Exception as error:
-                return Proof(Standing.FAILED, one_line(error), breaks=(len(before.breaks), 0))
-            if not after.compilations:
-                return Proof(Standing.FAILED, "nothing was compiled")
-            counts = ((len(before.breaks), len(after.breaks)), (_graphs(before), _graphs(after)))
-            left = look(texts, after)
-            if left.same:
-                return Proof(Standing.UNCHANGED, f"{left.same[0].kind} at {left.same[0].location}", *counts)
-            if left.new:
-                return Proof(Standing.WORSE, f"{left.new[0].kind} at {left.new[0].location}", *counts)
-            raised = next((note for note in after.notes if note.startswith("The call raised")), None)
-            if raised is not None:
-                return Proof(Standing.FAILED, raised, *counts)
-            wrong = self._disagreement(target)
-            if wrong is not None:
-                return Proof(Standing.DISAGREES, wrong, *counts)
-            missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
-            unreached = tuple(line for _, line in missed)
-            return Proof(Standing.PROVEN, self._words(unreached), *counts, self._timed(target, earlier), unreached)
+                return Proof.of(breaks=(len(before.breaks), 0), failure=one_line(error))
+            with program.installed():
+                return self._seen(proposal, match_breaks(causes, proposal, texts, before, after), after, target, earlier)
 
-    def _words(self, unreached: tuple[int, ...]) -> str:
-        gradients = "values and gradients agree" if self.task.gradients else "values agree (there are no gradients)"
-        count = len(self._reference.points)
-        told = f"{gradients} with the original in eager mode at {count} input{'s' if count != 1 else ''}"
-        if unreached:
-            told += f"; but none of them reaches line {unreached[0]}, of which nothing is proven: give inputs that do"
-        return told
+    def _seen(self, proposal: Proposal, matching: Matching, after: Inspection, target: Target, earlier: float | None) -> Proof:
+        """What a trial has shown; results are compared only where the break is gone."""
+        before = self.inspection
+        breaks = (len(before.breaks), len(after.breaks))
+        numbers: dict[str, Any] = {
+            "graphs": (_graphs(before), _graphs(after)),
+            "remaining": len(matching.remaining),
+            "arrived": len(matching.arrived),
+            "revealed": len(matching.revealed),
+        }
+        if not after.compilations:
+            return Proof.of(breaks=breaks, failure="nothing was compiled", **numbers)
+        met = next(iter((*matching.remaining, *matching.arrived)), None)
+        if met is not None:
+            return Proof.of(breaks=breaks, reason=_where(met), **numbers)
+        raised = _raised(after)
+        if raised is not None:
+            as_before = "as it does without the change: " if self.raised is not None else ""
+            return Proof.of(breaks=breaks, failure=f"{as_before}{raised}", **numbers)
+        if breaks[1] - len(matching.revealed) >= breaks[0]:
+            return Proof.of(breaks=breaks, reason="there are as many causes as before", **numbers)
+        ways = (("in eager mode", target.function), ("compiled", self._compiled(target)))
+        found = self._original.compare(Task.of(target), ways)
+        numbers |= {
+            "inputs": found.inputs,
+            "values": found.values,
+            "gradients": found.gradients,
+            "largest_error": found.largest_error,
+            "unsteady": tuple(sorted(found.unsteady)),
+        }
+        if found.difference or not (found.values or found.gradients):
+            return Proof.of(breaks=breaks, reason=found.reason, difference=found.difference, **numbers)
+        missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
+        hidden = f"{_where(matching.revealed[0])} is met now" if matching.revealed else ""
+        return Proof.of(
+            breaks=breaks,
+            reason=hidden,
+            seconds=self._timed(target, earlier),
+            unreached=tuple(line for _, line in missed),
+            **numbers,
+        )
+
+    def whole(self, proposal: Proposal | None = None) -> str | None:
+        """Whether `fullgraph=True` works, with a proposal or as it is: None, or the first thing that prevents it.
+
+        As it is, the program itself is compiled. With a proposal a copy is, and where that fails, once more in a process of
+        its own: there nothing was loaded twice.
+        """
+        codes = [setting.code for setting in proposal.settings] if proposal is not None else []
+        if proposal is None:
+            with self._program.installed():
+                return fullgraph_failure(self.target, self._backend)
+        try:
+            texts = self.texts(proposal)
+        except InspectError as error:
+            return str(error)
+        try:
+            program = self._program.changed(texts)
+            with program.installed():
+                failure = fullgraph_failure(program.target, self._backend, codes)
+        except Exception as error:
+            failure = one_line(error)
+        if failure is None:
+            return None
+        return fullgraph_failure_elsewhere(self._program.specification, self._program.inputs, texts, codes, self._backend)
 
     @cached_property
     def _reached(self) -> set[tuple[str, int]]:
@@ -164,7 +191,7 @@ class Laboratory:
             run = lambda *args, **kwargs: task.run(task.function, args, kwargs)  # noqa: E731
             return lambda: observe(task, run, point.inputs, point.seed)
 
-        return lines_run(call(point) for point in self._reference.points)
+        return lines_run(call(point) for point in self._original.points)
 
     def _share_state(self, target: Target) -> None:
         """Give a copy the parameters and buffers of the original, whatever was drawn while it was loaded."""
@@ -176,22 +203,6 @@ class Laboratory:
                 tensor, right = item.now(), own.get(item.name)
                 if right is not None and right.shape == tensor.shape and right.dtype == tensor.dtype:
                     tensor.copy_(right)
-
-    def _disagreement(self, target: Target) -> str | None:
-        """What the changed program does otherwise, eagerly or compiled; None where nothing is."""
-        task = Task.of(target)
-        for name, function in (("in eager mode", target.function), ("compiled", self._compiled(target))):
-            for point in self._reference.points:
-
-                def run(*args: Any, _function: Any = function, **kwargs: Any) -> Any:
-                    return task.run(_function, args, kwargs)
-
-                seen = observe(task, run, point.inputs, point.seed)
-                found = judge(seen, self._reference.bystanders(point))
-                if found.differences:
-                    different = found.differences[0]
-                    return f"{name}, at {point.name}, {different.name}: {different.message}"
-        return None
 
     def _timed(self, target: Target, earlier: float | None) -> tuple[float, float] | None:
         """Median seconds of a call before and after: in turns, or where settings were changed one after the other."""
@@ -222,83 +233,22 @@ class Laboratory:
         return interleave(calls, device=self.task.device, seconds=self._seconds)
 
 
-@dataclass(frozen=True)
-class _Left:
-    """Breaks of a changed program that have to do with the change."""
-
-    same: list[GraphBreak]
-    new: list[GraphBreak]
-
-    @classmethod
-    def of(
-        cls, cause: GraphBreak, proposal: Proposal, texts: Mapping[str, str], before: Inspection, after: Inspection
-    ) -> _Left:
-        place = cause.own_location or cause.location
-        file, line = (place.file, place.line) if place is not None else ("", 0)
-        written = {name: _written(name, text) for name, text in texts.items()}
-        mapped = _mapped(file, texts, line)
-        places = [item.own_location or item.location for item in before.breaks]
-        known = {(here.file, _mapped(here.file, texts, here.line)) for here in places if here is not None}
-        # A setting may well move other breaks than this one; then it counts whether there are fewer in all.
-        strict = proposal.is_rewrite or len(after.breaks) >= len(before.breaks)
-        same: list[GraphBreak] = []
-        new: list[GraphBreak] = []
-        for item in after.breaks:
-            here = item.own_location or item.location
-            if here is None:
-                continue
-            touched = here.line in written.get(here.file, ()) or (here.file == file and here.line == mapped)
-            if touched:
-                (same if item.kind == cause.kind and here.file == file else new).append(item)
-            elif here.file == file and _goes_on(cause) and (here.file, here.line) not in known:
-                # Tracing went on after the cause before, so this one was not there: it has only moved to another line.
-                new += [item] if strict or not _goes_on(item) else []
-        return cls(same, new)
+def _where(item: GraphBreak) -> str:
+    return f"{item.kind} at {item.own_location or item.location}"
 
 
-def _goes_on(item: GraphBreak) -> bool:
-    """Whether the rest of the function was compiled after a break; torch also splits and then skips all that follows."""
-    return item.effect is BreakEffect.SPLIT and "skipping the rest of the function" not in item.text
-
-
-def _written(file: str, text: str) -> set[int]:
-    """The lines of a text that are not in the file as it is."""
-    source = read(file)
-    old = source.text.split("\n") if source is not None else []
-    matcher = difflib.SequenceMatcher(None, old, text.split("\n"), autojunk=False)
-    return {
-        line + 1
-        for tag, _, _, start, end in matcher.get_opcodes()
-        if tag in ("replace", "insert")
-        for line in range(start, end)
-    }
-
-
-def _mapped(file: str, texts: Mapping[str, str], line: int) -> int | None:
-    """Where a line of a file is after the change; None where it is no more."""
-    if file not in texts:
-        return line
-    source = read(file)
-    old = source.text.split("\n") if source is not None else []
-    matcher = difflib.SequenceMatcher(None, old, texts[file].split("\n"), autojunk=False)
-    for block in matcher.get_matching_blocks():
-        if block.a < line <= block.a + block.size:
-            return line - block.a + block.b
-    return None
+def _raised(inspection: Inspection) -> str | None:
+    """What the compiled call raised; None where it ran."""
+    return next((note for note in inspection.notes if note.startswith("The call raised")), None)
 
 
 def _has_gradient(target: Target) -> bool:
     """Whether any result of the target has a gradient."""
     task = Task.of(replace(target, gradients=False))
     seen = observe(
-        task, lambda *args, **kwargs: Step(_requiring(target.function(*args, **kwargs)), ()), (target.args, target.kwargs), 0
+        task, lambda *args, **kwargs: Step(requiring(target.function(*args, **kwargs)), ()), (target.args, target.kwargs), 0
     )
     return any(value is True for value in seen.values.values())
-
-
-def _requiring(result: Any) -> list[bool]:
-    leaves = torch_private.flatten(result)[0]
-    return [torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves]
 
 
 def _graphs(inspection: Inspection) -> int:

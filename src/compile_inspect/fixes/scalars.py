@@ -45,18 +45,12 @@ class Scalars(Fixer):
         """Leave the number in its tensor; or let the graph hold the number."""
         found = []
         if place.source is not None and not isinstance(place.statement, (ast.If, ast.While, ast.Assert)):
-            # A number of Python has no gradient: without one is what the program did.
+            # A number of Python has no gradient, and a tensor in its place must have none either.
             detached = _Tensors(place.source, ".detach()")
             if detached.take(_conversions(place)):
                 where = "The number is only computed with, and is meant to be a constant to the gradient, as it was."
                 title = "Leave the number in its tensor, without a gradient"
                 found.append(self.rewrite(title, *detached.replacements(), changes=f"{_KEPT}.", where=where))
-            attached = _Tensors(place.source)
-            if attached.take(_conversions(place)):
-                changes = f"{_KEPT}; gradients flow through it, where the tensor has one."
-                where = "The number is only computed with, and was not meant to stop the gradient."
-                title = "Leave the number in its tensor"
-                found.append(self.rewrite(title, *attached.replacements(), changes=changes, where=where))
         found.append(
             self.setting(
                 "Let graphs hold numbers that are not known yet",

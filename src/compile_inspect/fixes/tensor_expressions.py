@@ -140,8 +140,9 @@ class Writer:
         return text if isinstance(node, _ATOMS) and node not in self.templates else f"({text})"
 
     def operand(self, known: Conversion, *, after: str = "") -> Template:
-        """The tensor of a conversion in the place of the number; `after` is a method call to append."""
-        after = (".long()" if known.kind == "int" and not _is_integer(known.tensor) else "") + after
+        """The tensor of a conversion in the place of the number; `after` is appended, unless it is an integer."""
+        if known.kind == "int":  # which has no gradient
+            after = "" if _is_integer(known.tensor) else ".long()"
         if after or not self._stands_alone(known.call):
             return (self.atom(known.tensor), after)
         return (self.written(known.tensor),)
@@ -152,12 +153,16 @@ class Writer:
         first, last = (place[0] for place in self.source.span(node))
         return isinstance(parent, (ast.Assign, ast.AnnAssign, ast.Return, ast.AugAssign)) and first == last
 
-    def number(self, node: ast.expr) -> str:
-        """The text of an expression with tensors in the place of the numbers that were made of them."""
+    def number(self, node: ast.expr, *, compared: bool = False) -> str:
+        """The text of an expression with tensors in the place of the numbers that were made of them.
+
+        They have no gradient, as the numbers had none; what is only `compared` gives none anyway.
+        """
+        after = "" if compared else ".detach()"
         before = dict(self.templates)
         for known in conversions(node):
             if known.kind in ("item", "float", "int"):
-                self.templates[known.call] = (self.atom(known.tensor), *self.operand(known)[1:])
+                self.templates[known.call] = (self.atom(known.tensor), *self.operand(known, after=after)[1:])
         try:
             return self.written(node)
         finally:
@@ -192,10 +197,11 @@ class Writer:
         if not all(isinstance(item, _COMPARISONS) for item in node.ops):
             return None
         if len(node.ops) == 1:
-            return self.number(node)
+            return self.number(node, compared=True)
         signs = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
         parts = [node.left, *node.comparators]
-        texts = [self.number(item) if isinstance(item, _ATOMS) else f"({self.number(item)})" for item in parts]
+        numbers = [self.number(item, compared=True) for item in parts]
+        texts = [text if isinstance(item, _ATOMS) else f"({text})" for item, text in zip(parts, numbers, strict=True)]
         pairs = zip(texts, [signs[type(item)] for item in node.ops], texts[1:], strict=False)
         return " & ".join(f"({left} {sign} {right})" for left, sign, right in pairs)
 

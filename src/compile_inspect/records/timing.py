@@ -19,6 +19,7 @@ class Doubt(Enum):
     FEW_SAMPLES = "fewer than ten samples: the interval is the whole range seen"
     RECOMPILED = "torch compiled again while sampling: some samples hold a compilation"
     UNSETTLED = "the times were still changing when the warm-up ended"
+    BUSY_BUILD = "other processes used more than a fifth of the CPU during the cold builds: on an idle machine they take less"
     PAGE_FAULTS = (
         "over a tenth of a call goes into memory that is given back to the system and fetched again, which comes and goes; "
         "with glibc, MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1000000000 in the environment keeps it"
@@ -59,7 +60,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Payback:
-    """After how many calls a build has paid for itself against eager; None stands for never.
+    """After how many calls a cold build has paid for itself against eager; None stands for never.
 
     `low` and `high` are the ends of a 95 % interval: a `high` of None with a `low` means that it may never happen.
     """
@@ -99,8 +100,10 @@ class Speed:
 class Build:
     """What it took to get a variant ready, first calls included.
 
-    `seconds` was seen in this process, with `caches` as they were; `cold_seconds` and `warm_seconds` in fresh processes,
-    with empty caches and with those that the first left. Where these are None, `reason` says why.
+    `cold_seconds` and `warm_seconds` were seen in processes of their own, with an empty cache folder and with what the last
+    cold build left there: they do not depend on the order of variants. `seconds` was seen in the measuring process, after
+    the builds before it, with `caches` as they were: it is warm to an extent that depends on the order, and no payback
+    rests on it. Where the first two are None, `reason` says why.
     """
 
     seconds: float
@@ -108,6 +111,10 @@ class Build:
     cold_seconds: float | None = None
     warm_seconds: float | None = None
     reason: str = ""
+    cold_samples: tuple[float, ...] = ()
+    """Every cold build; `cold_seconds` is their median."""
+    cold_cpu_seconds: float | None = None
+    """CPU time of a cold build and of the compilers it runs, the median: other processes change it less than the seconds."""
 
 
 @dataclass(frozen=True)
@@ -174,3 +181,5 @@ class Timing:
     seconds: float = 0.0
     """How long every point was sampled."""
     points: tuple[TimingPoint, ...] = ()
+    interrupted: str = ""
+    """What was being done when Ctrl-C ended the run; what had been measured by then is here."""

@@ -18,6 +18,15 @@ from compile_inspect.serialization import to_data
 FORMATS = {"json": "json", "csv": "csv", "md": "markdown", "markdown": "markdown"}
 """Suffixes of exported files, and the format each stands for."""
 
+ORDER_DEPENDENT = "warm, order-dependent"
+"""What a build is called that was seen in the measuring process alone."""
+COLD = "cold: a build in a process of its own with an empty cache folder{median}; calls to pay back are those of a cold build"
+WARM = "warm: a build in a process of its own with the caches that the cold build left"
+DEPENDS = (
+    f"{ORDER_DEPENDENT}: a build in the measuring process, which finds what the builds before it left; "
+    "it says nothing about when a build pays back"
+)
+
 COLUMNS = ("Variant", "Median", "95 % interval", "Speed-up", "Build", "Calls to pay back", "Memory", "Doubts")
 NUMBERS = (
     "variant",
@@ -32,10 +41,10 @@ NUMBERS = (
     "speed_up",
     "speed_up_low",
     "speed_up_high",
-    "build_seconds",
-    "build_caches",
     "build_cold_seconds",
     "build_warm_seconds",
+    "build_order_dependent_seconds",
+    "build_caches",
     "payback_calls",
     "payback_low",
     "payback_high",
@@ -92,14 +101,40 @@ def speed_up(speed: Speed | None) -> str:
 
 
 def build_time(build: Build | None) -> str:
-    """What the build took: in fresh processes where that was measured, else here, with what caches did."""
+    """What the build took: cold and warm in processes of their own, or else in the measuring process, which is said.
+
+    >>> build_time(Build(0.5, cold_seconds=9.0, warm_seconds=3.5)), build_time(Build(0.5))
+    ('9.00 s cold, 3.50 s warm', '500.0 ms warm, order-dependent')
+    """
     if build is None or build.caches is CacheUse.NOTHING:
         return ""
     if build.cold_seconds is not None:
         warm = "" if build.warm_seconds is None else f", {seconds(build.warm_seconds)} warm"
         return f"{seconds(build.cold_seconds)} cold{warm}"
-    told = {CacheUse.FOUND: " (from caches)", CacheUse.PARTLY: " (partly from caches)"}
-    return seconds(build.seconds) + told.get(build.caches, "")
+    return f"{seconds(build.seconds)} {ORDER_DEPENDENT}"
+
+
+def build_notes(timing: Timing) -> list[str]:
+    """Sentences that say which build is which, and why there is no cold one where there is none."""
+    built = [item for point in timing.points for item in point.measurements if item.build and build_time(item.build)]
+    builds = [(item.variant, item.build) for item in built if item.build is not None]
+    notes = []
+    if any(build.cold_seconds is not None for _, build in builds):
+        most = max(len(build.cold_samples) for _, build in builds)
+        notes.append(COLD.format(median=f", the median of {most}" if most > 1 else ""))
+    if any(build.warm_seconds is not None for _, build in builds):
+        notes.append(WARM)
+    if any(build.cold_seconds is None for _, build in builds):
+        notes.append(DEPENDS)
+    for state in ("cold", "warm"):
+        missing: dict[str, dict[str, None]] = {}
+        for name, build in builds:
+            lacks_cold = build.cold_seconds is None
+            if lacks_cold if state == "cold" else build.warm_seconds is None and build.reason and not lacks_cold:
+                missing.setdefault(build.reason, {})[one_line(name)] = None
+        for reason, names in missing.items():
+            notes.append(f"no {state} build of {', '.join(names)}" + (f": {one_line(reason)}" if reason else ""))
+    return notes
 
 
 def payback(found: Payback | None) -> str:
@@ -136,7 +171,9 @@ def heading(timing: Timing) -> tuple[str, ...]:
     """What was timed and where."""
     what = "forward and backward" if timing.gradients else "forward"
     hardware = timing.hardware if timing.device != "cpu" else count(timing.threads, "thread")
-    return (one_line(timing.target), what, timing.device, one_line(hardware), f"torch {one_line(timing.torch)}")
+    ended = f"interrupted while {one_line(timing.interrupted)}" if timing.interrupted else ""
+    parts = (one_line(timing.target), what, timing.device, one_line(hardware), f"torch {one_line(timing.torch)}")
+    return (*parts, ended) if ended else parts
 
 
 def as_json(timings: Sequence[Timing]) -> str:
@@ -167,7 +204,7 @@ def _numbers(item: Measurement) -> Iterator[object]:
         else [""] * 6
     )
     yield from (speed.ratio, speed.low, speed.high) if speed else [""] * 3
-    yield from (build.seconds, build.caches.name, build.cold_seconds, build.warm_seconds) if build else [""] * 4
+    yield from (build.cold_seconds, build.warm_seconds, build.seconds, build.caches.name) if build else [""] * 4
     yield from (("never" if pays.calls is None else pays.calls), pays.low, pays.high) if pays else [""] * 3
     yield "" if item.memory is None else item.memory.peak_bytes
     yield " ".join(doubt.name for doubt in item.doubts)
@@ -184,6 +221,7 @@ def as_markdown(timings: Sequence[Timing]) -> str:
             lines += ["| " + " | ".join(COLUMNS) + " |", "|---" + "|---:" * (len(COLUMNS) - 2) + "|---|"]
             lines += ["| " + " | ".join(_escaped(cell) for cell in cells(item)) + " |" for item in point.measurements]
             lines.append("")
+        lines += [f"- {_escaped(note)}" for note in build_notes(timing)]
         lines += [f"- {_escaped(doubt_name(doubt))}: {doubt.value}" for doubt in seen_doubts(timing)]
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -5,5 +5,6 @@
         print(item.variant, item.refused or item.summary.median, item.payback)
 
 `sampling` takes the samples and `noise` says what they mean; `payback` predicts when a build pays; `warm_up`,
-`conditions` and `memory` watch what happens around; `sweep` makes inputs of other sizes; `cold` builds in fresh processes.
+`conditions` and `memory` watch what happens around; `sweep` makes inputs of other sizes. `cold` builds in processes of their
+own, to which `transfer` sends functions; `point` puts it together for one size, `measuring` for all.
 """

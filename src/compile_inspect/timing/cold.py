@@ -1,32 +1,38 @@
-"""Builds in fresh processes: with empty caches, then with the caches that the first left.
+"""Builds in processes of their own: cold, with an empty cache folder, and warm, with what the last cold build left in it.
 
-    python -m compile_inspect.timing.cold REQUEST RESULT      # what the fresh process runs
-
-The process imports torch's compilers as part of the build, as any program does that compiles something first.
+What a build costs in a process that has built other variants depends on their order: it finds imported compilers, compiled
+kernels and warmed C++ headers. Here every build starts from the same nothing. The process imports torch's compilers as part of
+the build, as any program does that compiles something first.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
+from statistics import median
+from time import monotonic
 from typing import Any
 
 from compile_inspect.errors import InspectError, TargetError
+from compile_inspect.records.timing import Build
 from compile_inspect.target import Target, find_target
-from compile_inspect.variants import Task, variant
+from compile_inspect.timing import transfer
+from compile_inspect.timing.sweep import Sweep, points
+from compile_inspect.variants import Task, Variant, variant
 from compile_inspect.variants.base import one_line
 
 _MOST_SECONDS = 900
-_NOT_AGAIN = (
-    "it is defined in the running program (__main__), which a fresh process would have to run again; "
-    "move it to a module, or name it on the command line: compile-inspect bench FILE.py:NAME --cold"
-)
+_POLL_SECONDS = 0.25
+_SERVE = "import sys; from compile_inspect.timing.cold import serve; serve(*sys.argv[1:])"
+
+Waiting = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -39,87 +45,161 @@ class Origin:
 
 @dataclass(frozen=True)
 class FreshBuilds:
-    """Build seconds with empty and with filled caches, or why there are none."""
+    """Seconds of builds in processes of their own: cold ones, a warm one; or the reason why there are none."""
 
-    cold_seconds: float | None = None
+    cold: tuple[float, ...] = ()
     warm_seconds: float | None = None
     reason: str = ""
+    cold_cpu: tuple[float, ...] = ()
+    """CPU time of every cold build."""
+
+    def added_to(self, build: Build) -> Build:
+        """A build with these figures beside the one seen in the measuring process."""
+        cold = median(self.cold) if self.cold else None
+        return replace(
+            build,
+            cold_seconds=cold,
+            cold_samples=self.cold,
+            cold_cpu_seconds=median(self.cold_cpu) if self.cold_cpu else None,
+            warm_seconds=self.warm_seconds,
+            reason=self.reason,
+        )
 
 
-def build_afresh(task: Task, name: str, *, origin: Origin | None, sweep: dict[str, list[int]] | None = None) -> FreshBuilds:
-    """Build a variant of a task twice, each time in a process of its own.
+@dataclass(frozen=True)
+class Place:
+    """How another process gets at the inputs of one point of a sweep: the target's name, the sweep, and which point of it."""
 
-    With an `origin` the process finds the target by its name and resizes its inputs by `sweep`, one size for each axis;
-    otherwise function and inputs are pickled into a temporary file that only this user can read.
+    origin: Origin | None = None
+    sweep: Sweep | None = None
+    index: int = 0
+
+
+def build_afresh(
+    task: Task,
+    chosen: str | Variant,
+    *,
+    place: Place | None = None,
+    builds: int = 1,
+    warm: bool = True,
+    waiting: Waiting = lambda told: None,
+) -> FreshBuilds:
+    """Build a variant of a task `builds` times cold and then once warm, each time in a process of its own.
+
+    A target with an origin is found by its name, any other is sent there, by value if it has no name. `waiting` is called
+    four times a second with what is being done. Ctrl-C ends the process and is passed on.
     """
-    with tempfile.TemporaryDirectory(prefix="compile-inspect-") as folder:
-        request = {"variant": name, "gradients": task.gradients, "sweep": sweep}
-        if origin is not None:
-            request |= {"specification": origin.specification, "inputs": origin.inputs}
-        else:
-            try:
-                request["pickle"] = _pickled(task, Path(folder) / "task.pickle")
-            except Exception as error:  # whatever an object raises when it is pickled
-                return FreshBuilds(reason=str(error) if isinstance(error, TargetError) else f"not picklable: {one_line(error)}")
+    place = place or Place()
+    with tempfile.TemporaryDirectory(prefix="compile-inspect-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        try:
+            (folder / "request").write_bytes(transfer.dumps(_request(task, chosen, place)))
+        except Exception as error:  # whatever an object raises when it is pickled
+            told = str(error) if isinstance(error, TargetError) else one_line(error)
+            return FreshBuilds(reason=f"it cannot be sent to another process: {told}")
         seconds: list[float] = []
-        for _ in ("cold", "warm"):
-            answer = _run(request, Path(folder))
+        cpu: list[float] = []
+        caches = [folder / f"cache-{number}" for number in range(builds)]
+        for cache in [*caches, *(caches[-1:] if warm else [])]:
+            state = "warm" if len(seconds) == builds else "cold"
+            answer = _run(folder, cache, lambda state=state: waiting(state))  # type: ignore[misc]
             if "seconds" not in answer:
-                return FreshBuilds(seconds[0] if seconds else None, reason=str(answer["reason"]))
+                return FreshBuilds(tuple(seconds), reason=str(answer["reason"]))
             seconds.append(float(answer["seconds"]))
-    return FreshBuilds(seconds[0], seconds[1])
+            cpu.append(float(answer["cpu"]))
+    return FreshBuilds(tuple(seconds[:builds]), seconds[builds] if warm else None, cold_cpu=tuple(cpu[:builds]))
 
 
-def _pickled(task: Task, path: Path) -> str:
-    home = getattr(task.function, "__module__", None)
-    if not isinstance(home, str) or home == "__main__" or type(task.function).__module__ == "__main__":
-        raise TargetError(_NOT_AGAIN)
-    path.write_bytes(pickle.dumps((task.function, task.args, dict(task.kwargs))))
-    return str(path)
+def _request(task: Task, chosen: str | Variant, place: Place) -> dict[str, Any]:
+    import torch
+
+    request: dict[str, Any] = {
+        "variant": chosen,
+        "gradients": task.gradients,
+        "threads": torch.get_num_threads(),
+        "precision": torch.get_float32_matmul_precision(),
+        "sweep": None,
+        "index": 0,
+    }
+    if place.origin is None:
+        return {**request, "function": task.function, "args": task.args, "kwargs": dict(task.kwargs)}
+    sweep = dict(place.sweep) if isinstance(place.sweep, Mapping) else place.sweep
+    named = {"specification": place.origin.specification, "inputs": place.origin.inputs}
+    return {**request, **named, "sweep": sweep, "index": place.index}
 
 
-def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
-    asked, answered = folder / "request.json", folder / "answer.json"
-    asked.write_text(json.dumps(request))
-    answered.unlink(missing_ok=True)
-    cache = folder / "cache"
+def _run(folder: Path, cache: Path, waiting: Callable[[], object]) -> dict[str, Any]:
+    """One build in a process of its own: its answer, or the reason why there is none."""
+    answer, errors = folder / "answer", folder / "errors"
+    answer.unlink(missing_ok=True)
     environment = {
         **os.environ,
         "TORCHINDUCTOR_CACHE_DIR": str(cache),
         "TRITON_CACHE_DIR": str(cache / "triton"),
         "PYTHONPATH": os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path),
     }
-    command = [sys.executable, "-m", "compile_inspect.timing.cold", str(asked), str(answered)]
+    command = [sys.executable, "-c", _SERVE, str(folder / "request"), str(answer)]
+    started = monotonic()
+    with errors.open("wb") as file:
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=file, stdin=subprocess.DEVNULL)
+        try:
+            while True:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_POLL_SECONDS)
+                    break
+                waiting()
+                if monotonic() - started > _MOST_SECONDS:
+                    return {"reason": f"a build in a process of its own did not end within {_MOST_SECONDS} s"}
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+    if answer.exists():
+        found: dict[str, Any] = transfer.loads(answer.read_bytes())
+        return found
+    lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
+    last = lines[-1] if lines else "it says nothing"
+    return {"reason": f"the process of the build ended with status {process.returncode}: {last}"}
+
+
+def serve(request: str, result: str) -> None:
+    """What the new process runs: read a request, build, write the answer."""
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, timeout=_MOST_SECONDS)
-    except subprocess.TimeoutExpired:
-        return {"reason": f"a build in a fresh process did not end within {_MOST_SECONDS} s"}
-    if answered.exists():
-        answer: dict[str, Any] = json.loads(answered.read_text())
-        return answer
-    lines = [line for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
-    return {"reason": f"a fresh process ended with status {done.returncode}: {lines[-1] if lines else 'it says nothing'}"}
+        read = transfer.loads(Path(request).read_bytes())
+    except Exception as error:  # a class that cannot be found again, say
+        found = {"reason": f"it cannot be read in another process: {one_line(error)}"}
+    else:
+        found = answer(read)
+    partial = Path(result).with_suffix(".partial")
+    partial.write_bytes(transfer.dumps(found))
+    partial.rename(result)
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Build what a request asks for and say how long it took, or why it cannot be."""
-    from compile_inspect.timing.sweep import points
+    import torch
 
     try:
-        if "pickle" in request:
-            # Written by the process that started this one, into a folder of its own.
-            function, args, kwargs = pickle.loads(Path(request["pickle"]).read_bytes())
-            target = Target(function, args, kwargs)
+        torch.set_num_threads(request.get("threads") or torch.get_num_threads())
+        torch.set_float32_matmul_precision(request.get("precision") or torch.get_float32_matmul_precision())
+        if "function" in request:
+            target = Target(request["function"], request["args"], request["kwargs"])
         else:
             target = find_target(request["specification"], request["inputs"])
-        task = Task(target.function, target.args, target.kwargs, request["gradients"])
-        _, task = next(points(task, request["sweep"]))
-        return {"seconds": variant(request["variant"]).prepare(task).build_seconds}
+        task = Task(target.function, target.args, target.kwargs, request["gradients"], target.further)
+        _, task = next(islice(points(task, request.get("sweep")), request.get("index", 0), None))
+        chosen = request["variant"]
+        with torch.set_grad_enabled(task.gradients):
+            before = _cpu_seconds()
+            prepared = (variant(chosen) if isinstance(chosen, str) else chosen).prepare(task)
+            return {"seconds": prepared.build_seconds, "cpu": _cpu_seconds() - before}
     except InspectError as error:
         return {"reason": str(error)}
-    except Exception as error:  # a class that cannot be found again, say
+    except Exception as error:  # a module that cannot be imported there, say
         return {"reason": one_line(error)}
 
 
-if __name__ == "__main__":
-    Path(sys.argv[2]).write_text(json.dumps(answer(json.loads(Path(sys.argv[1]).read_text()))))
+def _cpu_seconds() -> float:
+    """CPU time of this process and of those it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

@@ -47,6 +47,8 @@ class Rounds:
     device: dict[str, tuple[float, ...]] = field(default_factory=dict)
     batches: dict[str, int] = field(default_factory=dict)
     faults: dict[str, float] = field(default_factory=dict)
+    interrupted: bool = False
+    """Whether Ctrl-C ended them early."""
 
     def passing_gain(self, slow: str, fast: str) -> float:
         """Seconds by which a call is slower than another for the pages it fetches: the allocator may keep them one day."""
@@ -80,8 +82,12 @@ def sample_rounds(
     rounds: int | None = None,
     on_round: Callable[[int], object] | None = None,
     clock: Clock = perf_counter,
+    keep_if_interrupted: bool = False,
 ) -> Rounds:
-    """As `interleave`, with device times, batch sizes and page faults."""
+    """As `interleave`, with device times, batch sizes and page faults.
+
+    With `keep_if_interrupted`, Ctrl-C after the first round ends the sampling, and the whole rounds until then are kept.
+    """
     if not calls:
         return Rounds({})
     on_cuda = device.startswith("cuda")
@@ -93,26 +99,33 @@ def sample_rounds(
     faults = dict.fromkeys(calls, 0)
     counted = page_faults if not on_cuda else lambda: 0  # there the memory of tensors is the device's
     order, shuffle = list(calls), Random(0).shuffle
-    started, done = clock(), 0
+    done, interrupted = 0, False
     with without_garbage_collection():
-        while done < (LEAST_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
-            shuffle(order)
-            for name in order:
-                if name in warm:
-                    units[name]()
-                before = counted()
-                wall[name].append(round(_one_sample(units[name], batches[name], clock), _DIGITS))
-                faults[name] += counted() - before
-                if on_cuda:
-                    events[name].append(_between_events(calls[name]))
-            done += 1
-            if on_round is not None:
-                on_round(done)
+        started = clock()  # after a collection, which can take longer than all rounds
+        try:
+            while done < (LEAST_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
+                shuffle(order)
+                for name in order:
+                    if name in warm:
+                        units[name]()
+                    before = counted()
+                    wall[name].append(round(_one_sample(units[name], batches[name], clock), _DIGITS))
+                    faults[name] += counted() - before
+                    if on_cuda:
+                        events[name].append(_between_events(calls[name]))
+                done += 1
+                if on_round is not None:
+                    on_round(done)
+        except KeyboardInterrupt:
+            if not keep_if_interrupted or not done:
+                raise
+            interrupted = True
     return Rounds(
-        {name: tuple(found) for name, found in wall.items()},
-        {name: tuple(found) for name, found in events.items() if found},
+        {name: tuple(found[:done]) for name, found in wall.items()},
+        {name: tuple(found[:done]) for name, found in events.items() if found},
         batches,
         {name: number / (max(1, done) * batches[name]) for name, number in faults.items()},
+        interrupted,
     )
 
 

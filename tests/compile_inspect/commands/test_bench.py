@@ -62,6 +62,8 @@ def swept(folder: Path) -> subprocess.CompletedProcess[str]:
         "eager,eager-backend,cuda-graph/eager",
         "--sweep",
         "batch=1,64",
+        "--builds",
+        "0",
         "--export",
         "out.json",
         "--capture",
@@ -79,6 +81,7 @@ def test_the_report_has_a_table_for_every_size_and_a_plot(swept: subprocess.Comp
     assert text.count("  Variant ") == 2
     assert text.count("cuda-graph/eager cannot run: CUDA graphs need tensors on a CUDA device") == 2
     assert "a eager\n" in text and "b eager-backend\n" in text and "└──" in text
+    assert "- no cold build of eager-backend: cold builds were not asked for" in text and "warm, order-dependent" in text
     assert text.endswith("Wrote out.json.\nNext: compile-inspect show old.inspection timing\n")
     assert swept.stderr == ""  # no bar where there is no terminal
 
@@ -147,11 +150,11 @@ def test_a_target_that_no_variant_can_run_ends_with_status_1(folder: Path) -> No
     assert "eager cannot run: ValueError: not today" in done.stdout
 
 
-@pytest.mark.slow
-def test_cold_builds_are_shown(folder: Path) -> None:
-    done = command(*BENCH, "--variants", "eager-backend", "--cold", "--export", "cold.json", cwd=folder, COLUMNS="200")
+def test_builds_are_cold_and_labelled(folder: Path) -> None:
+    done = command(*BENCH, "--variants", "eager-backend", "--export", "cold.json", cwd=folder, COLUMNS="200")
     assert done.returncode == 0, done.stderr
-    assert "s cold, " in done.stdout and "s warm" in done.stdout
+    assert "s cold, " in done.stdout and "s warm" in done.stdout and "order-dependent" not in done.stdout
+    assert "- cold: a build in a process of its own with an empty cache folder" in done.stdout
     build = json.loads((folder / "cold.json").read_text())["timings"][0]["points"][0]["measurements"][1]["build"]
     assert build["cold_seconds"] > 0 and build["warm_seconds"] > 0 and "reason" not in build
 
@@ -168,4 +171,4 @@ def test_inductor_and_gradients(folder: Path) -> None:
     rows = list(csv.DictReader((folder / "train.csv").open()))
     assert [row["variant"] for row in rows] == ["eager", "inductor", "aot-inductor", "torchscript/trace"]
     assert all(row["gradients"] == "True" and float(row["median_seconds"]) > 0 for row in rows)
-    assert all(float(row["build_seconds"]) > 0 for row in rows[1:])
+    assert all(float(row["build_cold_seconds"]) > 0 and float(row["payback_low"] or 1) > 0 for row in rows[1:])

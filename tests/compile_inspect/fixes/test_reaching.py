@@ -9,6 +9,7 @@ from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.fixes.reaching import lines_run
 from compile_inspect.fixes.treating import treated
 from compile_inspect.records.fixes import Standing
+from compile_inspect.reporters.text.findings import proof_details
 
 TEXT = """\
 import torch
@@ -31,9 +32,8 @@ def test_a_line_that_no_input_reaches_is_named(tmp_path: Path) -> None:
     laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
     (finding,) = treated(laboratory)
     proofs = {proposal.title: proof for proposal, proof in finding.trials if proof.standing is Standing.PROVEN}
-    assert proofs and all(
-        "none of them reaches line 7, of which nothing is proven" in proof.reason for proof in proofs.values()
-    )
+    assert proofs and all(proof.unreached == (7,) for proof in proofs.values())
+    assert all("No input reaches line 7, of which nothing is proven" in proof_details(proof) for proof in proofs.values())
 
 
 def test_lines_that_are_reached_are_not(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_lines_that_are_reached_are_not(tmp_path: Path) -> None:
     laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=2, seconds=0.0)
     (finding,) = treated(laboratory)
     proven = [proof for _, proof in finding.trials if proof.standing is Standing.PROVEN]
-    assert proven and all("reaches" not in proof.reason for proof in proven)
+    assert proven and all(not proof.unreached and "reaches" not in proof_details(proof) for proof in proven)
 
 
 def test_what_traces_already_goes_on() -> None:

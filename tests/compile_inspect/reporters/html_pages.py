@@ -24,7 +24,7 @@ from compile_inspect.records import (
     Process,
 )
 from compile_inspect.records.agreement import Agreement, Blame, BlameStage, VariantAgreement, Verdict
-from compile_inspect.records.fixes import Advice, Finding, Proof, Proposal, Replacement, Standing
+from compile_inspect.records.fixes import Advice, Finding, Proof, Proposal, Replacement
 from compile_inspect.records.lessons import Lesson, Listing, Remark, Table
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u2028\u202e\x00\x1b[31m\ud800"
@@ -50,7 +50,10 @@ def full() -> Inspection:
     finding = Finding(
         first,
         Advice("It prints.", (other, proposal), ("a hint",)),
-        ((other, Proof(Standing.UNCHANGED)), (proposal, Proof(Standing.PROVEN, "Values agree.", seconds=(0.002, 0.001)))),
+        (
+            (other, Proof.of(breaks=(1, 1), remaining=1)),
+            (proposal, Proof.of(breaks=(1, 0), inputs=2, values=1, seconds=(0.002, 0.001))),
+        ),
     )
     blame = Blame(BlameStage.INDUCTOR, "the kernels are wrong", location=Location(MODEL, 5))
     agreement = Agreement(

@@ -19,7 +19,7 @@ from samples import MODEL, MODEL_SOURCE, everything
 
 from compile_inspect import report
 from compile_inspect.records import Inspection, Location, Node, Stage
-from compile_inspect.records.fixes import Proof, Proposal, Replacement, Standing
+from compile_inspect.records.fixes import Proof, Proposal, Replacement
 
 
 class Elements(HTMLParser):
@@ -140,7 +140,7 @@ def test_nothing_on_disk_is_read_for_a_capture(tmp_path: Path) -> None:
     change = Replacement(str(secret), (2, 0), (2, 0), "", "x = 1\n")
     proposal = Proposal("prints", "Look here", (change,))
     advice = dataclasses.replace(finding.advice, proposals=(proposal,))
-    leaking = dataclasses.replace(finding, advice=advice, trials=((proposal, Proof(Standing.PROVEN)),))
+    leaking = dataclasses.replace(finding, advice=advice, trials=((proposal, Proof.of(breaks=(1, 0), inputs=1, values=1)),))
     place = dataclasses.replace(sample.breaks[1].own_location or sample.breaks[1].location, file=str(secret), line=1)
     there = dataclasses.replace(sample.breaks[1], location=place, own_location=place)
     capture = capture_of(dataclasses.replace(sample, findings=(leaking,), breaks=(sample.breaks[0], there)))

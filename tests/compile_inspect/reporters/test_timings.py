@@ -18,7 +18,7 @@ from compile_inspect.records import Build, CacheUse, Measurement, Memory, Paybac
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.plots import Line, line_plot
 from compile_inspect.reporters.text.timing import print_timing
-from compile_inspect.reporters.timings import as_csv, as_json, as_markdown, build_time, cells, export
+from compile_inspect.reporters.timings import as_csv, as_json, as_markdown, build_notes, build_time, cells, export
 from compile_inspect.serialization import from_data
 
 
@@ -48,16 +48,37 @@ def test_cells_of_a_measurement() -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (Build(3.0, CacheUse.ANEW), "3.00 s"),
-        (Build(3.0, CacheUse.FOUND), "3.00 s (from caches)"),
-        (Build(3.0, CacheUse.PARTLY), "3.00 s (partly from caches)"),
+        (Build(3.0, CacheUse.ANEW), "3.00 s warm, order-dependent"),
+        (Build(3.0, CacheUse.FOUND), "3.00 s warm, order-dependent"),
         (Build(3.0, CacheUse.ANEW, 9.0), "9.00 s cold"),
+        (Build(3.0, CacheUse.ANEW, 9.0, 4.0), "9.00 s cold, 4.00 s warm"),
         (Build(0.1, CacheUse.NOTHING), ""),
         (None, ""),
     ],
 )
-def test_builds_say_what_caches_did(build: Build | None, text: str) -> None:
+def test_builds_say_how_they_were_seen(build: Build | None, text: str) -> None:
     assert build_time(build) == text
+
+
+def test_notes_say_which_build_is_which_and_why_one_is_missing() -> None:
+    def notes(*builds: Build) -> list[str]:
+        items = tuple(Measurement(f"v{index}", build=build) for index, build in enumerate(builds))
+        return build_notes(Timing("t", points=(TimingPoint(measurements=items),)))
+
+    assert notes(Build(0.1, CacheUse.NOTHING)) == []
+    cold, warm = notes(Build(1.0, CacheUse.ANEW, 9.0, 4.0, cold_samples=(8.0, 9.0, 10.0)))
+    assert cold.startswith("cold: ") and "the median of 3" in cold and warm.startswith("warm: ")
+    assert notes(Build(1.0, reason="no pickle"), Build(2.0, reason="no pickle"))[1:] == ["no cold build of v0, v1: no pickle"]
+    assert notes(Build(1.0))[0].startswith("warm, order-dependent: ") and notes(Build(1.0))[1] == "no cold build of v0"
+    assert notes(Build(1.0, CacheUse.ANEW, 9.0, reason="it died"))[1:] == ["no warm build of v0: it died"]
+
+
+def test_an_interrupted_run_says_so() -> None:
+    timing = replace(samples.timing(), interrupted="sampling")
+    assert printed(timing).startswith(
+        "model.py:model · forward · cpu · 2 threads · torch 2.13.0 · interrupted while sampling\n"
+    )
+    assert "interrupted while sampling" in as_markdown([timing])
 
 
 def test_the_report() -> None:
@@ -66,7 +87,9 @@ def test_the_report() -> None:
     assert "  cuda-graph/eager cannot run: CUDA graphs need tensors on a CUDA device" in text
     assert "  - noisy (inductor): the samples scatter by more than a tenth of their median: small" in text
     assert "  - busy (all): other processes used" in text
-    assert "no build in a fresh process: no second process" in text
+    assert "  - cold: a build in a process of its own with an empty cache folder; calls to pay back are those" in text
+    assert "  - warm: a build in a process of its own with the caches that the cold build left" in text
+    assert "order-dependent" not in text
     assert "█" not in text  # bars for one size, lines for several
     assert text.count("cannot run") == 2
 

@@ -13,7 +13,10 @@ from compile_inspect.errors import TargetError
 from compile_inspect.records import CacheUse, Doubt, Timing
 from compile_inspect.serialization import from_data, to_data
 from compile_inspect.target import Target
-from compile_inspect.timing.measuring import cache_use, measure
+from compile_inspect.timing import point as one_point
+from compile_inspect.timing.cold import FreshBuilds
+from compile_inspect.timing.measuring import measure
+from compile_inspect.timing.point import cache_use
 from compile_inspect.variants import Compiled, Task
 
 
@@ -44,7 +47,8 @@ def timed() -> Timing:
     )
     parts = [part for _, part in told]
     assert parts == sorted(parts) and parts[0] >= 0.0 and parts[-1] <= 1.0
-    assert told[0][0] == "building eager" and told[-1][0].startswith("sampling, round ")
+    assert told[0][0] == "building eager" and any(what.startswith("sampling, round ") for what, _ in told)
+    assert told[-1][0] == "building eager-backend warm, in a process of its own"
     return found
 
 
@@ -87,14 +91,110 @@ def test_raw_samples_are_kept_one_for_every_round(timed: Timing) -> None:
         assert item.warm_ups >= 3 and item.first_seconds is not None
 
 
-def test_the_build_pays_back_by_its_gain(timed: Timing) -> None:
+def test_a_cold_build_pays_back_by_its_gain(timed: Timing) -> None:
     fast = timed.points[0].of("inductor-callable")
     assert fast is not None and fast.payback is not None and fast.build is not None and fast.payback.calls is not None
-    assert fast.payback.build_seconds == fast.build.seconds > 0
-    assert fast.payback.calls == pytest.approx(fast.build.seconds / fast.payback.gain_seconds, abs=1)
+    assert fast.build.cold_seconds is not None and fast.build.warm_seconds is not None and fast.build.reason == ""
+    assert fast.payback.build_seconds == fast.build.cold_seconds > fast.build.warm_seconds > 0
+    assert fast.build.cold_samples == (fast.build.cold_seconds,)
+    assert fast.payback.calls == pytest.approx(fast.build.cold_seconds / fast.payback.gain_seconds, abs=1)
     assert fast.build.caches in (CacheUse.ANEW, CacheUse.FOUND)
     eager = timed.points[0].of("eager")
     assert eager is not None and eager.build is not None and eager.build.caches is CacheUse.NOTHING
+
+
+def test_without_a_cold_build_nothing_is_said_of_payback() -> None:
+    timing = compile_inspect.time_variants(torch.sin, torch.ones(4), variants=["eager-backend"], seconds=0.01, builds=0)
+    compiled = timing.points[0].of("eager-backend")
+    assert compiled is not None and compiled.build is not None and compiled.speed is not None
+    assert (compiled.payback, compiled.build.cold_seconds, compiled.build.reason) == (
+        None,
+        None,
+        "cold builds were not asked for",
+    )
+    with pytest.raises(ValueError, match="builds must be 0 or more, not -1"):
+        measure(Target(torch.sin, (torch.ones(2),)), builds=-1)
+
+
+def test_the_payback_of_a_variant_does_not_depend_on_the_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the measuring process pays for a build depends on the order; what is told does not rest on it."""
+    asked: list[str] = []
+
+    def afresh(task: Task, item: object, **options: object) -> FreshBuilds:
+        asked.append(item.name)  # type: ignore[attr-defined]
+        return FreshBuilds((7.0, 9.0, 8.0), 2.0)
+
+    monkeypatch.setattr(one_point, "build_afresh", afresh)
+    orders = (["eager-backend", "aot_eager"], ["aot_eager", "eager-backend"])
+    for order in orders:
+        timing = compile_inspect.time_variants(many, torch.randn(64), variants=order, seconds=0.05, builds=3)
+        for name in order:
+            item = timing.points[0].of(name)
+            assert item is not None and item.build is not None and item.payback is not None
+            assert item.build.cold_seconds == 8.0 == item.payback.build_seconds and item.build.warm_seconds == 2.0
+    assert asked == [*orders[0], *orders[1]]
+
+
+@pytest.mark.slow
+def test_cold_builds_take_as_long_in_any_order() -> None:
+    """Within 25 %, as a ratio of medians of CPU time, which other work on the machine changes less than the seconds.
+
+    In the measuring process the second build is many times faster than the first.
+    """
+    taken: dict[str, list[float]] = {"inductor": [], "inductor-callable": []}
+    for order in (["inductor", "inductor-callable"], ["inductor-callable", "inductor"]) * 2:
+        timing = compile_inspect.time_variants(many, torch.randn(4096), variants=order, seconds=0.1)
+        for name in order:
+            item = timing.points[0].of(name)
+            assert item is not None and item.build is not None and item.build.cold_seconds is not None, item
+            assert item.build.cold_cpu_seconds is not None
+            taken[name].append(item.build.cold_cpu_seconds)
+    for name, seconds in taken.items():
+        first, second = median(seconds[0::2]), median(seconds[1::2])
+        assert max(first, second) / min(first, second) < 1.25, (name, seconds)
+
+
+def interrupting(at: str) -> object:
+    """A progress that presses Ctrl-C, once, where what is told holds these words."""
+    done = False
+
+    def progress(told: str, part: float) -> None:
+        nonlocal done
+        if at in told and not done:
+            done = True
+            raise KeyboardInterrupt
+
+    return progress
+
+
+@pytest.mark.parametrize(
+    ("at", "sampled", "reason"),
+    [
+        ("building aot_eager", ["eager", "eager-backend"], "interrupted"),
+        ("sampling, round 3", ["eager", "eager-backend", "aot_eager"], "interrupted"),
+        ("building eager-backend cold", ["eager", "eager-backend", "aot_eager"], "interrupted"),
+    ],
+)
+def test_an_interrupt_keeps_what_is_there(at: str, sampled: list[str], reason: str) -> None:
+    timing = compile_inspect.time_variants(
+        many,
+        torch.randn(64),
+        variants=["eager-backend", "aot_eager"],
+        seconds=0.05,
+        progress=interrupting(at),
+        sweep={"batch": [64, 32]},
+    )
+    assert timing.interrupted == f"batch 64: {at.removesuffix(', round 3')}" and len(timing.points) == 1
+    measured = timing.points[0].measurements
+    assert [item.variant for item in measured if item.summary] == sampled
+    assert [item.refused for item in measured if not item.summary] == ["interrupted before it was built"] * (3 - len(sampled))
+    assert len({len(item.samples) for item in measured if item.summary}) == 1
+    assert all(item.build is not None and item.build.reason == reason for item in measured[1:] if item.summary)
+
+
+def test_an_interrupt_before_anything_was_measured_is_passed_on() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        compile_inspect.time_variants(many, torch.ones(2), variants=[], seconds=0.01, progress=interrupting("building eager"))
 
 
 def test_memory_is_told(timed: Timing) -> None:
@@ -118,7 +218,13 @@ def test_gradients_and_sizes() -> None:
         return model(x).square().sum()
 
     timing = compile_inspect.time_variants(
-        forward, torch.randn(2, 4), variants=[Compiled("aot_eager")], gradients=True, seconds=0.05, sweep={"batch": [3, 5]}
+        forward,
+        torch.randn(2, 4),
+        variants=[Compiled("aot_eager")],
+        gradients=True,
+        seconds=0.05,
+        sweep={"batch": [3, 5]},
+        builds=0,
     )
     assert timing.gradients
     assert [dict(point.sizes) for point in timing.points] == [{"batch": 3}, {"batch": 5}]

@@ -265,8 +265,10 @@ def test_phases_4_and_5_on_a_small_model(compiled: Guide) -> None:
     suite = run_benchmark_suite(small, guide=compiled)
     assert [item.batch for item in suite.of("InformationScorer")] == [1, 2, 8, 64]
     for item in suite.results:
-        assert item.eager_seconds > 0 and item.build_seconds > 0 and item.speed[1] <= item.speed[0] <= item.speed[2]
+        assert item.eager_seconds > 0 and item.speed[1] <= item.speed[0] <= item.speed[2]
         assert f"{item.speed[0]:.2f} at batch {item.batch}" in " ".join(suite.answer())
+    # A cold build takes a process of its own: the last size has one.
+    assert [item.build_seconds is not None for item in suite.results] == [False, False, False, True]
     assert suite.agreements[0][1].startswith("it agrees with eager")
     capture = compiled.captures["InformationScorer"]
     assert len(capture.timings) == len(capture.agreements) == 1 and len(list(capture.kernels())) == 1
@@ -274,7 +276,7 @@ def test_phases_4_and_5_on_a_small_model(compiled: Guide) -> None:
     with load():
         loaded = run_benchmark_suite(small, guide=compiled)
     # Four rivals leave a fifth of a processor, and the answer says what was measured then.
-    assert sum(item.build_seconds for item in loaded.results) > 1.5 * sum(item.build_seconds for item in idle.results)
+    assert (loaded.results[-1].build_seconds or 0.0) > 1.5 * (idle.results[-1].build_seconds or 0.0) > 0
     assert loaded.answer() != idle.answer()
     for item in loaded.results:
         assert f"{item.speed[0]:.2f} at batch {item.batch}" in " ".join(loaded.answer())

@@ -17,5 +17,4 @@ def inputs():
 EXPECTED = {
     "fixer": "scalars",
     "proven": ["Leave the number in its tensor, without a gradient"],
-    "withdrawn": ["Leave the number in its tensor"],  # a gradient would flow through the weight
 }

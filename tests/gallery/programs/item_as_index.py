@@ -13,4 +13,4 @@ def inputs():
     return (torch.tensor([0.5, -1.0, 2.0]), torch.linspace(-2.0, 2.0, 12).view(4, 3).requires_grad_())
 
 
-EXPECTED = {"fixer": "scalars", "proven": ["Leave the number in its tensor"]}
+EXPECTED = {"fixer": "scalars", "proven": ["Leave the number in its tensor, without a gradient"]}

@@ -14,4 +14,4 @@ def inputs():
     return (torch.randn(7, 2, requires_grad=True), torch.tensor([0.5, 1.0, 4.5, 3.0]))
 
 
-EXPECTED = {"fixer": "scalars", "proven": ["Leave the number in its tensor"]}
+EXPECTED = {"fixer": "scalars", "proven": ["Leave the number in its tensor, without a gradient"]}

@@ -25,8 +25,8 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
       <figcaption>
         <h4>When the build has paid back</h4>
         <p class="note">
-          Seconds in all, the build included, after so many calls. Both axes are logarithmic; a bar at the foot of a crossing is
-          its 95 % interval.
+          Seconds in all, a cold build included, after so many calls. Both axes are logarithmic; a bar at the foot of a crossing
+          is its 95 % interval.
         </p>
       </figcaption>
       <ChartBox most={1100}>{(width) => <Curves width={width} eager={eager} others={others} styles={styles} />}</ChartBox>
@@ -45,7 +45,7 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
 
 /** `pays back after 5,000 calls (4,800–5,300)`. */
 function crossingText(payback: TimingPoint["measurements"][number]["payback"]): string {
-  if (!payback) return "has no payback that could be told from the samples";
+  if (!payback) return "has no payback that could be told: it was not built cold";
   if (payback.calls === null)
     return `never pays back${payback.low === null ? ": a call is no faster than eager" : `, at best after ${count(payback.low, "call")}`}`;
   if (payback.unclear)

@@ -3,7 +3,7 @@ import type { Measurement } from "../../data";
 
 export interface Cost {
   variant: string;
-  /** Seconds before the first call that counts. */
+  /** Seconds of a cold build, before the first call that counts. */
   build: number;
   /** Seconds of a call. */
   call: number;
@@ -14,20 +14,21 @@ export interface Cost {
 }
 
 /**
- * The cost of a variant against eager; null where it did not run.
+ * The cost of a variant against eager; null where it did not run, or was not built cold: what any other build takes depends on
+ * what was built before it.
  *
  * The recorded gain of a call is paired over rounds, which a difference of medians is not: where there is one, it is what the
  * line is drawn with, so that lines cross where the table says that they do. Eager is there from the start: it has no build.
  */
 export function costOf(measurement: Measurement, eager: Measurement | undefined): Cost | null {
   if (measurement.median === null) return null;
-  const { variant } = measurement;
-  if (eager === undefined || variant === eager.variant || eager.median === null) {
-    return { variant, build: variant === eager?.variant ? 0 : (measurement.build_seconds ?? 0), call: measurement.median };
-  }
-  const { payback } = measurement;
+  const { variant, payback } = measurement;
+  if (variant === eager?.variant) return { variant, build: 0, call: measurement.median };
+  const build = measurement.build?.cold ?? null;
+  if (build === null) return null;
+  if (eager === undefined || eager.median === null) return { variant, build, call: measurement.median };
   const paired = payback ? eager.median - payback.gain : 0;
-  const cost: Cost = { variant, build: measurement.build_seconds ?? 0, call: paired > 0 ? paired : measurement.median };
+  const cost: Cost = { variant, build, call: paired > 0 ? paired : measurement.median };
   if (payback && payback.low !== null) cost.between = [payback.low, payback.high];
   if (payback?.unclear) cost.unclear = true;
   return cost;

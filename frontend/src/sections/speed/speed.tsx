@@ -46,6 +46,7 @@ function OneTiming({ timing, index: number, styles }: { timing: Timing; index: n
     timing.torch && `torch ${timing.torch}`,
     timing.threads > 0 ? count(timing.threads, "thread") : "",
     timing.gradients ? "forward and backward" : "forward only",
+    timing.interrupted && `interrupted while ${timing.interrupted}`,
   ];
   return (
     <div class="timing">
@@ -75,7 +76,12 @@ function OneTiming({ timing, index: number, styles }: { timing: Timing; index: n
               Inputs: <code>{point.inputs.join(", ")}</code>
             </p>
           ) : null}
-          <SpeedTable point={point} styles={styles} caption={`Speed of ${timing.target} at ${pointName(point)}`} />
+          <SpeedTable
+            point={point}
+            notes={timing.notes}
+            styles={styles}
+            caption={`Speed of ${timing.target} at ${pointName(point)}`}
+          />
           <ul class="legend" aria-label="Variants">
             {variants.map((variant) => (
               <li>

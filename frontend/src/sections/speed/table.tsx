@@ -8,7 +8,7 @@ import { Table } from "../parts/table";
 import { ToneText } from "../parts/tone";
 import { paybackText } from "./payback";
 
-export function SpeedTable(props: { point: TimingPoint; styles: Styles; caption: string }): JSX.Element {
+export function SpeedTable(props: { point: TimingPoint; notes: string[]; styles: Styles; caption: string }): JSX.Element {
   const { measurements } = props.point;
   const doubts = [...new Set(measurements.flatMap((item) => item.doubts))];
   const assuming = measurements.filter((item) => item.assumes.length > 0);
@@ -31,6 +31,13 @@ export function SpeedTable(props: { point: TimingPoint; styles: Styles; caption:
           <Row item={item} styles={props.styles} doubts={doubts} />
         ))}
       </Table>
+      {props.notes.length > 0 ? (
+        <ul class="builds" aria-label="Builds">
+          {props.notes.map((note) => (
+            <li>{note}</li>
+          ))}
+        </ul>
+      ) : null}
       {doubts.length > 0 ? (
         <ol class="doubts" aria-label="Doubts">
           {doubts.map((doubt, index) => (
@@ -109,7 +116,9 @@ function Row({ item, styles, doubts }: { item: Measurement; styles: Styles; doub
           "–"
         )}
       </td>
-      <td class="figures">{seconds(item.build_seconds)}</td>
+      <td class="figures">
+        <BuildCell build={item.build} />
+      </td>
       <td class="figures">{item.payback ? <PaybackCell payback={item.payback} /> : "–"}</td>
       <td class="figures">{item.peak_bytes === null ? "–" : bytes(item.peak_bytes)}</td>
       <td>
@@ -121,6 +130,18 @@ function Row({ item, styles, doubts }: { item: Measurement; styles: Styles; doub
         {item.doubts.length === 0 ? "–" : null}
       </td>
     </tr>
+  );
+}
+
+/** The figure first, what it is beside it. */
+function BuildCell({ build }: { build: Measurement["build"] }): JSX.Element {
+  if (!build || !build.text) return <>–</>;
+  const [first, ...rest] = build.text.split(", ");
+  return (
+    <>
+      {build.cold === null ? build.text : first}
+      {build.cold !== null && rest.length > 0 ? <div class="aside">{rest.join(", ")}</div> : null}
+    </>
   );
 }
 

@@ -15,6 +15,7 @@ from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.causes import limit_sentence
 from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.findings import comparison, not_compared
 
 Data = dict[str, Any]
 Diff = Callable[[Proposal], str]
@@ -89,7 +90,9 @@ def _proposal(proposal: Proposal, proof: Proof | None, diff: Diff) -> Data:
 def standing_of(proof: Proof | None) -> str:
     """How far a proposal was proven, in a word: what no input reaches was not compared by any trial.
 
-    >>> standing_of(None), standing_of(Proof(Standing.PROVEN)), standing_of(Proof(Standing.PROVEN, unreached=(7,)))
+    >>> proven = Proof.of(breaks=(1, 0), inputs=1, values=1)
+    >>> partly = Proof.of(breaks=(1, 0), inputs=1, values=1, unreached=(7,))
+    >>> standing_of(None), standing_of(proven), standing_of(partly)
     ('untried', 'proven', 'partly')
     """
     if proof is None or proof.standing is Standing.UNTRIED:
@@ -106,7 +109,9 @@ def _seconds(proof: Proof) -> list[float] | None:
 
 def _sentences(proof: Proof) -> str:
     """What a trial has shown, each part as a sentence."""
-    parts = (proof.standing.value.removeprefix("withdrawn: "), proof.reason)
+    causes = f"causes of breaks {proof.breaks[0]} → {proof.breaks[1]}, graphs {proof.graphs[0]} → {proof.graphs[1]}"
+    counted = causes if proof.breaks != (0, 0) and proof.standing is not Standing.FAILED else ""
+    parts = (proof.standing.value.removeprefix("withdrawn: "), proof.reason, counted, comparison(proof), not_compared(proof))
     return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in map(paragraph, parts) if part)
 
 

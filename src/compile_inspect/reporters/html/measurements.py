@@ -8,7 +8,8 @@ from typing import Any
 
 from compile_inspect.records import CacheOutcome, CudaGraphOutcome, Inspection, Outcome
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
-from compile_inspect.records.timing import Measurement, Timing
+from compile_inspect.records.timing import Build, Measurement, Timing
+from compile_inspect.reporters import timings as timing_words
 from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.compilations import function_name
@@ -108,6 +109,8 @@ def timings_of(timings: Sequence[Timing]) -> list[Data]:
             "torch": words(timing.torch),
             "threads": timing.threads,
             "gradients": timing.gradients,
+            "interrupted": words(timing.interrupted),
+            "notes": [paragraph(note) for note in timing_words.build_notes(timing)],
             "points": [
                 {
                     "sizes": [[words(name), size] for name, size in point.sizes.items()],
@@ -133,7 +136,7 @@ def _measurement(item: Measurement) -> Data:
         "low": None if summary is None else number(summary.low),
         "high": None if summary is None else number(summary.high),
         "speed": None if speed is None else [number(speed.ratio), number(speed.low), number(speed.high)],
-        "build_seconds": None if item.build is None else number(item.build.seconds),
+        "build": None if item.build is None else _build(item.build),
         "payback": None
         if pays is None
         else {
@@ -146,6 +149,15 @@ def _measurement(item: Measurement) -> Data:
         "peak_bytes": None if item.memory is None else item.memory.peak_bytes,
         "doubts": [doubt.value for doubt in item.doubts],
         "assumes": [words(text) for text in item.assumes],
+    }
+
+
+def _build(build: Build) -> Data:
+    return {
+        "cold": number(build.cold_seconds),
+        "warm": number(build.warm_seconds),
+        "order_dependent": number(build.seconds),
+        "text": timing_words.build_time(build),
     }
 
 

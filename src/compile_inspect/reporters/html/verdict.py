@@ -155,7 +155,9 @@ def _speed(inspection: Inspection) -> Iterator[Data]:
         pays = usual.payback
         value = "never" if pays.never else "unclear" if pays.unclear else count(pays.calls or 0, "call")
         tone = "bad" if pays.never else "plain"
-        yield _fact("payback", "Pays back after", value, f"{timing_words.payback(pays)}, {usual.variant}", tone, "#speed")
+        yield _fact(
+            "payback", "Pays back after", value, f"{timing_words.payback(pays)}, {usual.variant}, cold build", tone, "#speed"
+        )
 
 
 def _origin(inspection: Inspection) -> str:

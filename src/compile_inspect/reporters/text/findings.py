@@ -11,7 +11,7 @@ from compile_inspect.records import Location
 from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
 from compile_inspect.reporters.text.locations import where
 from compile_inspect.reporters.text.messages import print_heading, print_paragraph
-from compile_inspect.reporters.text.plain import clean, one_line
+from compile_inspect.reporters.text.plain import clean, enumerate_some, one_line
 from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.reporters.text.source import print_excerpt
 
@@ -101,20 +101,46 @@ def _print_hints(console: Console, finding: Finding) -> None:
 
 
 def proof_details(proof: Proof) -> str:
-    """What a trial has shown besides its verdict, in sentences.
+    """The numbers that a verdict rests on, in sentences.
 
-    >>> proof_details(Proof(Standing.PROVEN, "values agree", breaks=(2, 1), graphs=(3, 2), seconds=(0.004, 0.002)))
-    'Values agree. Causes of breaks 2 → 1, graphs 3 → 2, a call 4.0 ms → 2.0 ms.'
+    >>> proof_details(Proof.of(breaks=(2, 1), graphs=(3, 2), inputs=4, values=1, gradients=1))
+    'Causes of breaks 2 → 1, graphs 3 → 2. One result and 1 gradient compared at 4 inputs, in eager mode and compiled.'
     """
+    reason = f"{_capital(one_line(proof.reason))}. " if proof.reason else ""
+    if proof.standing is Standing.FAILED:
+        return reason.strip()
     parts = [f"Causes of breaks {proof.breaks[0]} → {proof.breaks[1]}", f"graphs {proof.graphs[0]} → {proof.graphs[1]}"]
     if proof.seconds is not None:
         parts.append(f"a call {seconds(proof.seconds[0])} → {seconds(proof.seconds[1])}")
-    reason = f"{_capital(one_line(proof.reason))}. " if proof.reason else ""
-    return f"{reason}{', '.join(parts)}." if proof.standing is not Standing.FAILED else reason.strip()
+    return " ".join(filter(None, [f"{reason}{', '.join(parts)}.", comparison(proof), not_compared(proof)]))
+
+
+def comparison(proof: Proof) -> str:
+    """What was compared with the original, in a sentence; empty where nothing was."""
+    if not proof.inputs or proof.standing is Standing.DISAGREES:
+        return ""
+    values = f"{'One result' if proof.values == 1 else f'{proof.values} results'}"
+    if proof.gradients:
+        values += f" and {count(proof.gradients, 'gradient')}"
+    error = "" if proof.largest_error is None else f", largest difference {proof.largest_error:.2g}"
+    told = f"{values} compared at {count(proof.inputs, 'input')}, in eager mode and compiled{error}"
+    return f"{told}." if proof.gradients else f"{told}; no gradients were compared, for there are none."
+
+
+def not_compared(proof: Proof) -> str:
+    """What was not compared, and why; empty where all was."""
+    told = []
+    if proof.unsteady:
+        names = enumerate_some(proof.unsteady)
+        told.append(f"Not compared: {names}, which differs between two runs of the unchanged program.")
+    if proof.unreached:
+        told.append(f"No input reaches line {proof.unreached[0]}, of which nothing is proven: give inputs that do.")
+    return " ".join(told)
 
 
 def _short(proof: Proof) -> str:
-    return one_line(f"{proof.standing.value.removeprefix('withdrawn: ')}: {proof.reason}")[:160]
+    told = proof.standing.value.removeprefix("withdrawn: ")
+    return one_line(f"{told}: {proof.reason}" if proof.reason else told)[:160]
 
 
 def _capital(text: str) -> str:

@@ -40,16 +40,13 @@ def print_timing(timing: Timing, console: Console, options: ShowOptions) -> None
         _print_point(point, console, alone=len(timing.points) == 1)
     print_folded(console, len(timing.points) - len(shown), "size")
     _print_lines(timing, console)
+    for note in words.build_notes(timing):
+        print_paragraph(console, note, indent="  ", bullet="- ", style="dim")
     for doubt in words.seen_doubts(timing):
         told = f"{words.doubt_name(doubt)} ({_doubted(timing, doubt)}): {doubt.value}"
         print_paragraph(console, told, indent="  ", bullet="- ", style="dim")
     if any(item.speed and item.speed.low <= 1 <= item.speed.high for point in timing.points for item in point.measurements):
         print_paragraph(console, "?: no difference to eager beyond the noise", indent="  ", bullet="- ", style="dim")
-    reasons = dict.fromkeys(
-        item.build.reason for point in timing.points for item in point.measurements if item.build and item.build.reason
-    )
-    for reason in reasons:
-        print_paragraph(console, f"no build in a fresh process: {reason}", indent="  ", bullet="- ", style="dim")
     console.print()
 
 

@@ -1,0 +1,69 @@
+"""Whether `fullgraph=True` works: in this process, or in one of its own where nothing was loaded or compiled before."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from compile_inspect.capture import torch_private
+from compile_inspect.capture.inspecting import inspect
+from compile_inspect.fixes.loading import Program
+from compile_inspect.silence import silence
+from compile_inspect.target import Target
+from compile_inspect.variants.base import one_line
+
+_MOST_SECONDS = 600
+_SERVE = "import sys; from compile_inspect.fixes.whole import serve; serve(*sys.argv[1:])"
+
+
+def fullgraph_failure(target: Target, backend: str, settings: Sequence[str] = ()) -> str | None:
+    """What torch.compile with `fullgraph=True` says against a target; None where it works."""
+    with torch_private.preserved_configuration(), silence(), torch_private.suppressed_compiler_output():
+        for code in settings:
+            torch_private.run_setting(code)
+        torch_private.forget_compiled_code()
+        try:
+            found = inspect(replace(target, gradients=None), backend=backend, fullgraph=True)
+        except Exception as error:
+            return one_line(error)
+    return next((note for note in found.notes if note.startswith("The call raised")), None)
+
+
+def fullgraph_failure_elsewhere(
+    specification: str, inputs: str | None, texts: Mapping[str, str], settings: Sequence[str], backend: str
+) -> str | None:
+    """As `fullgraph_failure`, of a target that a process of its own loads, with other texts in the place of some files."""
+    with tempfile.TemporaryDirectory(prefix="compile-inspect-") as folder:
+        request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
+        asked = {"specification": specification, "inputs": inputs, "texts": dict(texts)}
+        request.write_text(json.dumps({**asked, "settings": list(settings), "backend": backend}))
+        path = os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path)
+        command = [sys.executable, "-c", _SERVE, str(request), str(answer)]
+        try:
+            done = subprocess.run(
+                command, env={**os.environ, "PYTHONPATH": path}, capture_output=True, timeout=_MOST_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {_MOST_SECONDS} s"
+        if not answer.exists():
+            return f"the process that tried it ended with status {done.returncode}"
+        failure = json.loads(answer.read_text())["failure"]
+        return None if failure is None else str(failure)
+
+
+def serve(request: str, answer: str) -> None:
+    """What the other process runs."""
+    asked = json.loads(Path(request).read_text())
+    try:
+        program = Program.load(asked["specification"], asked["inputs"], texts=asked["texts"])
+        with program.installed():
+            failure = fullgraph_failure(program.target, asked["backend"], asked["settings"])
+    except Exception as error:
+        failure = one_line(error)
+    Path(answer).write_text(json.dumps({"failure": failure}))

@@ -1,0 +1,200 @@
+"""A callable and its inputs as bytes for another process: by name where it has one, else by value.
+
+`pickle` writes functions and classes as names. A lambda, a closure, and whatever the running program or a notebook defines have
+no name that another process could import. Of those the code travels, with the globals and closure cells that it reads.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import io
+import linecache
+import marshal
+import pickle
+import sys
+import types
+from abc import ABCMeta
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from compile_inspect.errors import TargetError
+
+# Py_TPFLAGS_HEAPTYPE: the class was made while Python ran.
+_DEFINED_IN_PYTHON = 1 << 9
+_OWNED_BY_PYTHON = ("__dict__", "__weakref__", "_abc_impl", "__slots__")
+
+
+def dumps(value: object) -> bytes:
+    """The bytes of a value that `loads` reads in another process of the same Python; raises what pickling raises."""
+    buffer = io.BytesIO()
+    pickler = _Pickler(buffer)
+    pickler.dump(value)
+    return pickle.dumps((pickler.lines, buffer.getvalue()))
+
+
+def loads(data: bytes) -> Any:
+    """The value that `dumps` wrote. Read only what this process's parent wrote: reading runs code."""
+    lines, content = pickle.loads(data)
+    for file, text in lines.items():
+        # Whoever asks for the source of a function (TorchScript, tracebacks) finds it.
+        linecache.cache[file] = (sum(map(len, text)), None, text, file)
+    return pickle.loads(content)
+
+
+class _Pickler(pickle.Pickler):
+    """A pickler that writes functions and classes without an importable name by value."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self.lines: dict[str, list[str]] = {}
+        """Source text of files that are on no disk, such as the cells of a notebook."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, types.FunctionType) and not has_importable_name(value):
+            self._keep_source(value.__code__.co_filename)
+            return _reduce_function(value)
+        if isinstance(value, type) and value.__flags__ & _DEFINED_IN_PYTHON and not has_importable_name(value):
+            return _reduce_class(value)
+        reduce = _REDUCERS.get(type(value))
+        return NotImplemented if reduce is None else reduce(value)
+
+    def _keep_source(self, file: str) -> None:
+        if file not in self.lines and not Path(file).exists():
+            text = linecache.getlines(file)
+            if text:
+                self.lines[file] = text
+
+
+def has_importable_name(value: Any) -> bool:
+    """Whether another process finds a function or class by importing its module.
+
+    >>> has_importable_name(has_importable_name), has_importable_name(lambda: 0)
+    (True, False)
+    """
+    name = getattr(value, "__module__", None)
+    if not isinstance(name, str) or not is_importable(name):
+        return False
+    found: Any = sys.modules[name]
+    for part in value.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is value
+
+
+def is_importable(name: str) -> bool:
+    """Whether a loaded module can be imported by its name in another process with the same search path."""
+    module = sys.modules.get(name)
+    if name == "__main__" or module is None:
+        return False
+    if module is builtins or name in sys.builtin_module_names:
+        return True
+    try:
+        specification = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return False
+    return specification is not None
+
+
+def _reduce_function(function: types.FunctionType) -> tuple[Any, ...]:
+    home = function.__globals__.get("__name__")
+    home = home if isinstance(home, str) else "__main__"
+    by_name = is_importable(home) and vars(sys.modules[home]) is function.__globals__
+    names = () if by_name else dict.fromkeys(_names_read(function.__code__))
+    cells = function.__closure__ or ()
+    state = {
+        "__defaults__": function.__defaults__,
+        "__kwdefaults__": function.__kwdefaults__,
+        "__qualname__": function.__qualname__,
+        "__module__": function.__module__,
+        "__doc__": function.__doc__,
+        "__dict__": function.__dict__,
+        "__annotations__": {} if not isinstance(function.__annotations__, dict) else function.__annotations__,
+        "cells": [(cell, _contents(cell)) for cell in cells],
+        "globals": {name: function.__globals__[name] for name in names if name in function.__globals__},
+    }
+    made = (marshal.dumps(function.__code__), home, by_name, function.__name__, cells)
+    return _make_function, made, state, None, None, _fill_function
+
+
+def _make_function(code: bytes, home: str, by_name: bool, name: str, cells: tuple[types.CellType, ...]) -> types.FunctionType:
+    module = importlib.import_module(home) if by_name else _received_module(home)
+    return types.FunctionType(marshal.loads(code), vars(module), name, None, cells or None)
+
+
+def _fill_function(function: types.FunctionType, state: dict[str, Any]) -> None:
+    for cell, contents in state.pop("cells"):
+        if contents:
+            cell.cell_contents = contents[0]
+    function.__globals__.update(state.pop("globals"))
+    function.__dict__.update(state.pop("__dict__"))
+    for name, value in state.items():
+        setattr(function, name, value)
+
+
+_received: dict[str, types.ModuleType] = {}
+
+
+def _received_module(name: str) -> types.ModuleType:
+    """The module that holds what was sent by value; importable by its name, as torch's compilers ask for it."""
+    if name not in _received:
+        _received[name] = sys.modules[name] = types.ModuleType(name)
+        vars(_received[name])["__builtins__"] = builtins
+    return _received[name]
+
+
+def _names_read(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_read(constant)
+
+
+def _contents(cell: types.CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:  # nothing was assigned yet
+        return ()
+
+
+def _reduce_class(kind: type) -> tuple[Any, ...]:
+    if type(kind) not in (type, ABCMeta):
+        raise TargetError(f"the class {kind.__qualname__} has a metaclass, {type(kind).__name__}: define it in a module")
+    slots = kind.__dict__.get("__slots__", None)
+    first = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    first |= {} if slots is None else {"__slots__": slots}
+    hidden = {*_OWNED_BY_PYTHON, *first, *((slots,) if isinstance(slots, str) else slots or ())}
+    state = {name: value for name, value in vars(kind).items() if name not in hidden}
+    return _make_class, (type(kind), kind.__name__, kind.__bases__, first), state, None, None, _fill_class
+
+
+def _make_class(metaclass: type, name: str, bases: tuple[type, ...], first: dict[str, Any]) -> type:
+    module = first["__module__"]
+    if isinstance(module, str) and not is_importable(module):
+        _received_module(module)
+    return types.new_class(name, bases, {"metaclass": metaclass}, lambda namespace: namespace.update(first))
+
+
+def _make_cell() -> types.CellType:
+    return types.CellType()
+
+
+def _make_proxy(mapping: dict[Any, Any]) -> types.MappingProxyType[Any, Any]:
+    return types.MappingProxyType(mapping)
+
+
+def _fill_class(kind: type, state: dict[str, Any]) -> None:
+    for name, value in state.items():
+        setattr(kind, name, value)
+
+
+_REDUCERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    types.ModuleType: lambda value: (importlib.import_module, (value.__name__,)),
+    types.CellType: lambda value: (_make_cell, ()),
+    types.CodeType: lambda value: (marshal.loads, (marshal.dumps(value),)),
+    types.MappingProxyType: lambda value: (_make_proxy, (dict(value),)),
+    property: lambda value: (property, (value.fget, value.fset, value.fdel, value.__doc__)),
+    staticmethod: lambda value: (staticmethod, (value.__func__,)),
+    classmethod: lambda value: (classmethod, (value.__func__,)),
+}
