@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from compile_inspect.agreement import compare, make_reference
+from compile_inspect.agreement import Reference, compare, make_reference
+from compile_inspect.agreement.comparison import undecidable
 from compile_inspect.errors import TargetError
+from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.decision import Outcome, Tried
 from compile_inspect.target import Target
+from compile_inspect.timing.point import Progress
 from compile_inspect.tuning.choosing import decide, fastest, kept
 from compile_inspect.tuning.later import in_background, reused
 from compile_inspect.tuning.runners import Runner, runner
@@ -36,14 +41,17 @@ def tune(
     cache: bool | str | Path = False,
     background: bool = False,
     samples: int = 3,
+    progress: Progress | None = None,
     **kwargs: Any,
 ) -> Tuned:
     """The fastest version of `function` that agrees with eager at inputs like these; eager itself if nothing wins.
 
     Every variant is built, compared with eager and with a float64 reference, and timed against the others, until
-    `budget` seconds are used. The callable returned has the signature of `function`. It checks shapes, dtypes,
-    devices, strides and the need for gradients of its inputs, the Python values and tensors the function reads, and
-    torch's modes, and runs eagerly whatever is not as it was.
+    `budget` seconds are used. The callable returned has the signature of `function`. Before every call it checks all that
+    Dynamo read when it captured the function (inputs, attributes, globals, closures, classes, hooks, torch's modes), and
+    runs eagerly whatever is not as it was; a function that Dynamo cannot capture whole is not frozen. `progress` is called
+    with what is being done and the part that is done; at a terminal, a line shows it. Ctrl-C ends the search, and the
+    fastest found so far is returned.
 
     With `gradients=True` the result can be differentiated as always; forward and backward are then chosen together.
     `reuse_outputs=True` lets a CUDA graph hand out memory that the next call overwrites: a few microseconds less.
@@ -67,11 +75,16 @@ def tune(
         return in_background(task, store, started, samples)
     choices = tuning_variants(task) if variants is None else tuple(_as_variant(item) for item in variants)
     choices = tuple(item for item in choices if item.name != "eager")
-    tried: dict[str, Tried] = {}
     tuned = Tuned(task.function, task.function, decide(task, "eager", "Nothing was tried.", started, {}))
-    ready = _candidates(task, choices, tuned, tried, started, budget, samples, reuse_outputs=reuse_outputs)
-    fast, chosen, reason = fastest(task, ready, tried)
-    tuned.replace(fast, decide(task, chosen, reason, started, tried))
+    with _shown(progress, task.name) as report:
+        search = _Search(task, tuned, started, budget, samples, reuse_outputs, report)
+        ready = _candidates(search, choices)
+        report("timing what agrees", 1.0)
+        try:
+            fast, chosen, reason = fastest(task, ready, search.tried)
+        except KeyboardInterrupt:
+            fast, chosen, reason = task.function, "eager", "Timing was interrupted from the keyboard."
+    tuned.replace(fast, decide(task, chosen, reason, started, search.tried))
     if store is not None:
         store.save(task, tuned.decision, ready[chosen][1].package if chosen in ready else None)
     logger.info("%s", tuned.decision)
@@ -93,37 +106,80 @@ def _as_variant(item: str | Variant) -> Variant:
     return variant(item) if isinstance(item, str) else item
 
 
-def _candidates(
-    task: Task,
-    choices: Sequence[Variant],
-    tuned: Tuned,
-    tried: dict[str, Tried],
-    started: float,
-    budget: float,
-    samples: int,
-    *,
-    reuse_outputs: bool,
-) -> dict[str, tuple[Runner, Prepared]]:
-    """The variants that could be built, agree with eager, and can be called like the function."""
-    reference = make_reference(task, samples=samples, seed=0)
+def _candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[Runner, Prepared]]:
+    """The variants that could be built, agree with eager, and can be called like the function; Ctrl-C ends the search."""
     ready: dict[str, tuple[Runner, Prepared]] = {}
-    for choice in choices:
-        name = choice.name
-        left = budget - (perf_counter() - started)
+    try:
+        search.report("running eager", 0.0)
+        reference = make_reference(search.task, samples=search.samples, seed=0)
+        for number, choice in enumerate(choices):
+            search.report(f"building and comparing {choice.name}", number / len(choices))
+            candidate = search.candidate(choice, reference)
+            if candidate is not None:
+                ready[choice.name] = candidate
+    except KeyboardInterrupt:
+        for choice in choices:
+            search.tried.setdefault(choice.name, Tried(choice.name, Outcome.NOT_TRIED, "interrupted from the keyboard"))
+    return ready
+
+
+@dataclass
+class _Search:
+    """One search for the fastest variant: what it is for, and what has come of it so far."""
+
+    task: Task
+    tuned: Tuned
+    started: float
+    budget: float
+    samples: int
+    reuse_outputs: bool
+    report: Progress
+    tried: dict[str, Tried] = field(default_factory=dict)
+
+    def candidate(self, choice: Variant, reference: Reference) -> tuple[Runner, Prepared] | None:
+        """A variant, built and compared; None where it cannot be used, for a reason that is noted."""
+        name, task = choice.name, self.task
+        left = self.budget - (perf_counter() - self.started)
         if left < (AUTOTUNING if "max-autotune" in name else 0.0):
-            tried[name] = Tried(name, Outcome.NOT_TRIED, f"{max(left, 0.0):.0f} s of the budget of {budget:g} s were left")
-            continue
+            reason = f"{max(left, 0.0):.0f} s of the budget of {self.budget:g} s were left"
+            return self._without(name, Outcome.NOT_TRIED, reason)
+        undecided = undecidable(reference)
+        if undecided is not None:
+            return self._without(name, Outcome.REFUSED, undecided.reason)
+        if choice.lends_results(task) and not self.reuse_outputs:
+            return self._without(name, Outcome.REFUSED, "the next call overwrites its results; reuse_outputs=True allows that")
         try:
             with kept(task):
                 prepared = choice.prepare(task)
-            call = runner(task, prepared, tuned.fall_back, reuse_outputs=reuse_outputs)
+            call = runner(task, prepared, self.tuned.fall_back, reuse_outputs=self.reuse_outputs)
         except Refused as refusal:
-            tried[name] = Tried(name, Outcome.REFUSED, str(refusal))
-            continue
-        comparison = compare(task, prepared, samples=samples, seed=0, reference=reference)
+            return self._without(name, Outcome.REFUSED, str(refusal))
+        comparison = compare(task, prepared, samples=self.samples, seed=0, reference=reference)
         if not comparison.agrees:
-            tried[name] = Tried(name, Outcome.DISAGREES, comparison.reason, prepared.build_seconds)
-            continue
-        tried[name] = Tried(name, Outcome.SLOWER, comparison.reason, prepared.build_seconds, assumptions=comparison.assumptions)
-        ready[name] = (call, prepared)
-    return ready
+            outcome = Outcome.DISAGREES if comparison.verdict is Verdict.DISAGREES else Outcome.REFUSED
+            return self._without(name, outcome, comparison.reason, prepared.build_seconds)
+        built = prepared.build_seconds
+        self.tried[name] = Tried(name, Outcome.SLOWER, comparison.reason, built, assumptions=comparison.assumptions)
+        return call, prepared
+
+    def _without(
+        self, name: str, outcome: Outcome, reason: str, seconds: float | None = None
+    ) -> tuple[Runner, Prepared] | None:
+        self.tried[name] = Tried(name, outcome, reason, seconds)
+        return None
+
+
+@contextmanager
+def _shown(progress: Progress | None, name: str) -> Iterator[Progress]:
+    """The given way to report progress; a line at the terminal where none is given and there is one."""
+    if progress is not None:
+        yield progress
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda words, part: None
+        return
+    with console.status(f"tuning {name} …") as status:
+        yield lambda words, part: status.update(f"tuning {name}: {words} ({part:.0%})")

@@ -66,28 +66,33 @@ def replaying(program: Program, replays: Replays, *, reuse_outputs: bool) -> Bod
     been started is only time lost. Addresses are compared first: a replay reads them.
     """
     general = replays.reusing if reuse_outputs else replays
-    theirs = calling(program, general)
+    theirs = in_place(replays, calling(program, general))
     names: dict[str, Any] = dict(theirs.names)
     form = result_form(program, "outputs[", "]" if reuse_outputs else "].data")
     given = [source for place, source in enumerate(program.whole.sources) if place not in set(program.held)]
     if form is None or any(not source for source in given):
         return theirs
     direct = replays.direct
-    held = [program.inputs[place].data_ptr for place in program.held]
     names |= {"replay": torch_private.replay(direct.graph), "outputs": direct.outputs}
-    names |= {"addresses": [pointer() for pointer in held], "pointers": held}
     conditions = [f"{source}.data_ptr() == d{number}" for number, source in enumerate(given)]
     names |= {f"d{number}": address for number, address in enumerate(replays.addresses)}
     if not reuse_outputs:
         for number, (count, storage, uses) in enumerate(direct.uses):
             names |= {"uses": count, f"s{number}": storage, f"u{number}": uses}
             conditions.append(f"uses(s{number}) == u{number}")
-    # Where a parameter lies elsewhere now, nothing that was recorded may run.
-    moved = ("if [pointer() for pointer in pointers] != addresses:", "    return elsewhere(args, kwargs)") if held else ()
-    before = (*moved, f"replayed = {' and '.join(conditions) or 'True'}", "if replayed:", "    replay()")
+    before = (*theirs.before, f"replayed = {' and '.join(conditions) or 'True'}", "if replayed:", "    replay()")
     # `data` is another tensor on the same memory, without the dispatcher in between.
     lines = ("if replayed:", f"    return {form}", *theirs.lines)
     return Body(lines, names, before)
+
+
+def in_place(replays: Replays, body: Body) -> Body:
+    """A body that runs nothing recorded where a held tensor lies elsewhere now."""
+    if not replays.pointers:
+        return body
+    moved = ("if [pointer() for pointer in pointers] != addresses:", "    return elsewhere(args, kwargs)")
+    names = {**body.names, "pointers": replays.pointers, "addresses": replays.held_addresses}
+    return Body(body.lines, names, (*moved, *body.before))
 
 
 def listed_inputs(program: Program, names: dict[str, Any]) -> str | None:

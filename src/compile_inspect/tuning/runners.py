@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from compile_inspect.capture import torch_private
-from compile_inspect.tuning.fused import Body, Elsewhere, calling, fused, listed_inputs, replaying
+from compile_inspect.tuning.fused import Body, Elsewhere, calling, fused, in_place, listed_inputs, replaying
 from compile_inspect.variants import Prepared, Refused, Task
 from compile_inspect.variants.compiled import Compiled
 from compile_inspect.variants.cuda_graph import Replays
@@ -46,29 +46,29 @@ def runner(task: Task, prepared: Prepared, safe: Safe, *, reuse_outputs: bool = 
     if task.gradients:
         if not _is_one_number(prepared.run(*task.args, **task.kwargs).result):
             raise Refused("result and gradients in one run are for functions that return one number")
-        if isinstance(flat, Replays) and reuse_outputs:
-            flat = flat.reusing
-        return _differentiable(program, guard, flat, safe)
+        return _differentiable(program, flat, safe, reuse_outputs=reuse_outputs)
     general = flat.reusing if isinstance(flat, Replays) and reuse_outputs else flat
     body = replaying(program, flat, reuse_outputs=reuse_outputs) if isinstance(flat, Replays) else calling(program, flat)
-    return fused(guard, body, _elsewhere(guard, program.direct(general), safe))
+    return fused(guard, body, _elsewhere(guard, program.direct(general), safe, flat))
 
 
-def _elsewhere(guard: Guard, call: Runner, safe: Safe) -> Elsewhere:
+def _elsewhere(guard: Guard, call: Runner, safe: Safe, flat: Flat | None = None) -> Elsewhere:
     """Where the quick check failed: the call if a closer look allows it, the safe way if not."""
 
     def elsewhere(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        return call(*args, **kwargs) if guard.matches(args, kwargs) else safe(guard, args, kwargs)
+        readable = not isinstance(flat, Replays) or flat.in_place()
+        return call(*args, **kwargs) if readable and guard.matches(args, kwargs) else safe(guard, args, kwargs)
 
     return elsewhere
 
 
-def _differentiable(program: Program, guard: Guard, flat: Flat, safe: Safe) -> Runner:
+def _differentiable(program: Program, recorded: Flat, safe: Safe, *, reuse_outputs: bool) -> Runner:
     """Result and gradients come from one run; the backward only multiplies by what comes from above."""
     import torch
     from torch.autograd.function import once_differentiable
 
-    count, wanted = program.output_count, program.wanted
+    guard, count, wanted = program.guard, program.output_count, program.wanted
+    flat = recorded.reusing if isinstance(recorded, Replays) and reuse_outputs else recorded
 
     class Together(torch.autograd.Function):
         @staticmethod
@@ -90,7 +90,9 @@ def _differentiable(program: Program, guard: Guard, flat: Flat, safe: Safe) -> R
     listed = listed_inputs(program, names)
     simple = listed is not None and program.leaves and program.leaves[0].is_output and count == 1
     line = f"return together({listed})" if simple else "return bound(*args, **kwargs)"
-    return fused(guard, Body((line,), names), _elsewhere(guard, bound, safe))
+    body = Body((line,), names)
+    body = in_place(recorded, body) if isinstance(recorded, Replays) else body
+    return fused(guard, body, _elsewhere(guard, bound, safe, recorded))
 
 
 def _is_one_number(result: Any) -> bool:

@@ -67,6 +67,10 @@ class Variant(ABC):
         """Whether it runs the very same kernels as eager, so that results must be equal up to nothing."""
         return False
 
+    def lends_results(self, task: Task) -> bool:
+        """Whether the memory of a result is used again by the next call, as its documentation says."""
+        return False
+
     def refusal(self, task: Task) -> str | None:
         """Why it cannot run a task, as far as that is known without trying."""
         return None

@@ -41,6 +41,10 @@ class Compiled(Variant):
         """Backends that run eager's own kernels must give eager's own results."""
         return self.backend == "eager"
 
+    def lends_results(self, task: Task) -> bool:
+        """The CUDA graphs of torch.compile write every result to the same memory."""
+        return task.device == "cuda" and (self.backend == "cudagraphs" or self.mode in ("reduce-overhead", "max-autotune"))
+
     def refusal(self, task: Task) -> str | None:
         """CUDA graphs need CUDA, and modes need Inductor."""
         if self.backend == "cudagraphs" and task.device != "cuda":

@@ -45,11 +45,14 @@ class CudaGraph(Variant):
         with torch_private.suppressed_compiler_output():
             program, graph, inputs = traced(task)
             _refuse_foreign_operators(graph)
+            held = {place: program.inputs[place] for place in program.held}
+            if not program.whole.identified.issuperset(held):
+                raise Refused("it reads a tensor that is made anew, or found in another way, at every call")
             if self.around == "eager":
-                replays = Replays(lambda tensors: program.function(*tensors), program.held, inputs)
+                replays = Replays(lambda tensors: program.function(*tensors), held, inputs)
             else:
                 compiled = torch_private.compile_graph(graph, inputs)
-                replays = Replays(lambda tensors: compiled(*tensors), program.held, inputs)
+                replays = Replays(lambda tensors: compiled(*tensors), held, inputs)
 
         def run(*args: Any, **kwargs: Any) -> Step:
             return program.run(replays, args, kwargs)
@@ -115,8 +118,10 @@ class Replays:
     has buffers for its inputs, and its outputs are copied. Parameters and buffers are read where they lie.
     """
 
-    def __init__(self, flat: Flat, held: tuple[int, ...], inputs: list[Any]) -> None:
-        self._given = [place for place in range(len(inputs)) if place not in set(held)]
+    def __init__(self, flat: Flat, held: dict[int, Any], inputs: list[Any]) -> None:
+        self.pointers = [tensor.data_ptr for tensor in held.values()]
+        self.held_addresses = [pointer() for pointer in self.pointers]
+        self._given = [place for place in range(len(inputs)) if place not in held]
         self._buffers = [inputs[place].clone() for place in self._given]
         self.addresses = [inputs[place].data_ptr() for place in self._given]
         buffered = list(inputs)
@@ -124,6 +129,10 @@ class Replays:
             buffered[place] = buffer
         self._buffered = Recorded(flat, buffered)
         self.direct = Recorded(flat, inputs)
+
+    def in_place(self) -> bool:
+        """Whether all parameters and other held tensors still lie where the recordings read them."""
+        return [pointer() for pointer in self.pointers] == self.held_addresses
 
     def __call__(self, tensors: list[Any]) -> list[Any]:
         """The outputs, which stay as they are whatever is called next."""

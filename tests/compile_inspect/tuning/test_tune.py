@@ -262,3 +262,46 @@ def test_it_stays_in_its_process(fast: compile_inspect.Tuned) -> None:
         pickle.dumps(fast)
     with pytest.raises(TypeError, match="belongs to its process"):
         copy.copy(fast)
+
+
+def test_progress_is_told_and_ctrl_c_keeps_what_was_found() -> None:
+    told: list[tuple[str, float]] = []
+
+    def interrupt(words: str, part: float) -> None:
+        told.append((words, part))
+        if "inductor-callable" in words:
+            raise KeyboardInterrupt
+
+    names = ["torchscript/trace", "inductor-callable", "aot-inductor"]
+    tuned = compile_inspect.tune(pointwise, X, variants=names, progress=interrupt)
+    outcomes = {item.variant: item.outcome for item in tuned.decision.tried}
+    assert told[0] == ("running eager", 0.0) and told[-1] == ("timing what agrees", 1.0)
+    assert outcomes["torchscript/trace"] in (Outcome.SLOWER, Outcome.CHOSEN)
+    assert outcomes["inductor-callable"] is outcomes["aot-inductor"] is Outcome.NOT_TRIED
+    torch.testing.assert_close(tuned(X), pointwise(X))
+
+
+def test_a_function_that_changes_by_itself_is_refused_by_every_variant() -> None:
+    calls = []
+
+    def counting(x: Tensor) -> Tensor:
+        calls.append(1.0)
+        return x * len(calls)
+
+    tuned = compile_inspect.tune(counting, X, variants=["aot-inductor", "torchscript/trace", "aot_eager"])
+    assert tuned.decision.chosen == "eager"
+    for item in tuned.decision.tried:
+        if item.variant != "eager":
+            assert item.outcome is Outcome.REFUSED and "eager itself gives another" in item.reason
+
+
+def test_fallbacks_that_go_on_are_explained() -> None:
+    model = nn.Sequential(nn.Linear(5, 5), nn.LeakyReLU(0.1)).requires_grad_(False)
+    tuned = compile_inspect.tune(model, X, variants=["torchscript/trace"])
+    if tuned.decision.chosen == "eager":
+        pytest.skip("nothing was faster than eager here")
+    model[1].negative_slope = 0.5
+    with pytest.warns(UserWarning, match="negative_slope == 0.1"):
+        for _ in range(12):
+            torch.testing.assert_close(tuned(X), model(X))
+    assert tuned.fallbacks == 12

@@ -200,9 +200,8 @@ def _side_effects(output: Any, restored: list[tuple[dict[str, Any], str, Any]]) 
 def _unchanged_attributes(effects: Any, variable: Any) -> list[tuple[dict[str, Any], str, Any]] | None:
     """The attributes that a call sets on an object, where all of them end as they began; None where one does not."""
     owner = getattr(getattr(variable, "value", None), "__dict__", None)
-    content_changed = getattr(variable, "is_base_vt_modified", lambda _: True)
     mutations = effects.store_attr_mutations.get(variable)
-    if type(owner) is not dict or not mutations or content_changed(effects):
+    if type(owner) is not dict or not mutations or _content_changed(effects, variable):
         return None
     found = []
     for name, value in mutations.items():
@@ -213,6 +212,15 @@ def _unchanged_attributes(effects: Any, variable: Any) -> list[tuple[dict[str, A
             return None
         found.append((owner, name, constant))
     return found
+
+
+def _content_changed(effects: Any, variable: Any) -> bool:
+    """Whether the dictionary, list or tuple that an object also is was changed."""
+    test = getattr(variable, "is_base_vt_modified", None)
+    if test is not None:
+        return bool(test(effects))
+    parts = [getattr(variable, name, None) for name in ("_dict_vt", "_list_vt", "_set_vt", "_tuple_vt")]
+    return any(part is not None and effects.is_modified(part) for part in parts)
 
 
 def _reads(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str, Any]) -> Iterator[Read]:
