@@ -68,12 +68,12 @@ def replaying(program: Program, replays: Replays, *, reuse_outputs: bool) -> Bod
     general = replays.reusing if reuse_outputs else replays
     theirs = in_place(replays, calling(program, general))
     names: dict[str, Any] = dict(theirs.names)
-    form = result_form(program, "outputs[", "]" if reuse_outputs else "].data")
+    form = result_form(program, "recorded[", "]" if reuse_outputs else "].data")
     given = [source for place, source in enumerate(program.whole.sources) if place not in set(program.held)]
     if form is None or any(not source for source in given):
         return theirs
     direct = replays.direct
-    names |= {"replay": torch_private.replay(direct.graph), "outputs": direct.outputs}
+    names |= {"replay": torch_private.replay(direct.graph), "recorded": direct.outputs}
     conditions = [f"{source}.data_ptr() == d{number}" for number, source in enumerate(given)]
     names |= {f"d{number}": address for number, address in enumerate(replays.addresses)}
     if not reuse_outputs:

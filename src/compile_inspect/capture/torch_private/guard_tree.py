@@ -72,6 +72,9 @@ def _by_source(root: Any) -> dict[str, Any]:
         manager = pending.pop()
         found.setdefault(manager.get_source(), manager)
         pending += manager.get_child_managers()
+        # Dictionaries whose order is guarded have their children elsewhere.
+        pairs = manager.get_key_value_managers() if hasattr(manager, "get_key_value_managers") else {}
+        pending += [child for pair in pairs.values() for child in pair if child is not None]
     return found
 
 

@@ -1,4 +1,4 @@
-"""Thirty-six programs and what each of them reads besides its arguments. Each maker returns a function and its inputs."""
+"""Thirty-seven programs and what each of them reads besides its arguments. Each maker returns a function and its inputs."""
 
 from __future__ import annotations
 
@@ -340,6 +340,18 @@ def reads_zero(a: Tensor) -> Tensor:
 ZERO = 0.0
 
 
+def reads_in_order(a: Tensor) -> Tensor:
+    for name, value in ORDERED.items():
+        a = torch.copysign(a, torch.tensor(value)) if name != "b" else a * HELD_BY_NAME[name]
+    for tensor in HELD_BY_NAME.values():
+        a = a + tensor
+    return a
+
+
+ORDERED = {"a": 0.0, "b": 1.0, "c": -0.0}
+HELD_BY_NAME = {"b": torch.full((6,), 0.5), "d": torch.linspace(0, 1, 6)}
+
+
 def reads_tensors(a: Tensor) -> Tensor:
     return a @ SQUARE + PARTS["bias"] + NESTED[0][1]
 
@@ -429,6 +441,7 @@ PROGRAMS: dict[str, Callable[[], Made]] = {
     "math": lambda: plain(reads_constants_of_math),
     "zero": lambda: plain(reads_zero),
     "tensors": lambda: plain(reads_tensors),
+    "dictionaries in order": lambda: plain(reads_in_order),
     "dataclass config": lambda: module(Configured),
     "private attribute": lambda: module(Private),
     "blocks": lambda: module(Blocks),
