@@ -26,6 +26,9 @@ MAX_MODES = 6
 MAX_RECAPTURE_SECONDS = 10.0
 """Time that captures may take in all that are made because something around a function changed; then such calls run eagerly."""
 
+RENEWALS_BEFORE_BUSY = 5
+"""How often signs may change without anything behind it, before quicker but touchier ones are given up."""
+
 Scope = dict[str, Any]
 Check = Callable[[Scope], bool]
 
@@ -41,6 +44,7 @@ class Guard:
         self._modes = {_mode()} if program.task.gradients else set()
         self._around = _surroundings(program.whole)
         self._recapture_seconds = 0.0
+        self._renewals = 0
         self._known: list[tuple[list[Any], list[Fullgraph]]] = [(self._around.contents, self._captures)]
         """What was found around the function so far, with the captures that hold there; none where it was another program."""
         self._namespaces: list[dict[str, Any]] = []
@@ -90,7 +94,8 @@ class Guard:
 
     def _renew(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Look at what is around the function; where that changed, capture the call: whether it gives the same program."""
-        renewed = self._around.renewed()
+        self._renewals += 1
+        renewed = self._around.renewed(busy=self._renewals > RENEWALS_BEFORE_BUSY)
         captures = next((known for contents, known in self._known if contents == renewed.contents), None)
         if captures is None:
             if self._recapture_seconds > MAX_RECAPTURE_SECONDS:
@@ -101,7 +106,7 @@ class Guard:
             captures = [] if whole is None else [whole]
             self._known.append((renewed.contents, captures))
             if whole is not None:
-                renewed = _surroundings(whole)
+                renewed = _surroundings(whole, busy=self._renewals > RENEWALS_BEFORE_BUSY)
                 self._known.append((renewed.contents, captures))
         if not captures:
             return False
@@ -154,8 +159,8 @@ class Guard:
         return (named or reasons)[0]
 
 
-def _surroundings(whole: Fullgraph) -> Surroundings:
-    return Surroundings([read.value for read in whole.reads], whole.traced)
+def _surroundings(whole: Fullgraph, *, busy: bool = False) -> Surroundings:
+    return Surroundings([read.value for read in whole.reads], whole.traced, busy=busy)
 
 
 def _any(checks: list[Check]) -> Check:

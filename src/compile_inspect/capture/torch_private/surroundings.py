@@ -39,11 +39,12 @@ _LAZY_ATTRIBUTES = (
 class Surroundings:
     """Signs of the surroundings of one capture. `check(scope)` is one call of C++ for all of them."""
 
-    def __init__(self, values: Iterable[Any], traced: Iterable[types.CodeType]) -> None:
+    def __init__(self, values: Iterable[Any], traced: Iterable[types.CodeType], *, busy: bool = False) -> None:
+        """`busy`: objects get new attribute values all the time, so that versions of their dictionaries are no good signs."""
         from torch._C._dynamo.guards import RootGuardManager
 
-        values, traced = list(values), list(traced)
-        self._made_from = values, traced
+        values, traced = list({id(value): value for value in values}.values()), list(traced)
+        self._made_from, self._busy = (values, traced), busy
         self.contents: list[Any] = []
         """All that the signs stand for, so that two of these can be compared."""
         self.scope: dict[str, Any] = {}
@@ -73,9 +74,9 @@ class Surroundings:
         found = self._root.check_verbose(self.scope)
         return "" if found.result else str((found.verbose_code_parts or ["something"])[0])
 
-    def renewed(self) -> Surroundings:
+    def renewed(self, *, busy: bool = False) -> Surroundings:
         """The signs of now, for the same things: where `contents` are the same, nothing has changed."""
-        return Surroundings(*self._made_from)
+        return Surroundings(*self._made_from, busy=busy)
 
     def _manager(self, owner: Any, name: str) -> Any:
         """The guard manager of an object, held in the scope."""
@@ -178,7 +179,10 @@ class Surroundings:
             places = [vars(value)] + [place for key in _PARTS if type(place := vars(value).get(key)) is dict]
             absent += [(place, missing) for place in places if missing]
             self.contents.append((id(value), missing))
-        if absent:
+        if not self._busy:
+            for place, _ in absent:
+                self._watch_version(place, "attributes of an object")
+        elif absent:
             self._root.add_lambda_guard(
                 lambda _: all(missing.isdisjoint(place) for place, missing in absent), ["an attribute that was missing"], None
             )
