@@ -39,8 +39,6 @@ SELECTING = frozenset(_SELECTING_NAMES.split())
 _CONTRACTION_NAMES = "addmm addmv baddbmm bmm convolution cumsum dot mean mm mv nansum sum vdot"
 CONTRACTIONS = frozenset(_CONTRACTION_NAMES.split())
 """Sums of terms or of products of two: in 16 bits the terms are exact, as they are added up in float32."""
-ABSOLUTE = frozenset(("erf", "expm1"))
-"""Functions that vectorized kernels compute to a unit in the last place of 1 instead of the value."""
 
 MIX, SPREAD_OUT = 0x2545F4914F6CDD1D, 0x5851F42D4C957F2D
 """Odd constants of 63 bits that mix the bits of a value into a hash."""
@@ -106,11 +104,23 @@ class _Disturbance:
         return torch_private.unflatten(mixed, form)
 
     def _decomposed(self, operation: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-        """The simpler operations that a composite one stands for, each disturbed; None where it is simple by itself."""
+        """The simpler operations that a composite one stands for, each disturbed; None where it is simple by itself.
+
+        A decomposition may be what is wrong with a compiled program: one that does not give what the operation gives at
+        these very values says nothing about the operation's roundings.
+        """
+        import torch
+
         simpler = decomposition_of(operation)
         if simpler is None:
             return None
         try:
+            plain = simpler(*args, **kwargs)
+            if plain is NotImplemented:
+                return None
+            pairs = zip(*(torch_private.flatten(item)[0] for item in (operation(*args, **kwargs), plain)), strict=True)
+            if not all(_equivalent(one, other, pointwise=torch.Tag.pointwise in operation.tags) for one, other in pairs):
+                return None
             with intercepted(self.run):
                 result = simpler(*args, **kwargs)
         except Exception:  # a decomposition need not take everything that the operation takes
@@ -135,7 +145,7 @@ class _Disturbance:
         result = operation(*args, **kwargs)
         if not operation._schema.is_mutable:
             leaves, structure = torch_private.flatten(result)
-            moved = [_moved(leaf, self.seed, units, absolute=name in ABSOLUTE) for leaf in leaves]
+            moved = [_moved(leaf, self.seed, units) for leaf in leaves]
             if name in ("add", "sub", "mul"):
                 moved = [torch.where(_exactly(name, args, kwargs, result), result, moved[0])]
             return torch_private.unflatten(moved, structure)
@@ -150,6 +160,25 @@ class _Disturbance:
         if name in CONTRACTIONS and _is_movable(leaf) and compute_dtype(leaf.dtype) != real_dtype(leaf.dtype):
             return leaf
         return _moved(leaf, self.seed, units)
+
+
+EQUIVALENT_UNITS = 256.0
+"""How many units in the last place a decomposition may be away from its operation and still be the same computation."""
+
+
+def _equivalent(one: Any, other: Any, *, pointwise: bool) -> bool:
+    """Whether two results are the same up to rounding, NaN and infinity included; sums are measured by their largest value."""
+    import torch
+
+    if not (torch_private.is_tensor(one) and torch_private.is_tensor(other) and one.is_floating_point()):
+        return True
+    if one.shape != other.shape or not bool((torch.isfinite(one) == torch.isfinite(other)).all()):
+        return False
+    kept = torch.isfinite(one)
+    mine, theirs = (torch.where(kept, item.detach().double(), 0.0) for item in (one, other))
+    size = mine.abs() if pointwise or not mine.numel() else mine.abs().max()
+    limits = torch.finfo(one.dtype)
+    return bool(((mine - theirs).abs() <= EQUIVALENT_UNITS * (limits.eps * size + limits.tiny)).all())
 
 
 def _units_of_a_sum(operation: Any, name: str, args: Any, kwargs: Any) -> float:
@@ -206,7 +235,7 @@ def _is_movable(value: Any) -> bool:
     return plain and (value.is_floating_point() or value.is_complex()) and value.numel() > 0
 
 
-def _moved(value: Any, seed: int, units: float, *, absolute: bool = False) -> Any:
+def _moved(value: Any, seed: int, units: float) -> Any:
     """A tensor moved by so many units in the last place, each element in the direction that its bits say."""
     import torch
 
@@ -223,7 +252,7 @@ def _moved(value: Any, seed: int, units: float, *, absolute: bool = False) -> An
     moved = value.to(wide) * (1 + steps * eps)
     small = (value.abs() < limits.tiny) & (value != 0)
     moved = torch.where(small, moved + steps * limits.tiny * limits.eps, moved)  # the spacing of subnormal numbers
-    return (moved + steps * limits.eps if absolute else moved).to(value.dtype)
+    return moved.to(value.dtype)
 
 
 def _parted(value: Any, seed: int) -> Any:

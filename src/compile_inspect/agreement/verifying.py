@@ -126,7 +126,7 @@ def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> Va
             comparison = other
             notes = (*other.notes, "compared with fallback_random, so that Inductor draws eager's random numbers")
     culprit = None
-    if blame and comparison.wrong_at is not None and comparison.wrong_at.eager.error is None:
+    if blame and comparison.wrong_at is not None:
         with untouched(task, seed) as scratch:
             culprit = find_blame(reference, item, prepared, comparison.wrong_at, scratch)
     return VariantAgreement(

@@ -187,7 +187,8 @@ def test_where_eager_raises_at_generated_inputs_a_variant_must_raise_too() -> No
     found = verify(function, torch.rand(8) + 0.5, variants=["eager-backend", "torchscript/trace"])
     right, wrong = found.variants
     assert right.verdict is Verdict.AGREES and "eager raises there" in right.not_probed[-1]
-    assert wrong.verdict is Verdict.DISAGREES and wrong.blame is None
+    assert wrong.verdict is Verdict.DISAGREES and wrong.blame is not None
+    assert wrong.blame.location is not None and wrong.blame.location.code == "if (x <= 0).any():"
     assert "eager raises ValueError: positive numbers only and the variant does not" in wrong.reason
 
 

@@ -94,7 +94,6 @@ def atanh_of_small_numbers(x: Tensor) -> Tensor:
     lines=("share = torch.erf",),
     eager="[0.56419, 0.56419, 0.56419, 0.56419, 0.56419, 0.56419, 0.56419, 0.56419, …]",
     compiled="[0.572204, 0.572204, 0.572204, 0.572204, 0.572204, 0.572204, 0.572204, 0.572204, …]",
-    missed="erf is allowed an error of one unit in the last place of its largest value, which is 1.",
 )
 def erf_of_small_numbers(x: Tensor) -> Tensor:
     """erf of small numbers has two correct digits in vectorized code."""

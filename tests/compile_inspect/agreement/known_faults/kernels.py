@@ -212,7 +212,6 @@ def quotient_with_weight_zero(x: Tensor, y: Tensor) -> Tensor:
     eager="(1, 2)",
     compiled="(3, 1)",
     shown="strides",
-    missed="strides of results are not compared.",
 )
 def strides_of_copysign(x: Tensor, y: Tensor) -> Tensor:
     """copysign of a transposed tensor gives a contiguous one."""
