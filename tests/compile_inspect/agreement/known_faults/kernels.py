@@ -20,7 +20,6 @@ from known_faults.entry import known_fault
     lines=("bins = values // width",),
     eager="[18, 8, 58]",
     compiled="[20, 10, 60]",
-    missed="eager itself steps from 9 to 10 when its roundings are disturbed, so the step is taken for rounding.",
 )
 def floor_division_of_floats(values: Tensor, width: Tensor) -> Tensor:
     """1.0 // 0.1 is 9 in Python and in eager mode, and 10 when compiled."""
@@ -67,7 +66,6 @@ def remainder_by_infinity(x: Tensor, period: Tensor) -> Tensor:
     lines=("phase = torch.remainder",),
     eager="[1, 1]",
     compiled="[2.70312, 1]",
-    missed="eager itself jumps by a period when its roundings are disturbed, so the jump is taken for rounding.",
 )
 def remainder_by_a_python_number(x: Tensor) -> Tensor:
     """A Python divisor is not rounded to bfloat16, and the remainder jumps by a period."""

@@ -1,0 +1,115 @@
+"""What the guard in front of a tuned callable costs: the check beside the eager call, in one run.
+
+    python benchmarks/guard_cost.py [--rounds 15] [--output benchmarks/data/guard_cost.json]
+
+Check and eager call are timed in turns; a figure is the median of the rounds, a ratio the median of theirs with its range.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from compile_inspect.tuning.fused import Body, fused
+from compile_inspect.variants import Task
+
+
+class Block(nn.Module):
+    """Norm, layer, activation, and the way around them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.layer, self.activation = nn.LayerNorm(64), nn.Linear(64, 64), nn.GELU()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.activation(self.layer(self.norm(x)))
+
+
+def five(a: Tensor, b: Tensor, c: Tensor, d: Tensor, e: Tensor) -> Tensor:
+    return a * b + c * d + e
+
+
+def blocks(count: int) -> tuple[Any, tuple[Any, ...]]:
+    return nn.Sequential(*(Block() for _ in range(count))).eval(), (torch.randn(8, 64),)
+
+
+def bert() -> tuple[Any, tuple[Any, ...]]:
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(hidden_size=128, num_hidden_layers=12, num_attention_heads=4, intermediate_size=256, vocab_size=500)
+    return BertModel(config).eval(), (torch.arange(16)[None],)
+
+
+def resnet() -> tuple[Any, tuple[Any, ...]]:
+    from transformers import ResNetConfig, ResNetModel
+
+    config = ResNetConfig(embedding_size=16, hidden_sizes=[16, 32, 64, 128], depths=[2, 2, 2, 2], layer_type="basic")
+    return ResNetModel(config).eval(), (torch.randn(1, 3, 64, 64),)
+
+
+PROGRAMS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
+    "function of five tensors": lambda: (five, tuple(torch.randn(10) for _ in range(5))),
+    "4 blocks": lambda: blocks(4),
+    "12 blocks": lambda: blocks(12),
+    "48 blocks": lambda: blocks(48),
+    "BERT, 12 layers": bert,
+    "ResNet-18": resnet,
+}
+
+
+def seconds(call: Callable[[], Any], least: float = 0.02) -> float:
+    """Seconds per call over a stretch of at least so many seconds."""
+    count, started = 0, perf_counter()
+    while perf_counter() - started < least:
+        call()
+        count += 1
+    return (perf_counter() - started) / count
+
+
+def measure(name: str, rounds: int) -> dict[str, Any]:
+    function, args = PROGRAMS[name]()
+    guard = Task(function, args).program.guard
+    checked = fused(guard, Body(("return True",), {}), lambda args, kwargs: False)
+    with torch.no_grad():
+        assert checked(*args) is True
+        checks, eager = [], []
+        for _ in range(rounds):
+            checks.append(seconds(lambda: checked(*args)))
+            eager.append(seconds(lambda: function(*args)))
+    ratios = sorted(one / other for one, other in zip(checks, eager, strict=True))
+    return {"name": name, "check": median(checks), "eager": median(eager), "ratios": ratios}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = ["| program | check, µs | eager call, µs | check ÷ eager (range) |", "|---|---|---|---|"]
+    for row in rows:
+        low, middle, high = row["ratios"][0], median(row["ratios"]), row["ratios"][-1]
+        share = f"{middle:.1%} ({low:.1%}–{high:.1%})"
+        lines.append(f"| {row['name']} | {1e6 * row['check']:.1f} | {1e6 * row['eager']:.0f} | {share} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = [measure(name, arguments.rounds) for name in PROGRAMS]
+    print(table(rows))
+    if arguments.output:
+        machine = f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}, 1 thread"
+        arguments.output.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
