@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from compile_inspect.errors import TargetError
 from compile_inspect.records.breaks import BreakEffect
+from compile_inspect.reporters.text.findings import comparison
 from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.tour.calls import model_name
 
 if TYPE_CHECKING:
     from compile_inspect.fixes.proving import Laboratory
-    from compile_inspect.records.fixes import Finding, Proposal
+    from compile_inspect.records.fixes import Finding, Proof, Proposal
     from compile_inspect.target import Target
     from compile_inspect.tour.guide import Guide
 
@@ -168,6 +169,11 @@ def _study(specification: str, inputs: str | None, guide: Guide, *, timed: bool)
     return _Study(model, breaks, proposal, diff)
 
 
+def _words(proof: Proof) -> str:
+    """What a proof says, with what was compared for it."""
+    return f"{proof.standing.value}. {comparison(proof)}".strip()
+
+
 def _fixed(model: str, finding: Finding, applied: bool) -> FixedBreak:
     cause, chosen = finding.cause, finding.chosen if applied else None
     place = cause.own_location or cause.location
@@ -178,7 +184,7 @@ def _fixed(model: str, finding: Finding, applied: bool) -> FixedBreak:
         kind=cause.kind,
         identifier=cause.identifier or "",
         fix="" if chosen is None else chosen.title,
-        proof="" if chosen is None else dict(finding.trials)[chosen].reason,
+        proof="" if chosen is None else _words(dict(finding.trials)[chosen]),
         effect=cause.effect,
     )
 
