@@ -44,14 +44,14 @@ def test_there_are_sixty_operations() -> None:
     assert len(EXPRESSIONS) + len(BLOCKS) >= 60
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs())
 def test_no_false_alarm_with_eager_kernels(program: Program) -> None:
     assert_no_alarm(program, ["eager-backend", "aot_eager"])
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@settings(max_examples=33, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(program=programs())
 def test_no_false_alarm_in_another_order(dtype: torch.dtype, program: Program) -> None:
     assert_no_alarm(replace(program, dtype=dtype), [Reordered()])
@@ -107,7 +107,7 @@ CHANGES = (
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs(), st.integers(0, 100))
 def test_a_program_with_one_thing_changed_is_told_apart(program: Program, place: int) -> None:
     changes = [change for change in CHANGES if change[0] in program.source]
