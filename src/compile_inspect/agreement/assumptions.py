@@ -15,7 +15,7 @@ from compile_inspect.agreement.reference import Point, Reference
 from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Prepared
-from compile_inspect.variants.task import Holding
+from compile_inspect.variants.reached import Holding
 
 MANY = 4
 """So many tensors are named; where there are more, one sentence stands for the others."""

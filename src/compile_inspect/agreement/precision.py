@@ -9,7 +9,7 @@ from typing import Any
 from compile_inspect.agreement.inputs import mapped
 from compile_inspect.capture import torch_private
 from compile_inspect.variants import Step, Task
-from compile_inspect.variants.task import replaced
+from compile_inspect.variants.reached import replaced
 
 
 def floating_precision(task: Task) -> Any:

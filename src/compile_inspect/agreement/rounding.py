@@ -18,7 +18,7 @@ from compile_inspect.agreement.precision import compute_dtype, intercepted, real
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.torch_private.decomposing import decomposition_of
 from compile_inspect.variants import Step, Task
-from compile_inspect.variants.task import replaced
+from compile_inspect.variants.reached import replaced
 
 # Operations whose results are exact: they copy, choose, or change a sign. They stand for their in-place forms too;
 # views, factories and random draws are told by schema and tags.

@@ -22,7 +22,7 @@ class TwiceDifferentiated(Task):
     @classmethod
     def made_from(cls, task: Task) -> TwiceDifferentiated:
         """The same function at the same inputs."""
-        return cls(task.function, task.args, task.kwargs, True, task.further, task.label, task.within)
+        return cls(task.function, task.args, task.kwargs, True, task.further, task.label)
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
         """Run a function, then differentiate twice."""

@@ -141,11 +141,6 @@ class SourceFile:
         """Text with the line ends of this file."""
         return text if self.newline == "\n" else text.replace("\r\n", "\n").replace("\n", self.newline)
 
-    def replace_statement(self, statement: ast.stmt, lines: list[str]) -> Replacement:
-        """Write whole lines in the place of a statement; they are indented as it was, and its decorators are kept."""
-        indent = self.indent(statement)
-        return self.replace(statement, f"\n{indent}".join(line if line else "" for line in lines))
-
     def replace_range(self, first: ast.stmt, last: ast.stmt, lines: list[str]) -> Replacement:
         """Write whole lines in the place of all from one statement to another; they are indented as the first was."""
         start, end = self.span(first)[0], self.span(last)[1]

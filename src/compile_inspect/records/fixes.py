@@ -168,11 +168,6 @@ class Advice:
     hints: tuple[str, ...] = ()
     """What else helps, where no line can be written for the user."""
 
-    @property
-    def has_fix(self) -> bool:
-        """Whether there is anything to try."""
-        return bool(self.proposals)
-
 
 @dataclass(frozen=True)
 class Finding:

@@ -12,7 +12,6 @@ from compile_inspect.variants.base import Prepared, Variant
 from compile_inspect.variants.task import Task
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-EAGER_KERNELS = ("eager", "aot_eager", "cudagraphs")
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,6 @@ from compile_inspect.capture.torch_private.building import compile_graph as comp
 from compile_inspect.capture.torch_private.building import cpp_compiler as cpp_compiler
 from compile_inspect.capture.torch_private.building import die_with_parent as die_with_parent
 from compile_inspect.capture.torch_private.building import explained as explained
-from compile_inspect.capture.torch_private.building import export as export
 from compile_inspect.capture.torch_private.building import flatten as flatten
 from compile_inspect.capture.torch_private.building import forbids_forks as forbids_forks
 from compile_inspect.capture.torch_private.building import has_triton as has_triton

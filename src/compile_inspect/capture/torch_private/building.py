@@ -45,36 +45,6 @@ def trace(
     return make_fx(function, decomposition_table=table, tracing_mode="real")(*inputs)
 
 
-def export(
-    function: Callable[..., Any], modules: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, list[Any], Any]:
-    """A graph by torch.export, where each of its inputs comes from (a tensor held, None for one given), and the structure
-    of the result."""
-    import torch
-    from torch.export.graph_signature import InputKind, OutputKind
-
-    class Holder(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.held = torch.nn.ModuleList(modules)
-
-        def forward(self, *args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
-
-    holder = Holder()
-    holder.training = any(module.training for module in modules)  # its own flag only: the modules keep theirs
-    with torch.no_grad():
-        program = torch.export.export(holder, args, kwargs, strict=False)
-    if any(item.kind is not OutputKind.USER_OUTPUT for item in program.graph_signature.output_specs):
-        raise ValueError("it changes its inputs, parameters or buffers in place")
-    held = dict(holder.named_parameters(remove_duplicate=False)) | dict(holder.named_buffers(remove_duplicate=False))
-    state = held | dict(program.constants)
-    sources = []
-    for item in program.graph_signature.input_specs:
-        sources.append(None if item.kind is InputKind.USER_INPUT else state[str(item.target)])
-    return program.graph_module, sources, program.call_spec.out_spec
-
-
 def compile_graph(graph: Any, inputs: list[Any]) -> Callable[..., Any]:
     """The callable that Inductor makes of a graph: no guards, no wrappers, shapes as they are."""
     import torch._inductor

@@ -262,11 +262,6 @@ def original(function: Any) -> Any:
     return getattr(function, "_torchdynamo_orig_callable", function)
 
 
-def raised_by_compiler(error: BaseException) -> bool:
-    """Whether an exception is one of torch's compilers rather than of the program."""
-    return type(error).__module__.startswith(("torch._dynamo", "torch._inductor", "torch._functorch"))
-
-
 def copy_marks(source: Any, copy: Any) -> Any:
     """Give a tensor the marks of another, such as that a dimension is dynamic; returns it."""
     for name, value in vars(source).items():
