@@ -123,14 +123,16 @@ def render() -> str:
 
 
 def _median(seen: list[dict[str, float]], key: str) -> float | None:
-    known = [item[key] for item in seen if item[key] is not None]
+    """The median of a figure; a payback that `bench` itself calls unclear is none."""
+    clear = [item for item in seen if key != "payback" or not item["unclear"]]
+    known = [item[key] for item in clear if item[key] is not None]
     return median(known) if known else None
 
 
 def _cells(medians: list[float | None], key: str) -> list[str]:
     """The range over the orders and, but for warm builds, its spread."""
     if None in medians:
-        return ["never" if key == "payback" else "not known", ""]
+        return ["never or unclear" if key == "payback" else "not known", ""]
     low, high = min(medians), max(medians)
     text = f"{low:,.0f} to {high:,.0f}" if key == "payback" else f"{low:.1f} to {high:.1f} s"
     return [text] if key == "warm" else [text, f"{high / low:.2f}"]

@@ -50,9 +50,11 @@ def test_every_operation_of_the_random_programs_can_be_disturbed() -> None:
     for expression in EXPRESSIONS:
         source = "lambda x, y: " + expression.format(a="x", b="y", n=4, m=5)
         task = Task(eval(source, {"torch": torch, "F": torch.nn.functional}), (x, y))
-        disturbed(task, 1)(x, y)
-        if task.function(x, y).requires_grad:
-            disturbed(replace(task, gradients=True), 1)(x, y)
+        plain = task.function(x, y)
+        assert disturbed(task, 1)(x, y).result.shape == plain.shape, expression
+        if plain.requires_grad:
+            found = disturbed(replace(task, gradients=True), 1)(x, y)
+            assert found.gradients[0].shape == x.shape and found.gradients[0].isfinite().all(), expression
 
 
 def two_pass(x: Tensor) -> Tensor:
