@@ -194,7 +194,6 @@ export interface Compilation {
   /** Operations in its graph. */
   operations: number;
   guards: number;
-  check_microseconds: number | null;
   symbols: [name: string, value: string][];
   recompile: boolean;
   resume: boolean;

@@ -58,7 +58,6 @@ const compilation = (id: string, more: Partial<Compilation> = {}): Compilation =
   backward_seconds: null,
   operations: 0,
   guards: 0,
-  check_microseconds: null,
   symbols: [],
   recompile: false,
   resume: false,

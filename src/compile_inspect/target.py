@@ -20,7 +20,8 @@ Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
 class Target:
     """A callable, example inputs, further inputs of other shapes or values, and whether gradients matter.
 
-    `gradients=None` means: run the backward where an output has a gradient.
+    `gradients=None` means: run the backward where an output has a gradient; False: compute without gradients, as under
+    `torch.no_grad()`.
 
     >>> target = Target(max, (1, 2), further=(((3, 4), {}),))
     >>> [target.function(*args, **kwargs) for args, kwargs in target.all_inputs()]

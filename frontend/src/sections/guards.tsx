@@ -9,7 +9,7 @@ import { count, number, shorten } from "../common/format";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
 import { Shortened } from "../common/text";
-import type { Capture, Compilation, GuardGroup } from "../data";
+import type { Capture, GuardGroup } from "../data";
 import { Accidents, Specializations } from "./accidents";
 import { byCompilation, type GuardedCompilation, matches } from "./guard-groups";
 import { Folded } from "./parts/folded";
@@ -81,7 +81,6 @@ function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; ope
           <span class="aside">
             {count(entry.own.length, "variable")}
             {entry.noise.length > 0 ? `, and ${number(entry.noise.length)} that nobody needs to act on` : ""}
-            {checkText(compilation)}
           </span>
         </>
       }
@@ -90,7 +89,7 @@ function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; ope
         <>
           <p class="aside">
             <CompilationLink capture={capture} id={entry.compilation} />
-            {compilation ? ` · ${count(compilation.guards, "guard")} in all${checkText(compilation)}` : ""}
+            {compilation ? ` · ${count(compilation.guards, "guard")} in all` : ""}
           </p>
           {entry.own.length > 0 ? (
             <GuardTable capture={capture} groups={entry.own} caption={`Guards of ${entry.compilation}`} />
@@ -106,11 +105,6 @@ function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; ope
       )}
     </Folded>
   );
-}
-
-function checkText(compilation: Compilation | undefined): string {
-  const cost = compilation?.check_microseconds;
-  return cost === null || cost === undefined ? "" : `, checked in ${cost.toFixed(1)} µs at every call`;
 }
 
 function GuardTable(props: { capture: Capture; groups: GuardGroup[]; caption: string }): JSX.Element {

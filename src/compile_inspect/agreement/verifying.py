@@ -16,6 +16,7 @@ from compile_inspect.agreement.reference import Reference, make_reference
 from compile_inspect.agreement.second_derivatives import TwiceDifferentiated
 from compile_inspect.agreement.stages import compiled_with
 from compile_inspect.capture import torch_private
+from compile_inspect.eager import require_eager
 from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
 from compile_inspect.target import Target
@@ -44,7 +45,8 @@ def verify(
     with the further inputs of a `Target`. With `samples=0` only the inputs given are used. `variants` are names (see
     `compile_inspect.variants.known_names`) or `Variant` objects; left out, all that are worth trying on the device.
     `gradients=None` means: where eager gives them. `second_derivatives=True` compares those as well. Inputs,
-    parameters, buffers and random generators are left as they were.
+    parameters, buffers and random generators are left as they were. Where eager itself fails at the inputs given, and no
+    variant hides that, `TargetError` says so.
 
     >>> import torch
     >>> print(verify(lambda x: x.sin().sum(), torch.ones(3), variants=["aot_eager"]).variant("aot_eager").reason)
@@ -56,6 +58,8 @@ def verify(
     chosen = default_variants(task) if variants is None else [_variant(item) for item in variants]
     reference = make_reference(task, samples=samples, seed=seed, layouts=True)
     found = [_verified(reference, item, seed, blame) for item in chosen if item.name != "eager"]
+    if reference.points[0].eager.error is not None and all(item.verdict is not Verdict.DISAGREES for item in found):
+        require_eager(Target(task.function, task.args, task.kwargs))  # every variant raises too: nothing was compared
     if any(isinstance(item, Compiled) for item in chosen):
         found = _with_missing_guards(reference, found, {item.name for item in chosen if isinstance(item, Compiled)}, seed)
     return Agreement(

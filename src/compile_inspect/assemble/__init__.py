@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from compile_inspect.assemble.breaks import assemble_breaks
 from compile_inspect.assemble.compilations import assemble_bytecode, assemble_compilations, assemble_phases
+from compile_inspect.assemble.failures import assemble_failures
 from compile_inspect.assemble.graphs import assemble_graphs
 from compile_inspect.assemble.guards import assemble_guards
 from compile_inspect.assemble.lowerings import assemble_lowerings
@@ -67,6 +68,7 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         complete=complete,
         notes=tuple(dict.fromkeys(str(event.get("text")) for event in of_kind["note"])),
         compilations=compilations,
+        failures=parts.build("failures", assemble_failures, of_kind["failure"], by_id, stacks),
         graphs=(*graphs, *(graph for _, graph in lowered)),
         breaks=breaks,
         guards=guards,

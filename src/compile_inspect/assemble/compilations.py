@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compile_inspect.assemble.guards import guard_latency
 from compile_inspect.assemble.names import readable_name
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
@@ -26,7 +25,6 @@ _KEPT_METRICS = (
     "triton_compile_time_us",
     "triton_kernel_compile_times_us",
     "structured_logging_overhead_us",
-    "guard_latency_us",
     "guard_count",
     "shape_env_guard_count",
     "graph_input_count",
@@ -70,10 +68,6 @@ def _read_frame(known: dict[str, Any], event: Event, stacks: StackTable) -> None
     known.setdefault("started", event["time"])
 
 
-def _read_guards(known: dict[str, Any], event: Event, stacks: StackTable) -> None:
-    known["latency"] = guard_latency(event["text"])
-
-
 def _read_symbol(known: dict[str, Any], event: Event, stacks: StackTable) -> None:
     facts = event["facts"]
     if event["event"].startswith("create") and "symbol" in facts:
@@ -98,7 +92,6 @@ _READERS = {
     "interrupted": _read_interrupt,
     "start": _read_start,
     "frame": _read_frame,
-    "guard tree": _read_guards,
     "symbol": _read_symbol,
     "metrics": _read_metrics,
 }
@@ -126,7 +119,6 @@ def _compilation(identifier: str, known: dict[str, Any], stacks: StackTable) -> 
         graph_nodes=int(metrics.get("graph_node_count") or 0),
         graph_calls=int(metrics.get("graph_op_count") or 0),
         guard_count=int(metrics.get("guard_count") or 0),
-        guard_check_microseconds=known.get("latency"),
         dynamic_symbols=known["symbols"],
         failure=None if not failure else f"{metrics.get('fail_type', '')}: {failure}".removeprefix(": "),
         metrics={key: metrics[key] for key in _KEPT_METRICS if key in metrics},

@@ -105,13 +105,3 @@ def _first_source(text: str) -> str:
     """The first variable in a condition that stands at the root, such as one on the size of a tensor."""
     match = _SOURCE.search(text)
     return match[0] if match else ""
-
-
-def guard_latency(text: str) -> float | None:
-    """Microseconds that one check of the whole tree took, as torch measured it.
-
-    >>> guard_latency("Guard latency = 80.28 us")
-    80.28
-    """
-    match = re.search(r"Guard latency = ([\d.]+) us", text)
-    return float(match[1]) if match else None

@@ -48,6 +48,11 @@ class StackTable:
             self._stacks.append(stack)
         return number
 
+    def add_rows(self, rows: Iterable[Any]) -> int | None:
+        """The number of a stack of (file, line, function, code) rows; None where there are none."""
+        locations = _from_rows(rows)
+        return self.add(locations) if locations else None
+
     def number(self, index: int | None) -> int | None:
         """This capture's number for a journal's number; None where a journal was cut before it."""
         return None if index is None else self._of_journal.get(index)

@@ -128,6 +128,9 @@ def _finalize_with_multiprocessing(recording: Recording) -> None:
 
 def _stop(recording: Recording) -> None:
     try:
+        error = getattr(sys, "last_value", None)  # what the interpreter has just printed, if it ends with a traceback
+        if isinstance(error, Exception):
+            recording.failed(error)
         recording.stop()
     except Exception:  # the journal stays behind as a partial capture
         return

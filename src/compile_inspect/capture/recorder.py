@@ -15,6 +15,7 @@ from types import TracebackType
 from compile_inspect import __version__
 from compile_inspect.assemble import assemble
 from compile_inspect.capture.collectors import COLLECTORS
+from compile_inspect.capture.collectors.exceptions import facts_of, rows_of
 from compile_inspect.capture.tap import Tap
 from compile_inspect.capture_file import refuse_to_overwrite, save
 from compile_inspect.errors import CaptureError
@@ -98,6 +99,13 @@ class Recording:
         """Add a sentence for whoever reads the capture."""
         self._journal.append({"kind": "note", "compilation": None, "time": time.time(), "thread": 0, "text": text})
 
+    def failed(self, error: BaseException) -> None:
+        """Keep an exception that the program did not handle."""
+        if isinstance(self._journal, FileJournal) and not self._journal.created:
+            return  # nothing was compiled in this process: it leaves no file
+        told = {**facts_of(error), "rows": rows_of(error)}
+        self._journal.append({"kind": "failure", "compilation": None, "time": time.time(), "thread": 0, **told})
+
     @property
     def inspection(self) -> Inspection:
         """The evidence; while the recording runs, what there is so far."""
@@ -130,6 +138,8 @@ class Recording:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if isinstance(error, Exception) and self._running:
+            self.failed(error)
         try:
             self.stop()
         except CaptureError:

@@ -80,6 +80,7 @@ def bench(
     names = None if variants is None else names_of(variants)
     sizes = _sweep(sweep)
 
+    from compile_inspect.eager import require_eager
     from compile_inspect.target import find_target
     from compile_inspect.timing.cold import Origin
     from compile_inspect.timing.measuring import measure
@@ -87,6 +88,7 @@ def bench(
     found = find_target(target, inputs)
     if gradients is not None:
         found = replace(found, gradients=gradients)
+    require_eager(found)
     with _progress(target) as report:
         timing = measure(
             found,

@@ -14,6 +14,7 @@ import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, TargetArgument, TargetOrCaptureArgument
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def breaks(
     """List what breaks the graph, most expensive first, each with a fix that was tried.
 
     Nothing on disk is changed: fixes are tried on a copy, values and gradients are compared with eager. From a capture file the
-    same is said, but nothing can be tried.
+    same is said, but nothing can be tried. Exit status 1: a compilation failed, or nothing was compiled.
     """
     known = None if capture is None else known_capture(capture)  # said before minutes are spent
 
@@ -57,7 +58,7 @@ def breaks(
         loaded = [inspection for _, inspection in load_together([Path(target)])]
         for inspection in loaded:
             _tell(advised(inspection), inspection, as_json=as_json, limit=limit, no_color=no_color, tried=False)
-        return
+        sys.exit(status_of(loaded))
     with _progress(f"compiling {target} …") as say:
         laboratory = _laboratory(target, inputs, backend, seconds)
         refuse_another_program(known, laboratory.inspection, capture)
@@ -66,10 +67,12 @@ def breaks(
             if proof
             else advised(laboratory.inspection, disk=True)
         )
-        verdict = _verdict(laboratory, findings, together, say) if proof and not as_json else ""
+        answerable = proof and not as_json and not status_of([laboratory.inspection])
+        verdict = _verdict(laboratory, findings, together, say) if answerable else ""
     if capture is not None:
         join(capture, lambda known: with_findings(known, laboratory.inspection, findings))
     _tell(findings, laboratory.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
+    sys.exit(status_of([laboratory.inspection]))
 
 
 def refuse_another_program(known: Inspection | None, laboratory: Inspection, capture: Path | None) -> None:
@@ -112,7 +115,7 @@ def fix(
     from compile_inspect.fixes.applying import write
     from compile_inspect.fixes.differences import differences
     from compile_inspect.fixes.treating import together, treated
-    from compile_inspect.reporters.text.breaks import no_breaks, raised_sentence
+    from compile_inspect.reporters.text.breaks import no_breaks
     from compile_inspect.reporters.text.findings import proof_details
 
     with _progress(f"compiling {target} …") as say:
@@ -122,10 +125,10 @@ def fix(
         treatment = together(laboratory, findings, unreached=unreached)
     console = make_console(no_color)
     if not findings:
-        raised = raised_sentence(laboratory.inspection)
-        told = no_breaks(laboratory.inspection) if raised else "No graph breaks: there is nothing to fix."
-        console.print(told, markup=False, soft_wrap=True)
-        sys.exit(1 if raised else 0)
+        told = no_breaks(laboratory.inspection)
+        whole = laboratory.inspection.captured_whole
+        console.print(f"{told} There is nothing to fix." if whole else told, markup=False, soft_wrap=True)
+        sys.exit(status_of([laboratory.inspection]))
     if treatment is None:
         console.print(
             f"No fix was proven for any of {len(findings)} causes. To read about them: compile-inspect breaks {target}"
@@ -184,11 +187,12 @@ def _tell(
 ) -> None:
     from compile_inspect.commands.show import make_console
     from compile_inspect.fixes.differences import differences
-    from compile_inspect.reporters.text.breaks import no_breaks, raised_sentence
+    from compile_inspect.reporters.text.breaks import no_breaks
+    from compile_inspect.reporters.text.failures import sentence
     from compile_inspect.reporters.text.findings import render
 
     console, sources = make_console(no_color), inspection.sources
-    raised = raised_sentence(inspection)
+    raised = sentence(inspection.failures[0], inspection) if inspection.failures else ""
     if as_json:
         from compile_inspect.serialization import to_data
 
@@ -199,6 +203,8 @@ def _tell(
         console.print(no_breaks(inspection), markup=False, soft_wrap=True)
     elif raised:
         console.print(f"{raised} Breaks behind that were not met.", markup=False, soft_wrap=True)
+    elif inspection.nothing_compiled:
+        console.print("Nothing runs compiled: no graph has an operation in it.", soft_wrap=True)
     render(findings, console, sources, differences(sources, disk=tried), tried=tried, limit=limit)
     if verdict:
         console.print(verdict, soft_wrap=True)

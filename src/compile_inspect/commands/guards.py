@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, TargetOrCaptureArgument
+from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
 
@@ -36,9 +38,9 @@ def guards(
 ) -> None:
     """Show what compiled code depends on, and foretell recompiles.
 
-    Without --what-if: the guards of every frame with their lines, what checking them costs, and those on numbers that will
+    Without --what-if: the guards of every frame with their lines, and those on numbers that will
     change. With it: how many graphs torch.compile makes for these inputs, which guard fails for which, and remedies that were
-    tried.
+    tried. Exit status 1: a compilation failed, or nothing was compiled.
     """
     from compile_inspect.commands.show import make_console
 
@@ -51,16 +53,18 @@ def guards(
         for _, inspection in load_together([Path(target)]):
             _depends(inspection, console, everything=everything, as_json=as_json)
         return
+    from compile_inspect.eager import require_eager
     from compile_inspect.target import find_target
 
-    found = find_target(target, inputs)
+    found = require_eager(find_target(target, inputs))
     if not what_if:
         if check is not None:
             raise InspectError("--check needs inputs to run: add --what-if, for example --what-if batch=1..64")
         from compile_inspect.capture.inspecting import inspect
 
-        _depends(inspect(found, backend="eager", dynamic=dynamic), console, everything=everything, as_json=as_json)
-        return
+        inspection = inspect(found, backend="eager", dynamic=dynamic)
+        _depends(inspection, console, everything=everything, as_json=as_json)
+        sys.exit(status_of([inspection]))
     _foretell(found, what_if, dynamic, limit, check, console, as_json)
 
 
@@ -76,9 +80,16 @@ def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) 
         console.out(json.dumps({name: [to_data(item) for item in items] for name, items in data.items()}), highlight=False)
         return
     from compile_inspect.reporters.text.accidents import render as render_accidents
+    from compile_inspect.reporters.text.failures import sentence
     from compile_inspect.reporters.text.forecast import render_treatments
     from compile_inspect.reporters.text.guards import render
 
+    for failure in inspection.failures:
+        console.print(sentence(failure, inspection), markup=False, soft_wrap=True)
+    if inspection.nothing_compiled:
+        if not inspection.failures:
+            console.print("Nothing was compiled, so there is nothing that depends on a guard.")
+        return
     render(inspection, console, ShowOptions(all=everything))
     render_accidents(accidents, console)
     render_treatments(treatments, console)

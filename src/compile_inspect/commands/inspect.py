@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from compile_inspect.command_options import InputsOption, TargetArgument
+from compile_inspect.commands.status import status_of
 from compile_inspect.errors import TargetError
 
 
@@ -48,11 +49,12 @@ def inspect(
     from rich.console import Console
 
     from compile_inspect.capture.inspecting import inspect as inspect_target
+    from compile_inspect.eager import require_eager
     from compile_inspect.target import find_target
 
     progress = Console(stderr=True)
     with progress.status(f"compiling {target} …") if progress.is_terminal else progress:
-        found = find_target(target, inputs)
+        found = require_eager(find_target(target, inputs))
         inspection = inspect_target(
             found,
             backend=backend,
@@ -67,8 +69,7 @@ def inspect(
     from compile_inspect.commands.show import show
 
     show([str(path)])
-    if any(note.startswith("The call raised") for note in inspection.notes):
-        sys.exit(1)
+    sys.exit(status_of([inspection]))
 
 
 def _parse_option(text: str) -> tuple[str, Any]:

@@ -42,7 +42,7 @@ def show(
 ) -> None:
     """Show what a capture holds, and what to look at next.
 
-    compile-inspect show FILE... [SECTION], where SECTION is summary (the default), graphs, breaks, guards, recompiles, kernels, code, time, cache, cudagraphs, bytecode or timing.
+    compile-inspect show FILE... [SECTION], where SECTION is summary (the default), failures, graphs, breaks, guards, recompiles, kernels, code, time, cache, cudagraphs, bytecode or timing.
     """  # noqa: E501 - a line break here would be one on the screen
     paths, section = split_arguments(arguments)
     if trace is not None and section != "time":

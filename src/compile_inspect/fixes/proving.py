@@ -12,6 +12,7 @@ from compile_inspect.agreement.observation import observe
 from compile_inspect.agreement.reference import Point
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.inspecting import inspect
+from compile_inspect.eager import require_eager
 from compile_inspect.errors import InspectError, TargetError
 from compile_inspect.fixes.comparing import Original, requiring
 from compile_inspect.fixes.loading import Program
@@ -47,6 +48,7 @@ class Laboratory:
             with silence():
                 self._program = Program.load(specification, inputs)
                 target = self._program.target
+                require_eager(target)
                 gradients = _has_gradient(target) if target.gradients is None else target.gradients
         except SystemExit as error:
             raise TargetError(f"calling {specification} ended the program: SystemExit({error.code})") from error
@@ -70,8 +72,9 @@ class Laboratory:
         return self._compiled(self.target)
 
     def _inspected(self, target: Target) -> Inspection:
-        # A backward where there is one: that it is missing is for the comparison to say.
-        target = replace(target, gradients=None if target.gradients else False)
+        # A backward where there is one: that it is missing is for the comparison to say. Only the user's own False means
+        # without gradients: a function that has none to give may compute some inside.
+        target = replace(target, gradients=False if self._program.target.gradients is False else None)
         torch_private.forget_compiled_code()
         with torch_private.suppressed_compiler_output(), silence():
             return inspect(target, backend=self._backend)
@@ -167,7 +170,7 @@ class Laboratory:
         codes = [setting.code for setting in proposal.settings] if proposal is not None else []
         if proposal is None:
             with self._program.installed():
-                return fullgraph_failure(self.target, self._backend)
+                return fullgraph_failure(self._program.target, self._backend)
         try:
             texts = self.texts(proposal)
         except InspectError as error:
@@ -239,7 +242,7 @@ def _where(item: GraphBreak) -> str:
 
 def _raised(inspection: Inspection) -> str | None:
     """What the compiled call raised; None where it ran."""
-    return next((note for note in inspection.notes if note.startswith("The call raised")), None)
+    return None if inspection.raised is None else inspection.raised.told
 
 
 def _has_gradient(target: Target) -> bool:

@@ -29,10 +29,12 @@ def fullgraph_failure(target: Target, backend: str, settings: Sequence[str] = ()
             torch_private.run_setting(code)
         torch_private.forget_compiled_code()
         try:
-            found = inspect(replace(target, gradients=None), backend=backend, fullgraph=True)
+            found = inspect(
+                replace(target, gradients=False if target.gradients is False else None), backend=backend, fullgraph=True
+            )
         except Exception as error:
             return one_line(error)
-    return next((note for note in found.notes if note.startswith("The call raised")), None)
+    return None if found.raised is None else found.raised.told
 
 
 def fullgraph_failure_elsewhere(

@@ -17,6 +17,7 @@ from compile_inspect.records.agreement import (
 )
 from compile_inspect.records.breaks import BreakEffect, GraphBreak
 from compile_inspect.records.compilations import Bytecode, Compilation, Outcome, Phase
+from compile_inspect.records.failures import Failure
 from compile_inspect.records.graphs import Direction, Graph, Node, Stage, TensorType
 from compile_inspect.records.guards import Guard, GuardFailure, LimitHit, Recompile, Specialization
 from compile_inspect.records.inspection import (
@@ -62,6 +63,7 @@ __all__ = [
     "Direction",
     "Doubt",
     "Environment",
+    "Failure",
     "Fate",
     "Graph",
     "GraphBreak",

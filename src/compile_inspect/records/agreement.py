@@ -121,6 +121,9 @@ class VariantAgreement:
         """Whether it is right at all inputs that were tried."""
         return self.verdict in (Verdict.AGREES, Verdict.ASSUMES)
 
+    def __bool__(self) -> bool:
+        return self.agrees
+
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.reason}"]
         lines += [f"  {item}" for item in self.differences[:3] if str(item) not in self.reason]
@@ -148,6 +151,10 @@ class Agreement:
     def agrees(self) -> bool:
         """Whether no variant is wrong, and eager itself gives the same result every time."""
         return all(item.verdict not in (Verdict.DISAGREES, Verdict.NONDETERMINISTIC) for item in self.variants)
+
+    def __bool__(self) -> bool:
+        """Whether something was compared, and nothing is wrong."""
+        return self.agrees and any(item.agrees for item in self.variants)
 
     def variant(self, name: str) -> VariantAgreement:
         """The comparison of one variant, by its name."""

@@ -50,7 +50,6 @@ class Compilation:
     graph_nodes: int = 0
     graph_calls: int = 0
     guard_count: int = 0
-    guard_check_microseconds: float | None = None
     dynamic_symbols: Mapping[str, str] = field(default_factory=dict)
     failure: str | None = None
     metrics: Mapping[str, Any] = field(default_factory=dict)

@@ -8,7 +8,8 @@ from typing import Any
 
 from compile_inspect.records.agreement import Agreement
 from compile_inspect.records.breaks import GraphBreak
-from compile_inspect.records.compilations import Bytecode, Compilation, Phase
+from compile_inspect.records.compilations import Bytecode, Compilation, Outcome, Phase
+from compile_inspect.records.failures import Failure
 from compile_inspect.records.fixes import Finding
 from compile_inspect.records.graphs import Graph, Stage
 from compile_inspect.records.guards import Guard, LimitHit, Recompile, Specialization
@@ -78,6 +79,7 @@ class Inspection:
     missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
     compilations: tuple[Compilation, ...] = ()
+    failures: tuple[Failure, ...] = ()
     graphs: tuple[Graph, ...] = ()
     breaks: tuple[GraphBreak, ...] = ()
     guards: tuple[Guard, ...] = ()
@@ -131,6 +133,22 @@ class Inspection:
             if location is not None:
                 lines.setdefault((location.file, location.line), location)
         return tuple(lines.values())
+
+    @property
+    def raised(self) -> Failure | None:
+        """The exception that left the program, if one did."""
+        return next((item for item in self.failures if item.compilation is None), None)
+
+    @property
+    def nothing_compiled(self) -> bool:
+        """Whether no graph with an operation in it was compiled: all of the program runs in eager mode, or failed."""
+        return not any(item.outcome is Outcome.COMPILED and item.graph_calls for item in self.compilations)
+
+    @property
+    def captured_whole(self) -> bool:
+        """Whether something was compiled, all of it in one graph, and nothing failed."""
+        compiled = [item.outcome is Outcome.COMPILED for item in self.compilations]
+        return not self.nothing_compiled and all(compiled) and not self.breaks and not self.failures
 
     @property
     def compile_seconds(self) -> float:

@@ -16,7 +16,7 @@ _TORCH = re.compile(r"[/\\](site-packages|dist-packages)[/\\](torch|functorch|tr
 _RECORDER = re.compile(
     r"(?<!tests)[/\\]compile_inspect[/\\](capture|fixes|recompiles|agreement|timing|tour|tuning|variants)[/\\]"
 )
-_PHASES = "basics|dynamo_capture|graph_breaks|inductor_codegen|benchmark|main"
+_PHASES = "eager|basics|dynamo_capture|graph_breaks|inductor_codegen|benchmark|main"
 _COMMAND = re.compile(rf"(?<!tests)[/\\]compile_inspect[/\\](commands[/\\](inspect|tour|__init__)|__main__|{_PHASES})\.py$")
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 SECTIONS: Mapping[str, str] = MappingProxyType(
     {
         "summary": "what happened, in a dozen lines",
+        "failures": "compilations that failed, and the exception that ended the run",
         "graphs": "the graphs at every stage, with the operations they call",
         "breaks": "graph breaks: where, why, and what to do",
         "guards": "the conditions under which compiled code is reused",

@@ -15,6 +15,8 @@ class Counts:
 
     compilations: int = 0
     failed: int = 0
+    raised: int = 0
+    """Programs that ended with an exception."""
     skipped: int = 0
     unfinished: int = 0
     graphs: int = 0
@@ -45,6 +47,7 @@ def count(inspection: Inspection) -> Counts:
     return Counts(
         compilations=len(inspection.compilations),
         failed=outcomes[Outcome.FAILED],
+        raised=int(inspection.raised is not None),
         skipped=outcomes[Outcome.SKIPPED],
         unfinished=outcomes[Outcome.UNFINISHED],
         graphs=graphs,
@@ -71,6 +74,7 @@ def total(parts: Iterable[Counts]) -> Counts:
     return Counts(
         compilations=sum(part.compilations for part in parts),
         failed=sum(part.failed for part in parts),
+        raised=sum(part.raised for part in parts),
         skipped=sum(part.skipped for part in parts),
         unfinished=sum(part.unfinished for part in parts),
         graphs=sum(part.graphs for part in parts),

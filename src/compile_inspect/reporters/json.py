@@ -87,6 +87,7 @@ def _summary(resolver: _Resolver, options: ShowOptions) -> Data:
     return {
         "compilations": counts.compilations,
         "failed": counts.failed,
+        "failures": resolver.records(inspection.failures),
         "skipped": counts.skipped,
         "unfinished": counts.unfinished,
         "graphs": counts.graphs,
@@ -131,6 +132,7 @@ def _kernels(resolver: _Resolver, options: ShowOptions) -> list[Data]:
 
 _CONTENT: dict[str, Callable[[_Resolver, ShowOptions], Any]] = {
     "summary": _summary,
+    "failures": lambda resolver, options: resolver.records(options.first(resolver.inspection.failures)),
     "graphs": _graphs,
     "breaks": lambda resolver, options: resolver.records(options.first(resolver.inspection.breaks)),
     "guards": lambda resolver, options: resolver.records(options.first(resolver.inspection.guards)),

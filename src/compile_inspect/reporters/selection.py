@@ -47,6 +47,7 @@ def _only(inspection: Inspection, wanted: str) -> Inspection:
     return dataclasses.replace(
         inspection,
         compilations=tuple(item for item in inspection.compilations if item.id == wanted),
+        failures=tuple(item for item in inspection.failures if item.compilation == wanted),
         graphs=tuple(item for item in inspection.graphs if item.compilation == wanted),
         breaks=tuple(item for item in inspection.breaks if wanted in item.compilations),
         guards=tuple(item for item in inspection.guards if item.compilation == wanted),

@@ -34,7 +34,11 @@ def test_fullgraph_failure_is_evidence() -> None:
     inspection = compile_inspect.inspect(
         fresh_function("print('x')\nreturn x + 1"), torch.ones(3), backend="eager", fullgraph=True
     )
-    assert inspection.notes[0].startswith("The call raised Unsupported:")
+    first, left = inspection.failures
+    assert first.told == left.told == "Unsupported: Failed to trace builtin operator"
+    assert (first.compilation, left.compilation) == (inspection.compilations[0].id, None) and inspection.raised == left
+    line = inspection.user_line(first.stack)
+    assert line is not None and line.line == 2
     (cause,) = inspection.breaks
     assert (cause.identifier, cause.effect) == ("GB0059", BreakEffect.RAISED)
     assert cause.location is not None and cause.location.line == 2
@@ -43,7 +47,7 @@ def test_fullgraph_failure_is_evidence() -> None:
 
 def test_a_failing_function_is_the_users_business(tmp_path: Path) -> None:
     path = tmp_path / "a.inspection"
-    with pytest.raises(TargetError, match="raised IndexError"):
+    with pytest.raises(TargetError, match="fails in eager mode too: IndexError: index 7 is out of bounds"):
         compile_inspect.inspect(fresh_function("return x[y]", y=torch.tensor([7])), torch.ones(2), backend="eager", path=path)
     assert compile_inspect.load(path).complete
 

@@ -184,4 +184,20 @@ def test_inspect_a_file(tmp_path: Path) -> None:
         "inspect", "mine.py:double", "--inputs", "mine.py:inputs", "--backend", "eager", "--fullgraph", "--force", cwd=tmp_path
     )
     assert refused.returncode == 1
-    assert "The call raised Unsupported" in refused.stdout
+    told = "Compilation 0/0 of double failed: Unsupported: Failed to trace builtin operator (mine.py:4)."
+    assert told in " ".join(refused.stdout.split())
+
+
+def test_a_program_that_dies_before_anything_is_compiled(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import torch\n\nsizes = {}\nprint(sizes['batch'])\n")
+    done = command("run", "script.py", cwd=tmp_path)
+    assert done.returncode == 1 and "KeyError: 'batch'" in done.stderr
+    shown = command("show", "script.inspection", cwd=tmp_path)
+    assert shown.stdout.startswith("The run ended with an exception before anything was compiled.")
+    assert "The run ended with an exception: KeyError: 'batch' (script.py:4)." in shown.stdout
+    assert shown.stdout.rstrip().endswith("Next: compile-inspect show script.inspection failures")
+    broken = command("breaks", "script.inspection", cwd=tmp_path)
+    assert broken.returncode == 1
+    assert broken.stdout == (
+        "No graph break was recorded before this. The run ended with an exception: KeyError: 'batch' (script.py:4).\n"
+    )

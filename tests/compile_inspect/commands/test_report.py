@@ -62,7 +62,7 @@ def command(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report")
     (path / "mine.py").write_text(PROGRAM)
-    compilation = Compilation("0/0", "forward", "model.py", 1, Outcome.COMPILED, seconds=1.0)
+    compilation = Compilation("0/0", "forward", "model.py", 1, Outcome.COMPILED, seconds=1.0, graph_nodes=2, graph_calls=1)
     for name in ("one", "two"):
         save(Inspection(compilations=(compilation,), process=Process(pid=7, session=name)), path / f"{name}.inspection")
     return path

@@ -11,7 +11,7 @@ import pytest
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.fixes.treating import treated
 from compile_inspect.records.fixes import Finding
-from compile_inspect.reporters.text.breaks import no_breaks, raised_sentence
+from compile_inspect.reporters.text.breaks import no_breaks
 from compile_inspect.reporters.text.findings import proof_details
 
 
@@ -57,7 +57,7 @@ def test_a_handled_exception_is_not_called_whole(name: str, tmp_path: Path) -> N
     said = "every frame was captured whole" in no_breaks(found.inspection) and not found.inspection.breaks
     # Where torch raises, or the frame is not captured whole, that is not said; which of these depends on the torch.
     assert said <= runs, (found.inspection.notes, found.inspection.breaks)
-    assert bool(found.raised) == bool(raised_sentence(found.inspection))
+    assert bool(found.raised) == bool(found.inspection.failures)
 
 
 CLOCKS = {

@@ -18,6 +18,7 @@ from compile_inspect.records import (
     Direction,
     Doubt,
     Environment,
+    Failure,
     Fate,
     Graph,
     GraphBreak,
@@ -86,6 +87,7 @@ def everything() -> Inspection:
         missing=(Missing("peak memory", "estimate_peak_memory is not there", 3),),
         notes=("The example inputs were given twice.",),
         compilations=_compilations(),
+        failures=(Failure("BackendError", "no\nmore lines", compilation="2/0", stack=1),),
         graphs=_graphs(),
         breaks=_breaks(),
         guards=_guards(),
@@ -122,7 +124,6 @@ def _compilations() -> tuple[Compilation, ...]:
             seconds=3.0,
             backward_seconds=1.0,
             graph_nodes=4,
-            guard_check_microseconds=12.5,
         ),
         Compilation(
             "0/1",
@@ -300,7 +301,9 @@ def empty() -> Inspection:
 
 def whole() -> Inspection:
     """A capture in which everything went well, with nothing but one compilation."""
-    return Inspection(compilations=(Compilation("0/0", "forward", MODEL, 4, Outcome.COMPILED, seconds=1.0),))
+    return Inspection(
+        compilations=(Compilation("0/0", "forward", MODEL, 4, Outcome.COMPILED, seconds=1.0, graph_nodes=3, graph_calls=1),)
+    )
 
 
 def partial() -> Inspection:

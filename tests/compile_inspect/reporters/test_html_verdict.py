@@ -129,5 +129,6 @@ def test_the_size_that_was_timed_is_named() -> None:
 
 def test_a_failed_compilation_leads_to_its_row() -> None:
     todo = capture_of(everything())["verdict"]["todo"]
-    (entry,) = [item for item in todo if item["title"].startswith("See why broken")]
-    assert entry["link"] == "#compilation-5" and entry["why"] == "BackendError: no"
+    (entry,) = [item for item in todo if item["title"] == "Compilation 2/0 of broken failed"]
+    assert entry["link"] == "#compilation-5"
+    assert entry["why"].startswith("Compilation 2/0 of broken failed: BackendError: no (")

@@ -157,7 +157,7 @@ def test_gaps_in_the_evidence_are_told() -> None:
 
 
 def test_an_unknown_section_is_refused() -> None:
-    with pytest.raises(InspectError, match="no section 'kernel'; the sections are summary, graphs"):
+    with pytest.raises(InspectError, match="no section 'kernel'; the sections are summary, failures, graphs"):
         section_data([samples.empty()], "kernel", ShowOptions())
 
 

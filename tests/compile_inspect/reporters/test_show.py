@@ -66,7 +66,7 @@ def test_a_file_wins_over_a_section_of_its_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["a", "breks"], "there is no section 'breks', and no file of that name; the sections are summary, graphs,"),
+        (["a", "breks"], "there is no section 'breks', and no file of that name; the sections are summary, failures, graphs,"),
         (["breaks"], "name a capture file before the section: compile-inspect show FILE breaks"),
         (["breaks", "a.inspection"], "the section comes last: compile-inspect show FILE breaks"),
         (["a", "--trace", "t.json"], "--trace goes with section time: compile-inspect show FILE time --trace t.json"),

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, decoded, rows_of_trace, trace_compile_id
+from compile_inspect.capture.collectors.exceptions import facts_of, rows_of
 
 # Settings dumped into every metrics record; `environment` has what differs from the defaults.
 _BULKY_METRICS = frozenset(
@@ -26,9 +27,13 @@ class FrameCollector(Collector):
         return ((torch_private.COMPILE_FRAME, self._on_compile_frame, True),)
 
     def on_failure(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException) -> None:
-        """Note an interrupt, which torch's metrics do not know as a failure."""
+        """Note what ended a compilation; torch's metrics know neither the innermost cause nor an interrupt."""
         if not isinstance(error, Exception):
             self.tap.emit("interrupted", {"reason": type(error).__name__})
+            return
+        rows = rows_of(error)
+        stack = self.tap.intern(rows) if rows else None
+        self.tap.emit("failure", {**facts_of(error), "stack": stack}, stacks=() if stack is None else (stack,))
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Note the start or the metrics of a compilation."""

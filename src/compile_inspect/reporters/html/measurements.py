@@ -13,6 +13,7 @@ from compile_inspect.reporters import timings as timing_words
 from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.failures import sentence
 
 Data = dict[str, Any]
 
@@ -47,6 +48,7 @@ def origin_of(inspection: Inspection) -> float:
 def compilations_of(inspection: Inspection, places: Places) -> list[Data]:
     """Every compilation, in the order of the capture."""
     origin = origin_of(inspection)
+    failures = {item.compilation: f"{sentence(item, inspection)}\n{item.message}" for item in inspection.failures}
     return [
         {
             "id": words(item.id),
@@ -60,13 +62,12 @@ def compilations_of(inspection: Inspection, places: Places) -> list[Data]:
             "backward_seconds": number(item.backward_seconds),
             "operations": item.graph_calls,
             "guards": item.guard_count,
-            "check_microseconds": number(item.guard_check_microseconds),
             "symbols": [[words(name), words(value)] for name, value in item.dynamic_symbols.items()],
             "recompile": item.is_recompile,
             "resume": item.is_resume,
             "attempts": item.attempts,
             "restart_reasons": [words(reason) for reason in item.restart_reasons],
-            "failure": paragraph(item.failure or ""),
+            "failure": paragraph(failures.get(item.id, item.failure or "")),
         }
         for item in inspection.compilations
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.records import BreakEffect, Inspection, Outcome
+from compile_inspect.records import BreakEffect, Inspection
 from compile_inspect.records.accidents import Accident, Suspicion
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.fixes import Finding
@@ -15,6 +15,8 @@ from compile_inspect.reporters import timings as timing_words
 from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.causes import by_function, cause
 from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.failures import headline
+from compile_inspect.reporters.text.failures import sentence as failure_sentence
 from compile_inspect.reporters.text.locations import where
 from compile_inspect.reporters.text.plain import shorten
 from compile_inspect.reporters.text.quantities import TIMES, count, seconds
@@ -62,12 +64,15 @@ def worth_doing(inspection: Inspection, findings: Sequence[Finding], accidents: 
                 blame = f" {item.blame.message}" if item.blame is not None else ""
                 yield _entry(f"Do not use {item.name} here", f"{item.reason}{blame}", "#agreement", "measured")
     failed: set[str] = set()
-    for number, compilation in enumerate(inspection.compilations, 1):
-        if compilation.outcome is Outcome.FAILED:
-            failed.add(compilation.id)
-            first = (paragraph(compilation.failure or "") or "no message was recorded").strip().split("\n")[0]
-            title = f"See why {function_name(compilation.function)} failed to compile"
-            yield _entry(title, first, f"#compilation-{number}", "measured")
+    numbers = {compilation.id: number for number, compilation in enumerate(inspection.compilations, 1)}
+    for failure in inspection.failures:
+        link = "#compilations"
+        if failure.compilation is not None:
+            failed.add(failure.compilation)
+            link = f"#compilation-{numbers[failure.compilation]}" if failure.compilation in numbers else link
+        elif any(item.told == failure.told for item in inspection.failures if item is not failure):
+            continue  # the exception of a compilation, on its way out of the program
+        yield _entry(headline(failure, inspection), failure_sentence(failure, inspection), link, "measured")
     for limit in inspection.limits:
         latest = [item for item in inspection.recompiles if item.function == limit.function]
         why = cause(latest[-1].latest) if latest else words(limit.last_reason)

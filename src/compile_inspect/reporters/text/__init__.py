@@ -25,6 +25,7 @@ from compile_inspect.reporters.text import (
     cache,
     code,
     cudagraphs,
+    failures,
     graphs,
     guards,
     kernels,
@@ -42,6 +43,7 @@ __all__ = ["ShowOptions", "render"]
 
 _RENDERERS: dict[str, Renderer] = {
     "summary": summary_details.render,
+    "failures": failures.render,
     "graphs": graphs.render,
     "breaks": breaks.render,
     "guards": guards.render,

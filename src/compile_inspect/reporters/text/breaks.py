@@ -7,22 +7,18 @@ from rich.text import Text
 
 from compile_inspect.records import GraphBreak, Inspection, Location, Outcome
 from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.failures import sentence as failure_sentence
 from compile_inspect.reporters.text.locations import print_stack, stack_at, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_paragraph
 from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
 from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.source import print_excerpt
 
-_RAISED = "The call raised "
-# What Dynamo and Inductor raise of themselves, rather than pass on from an operation of the program.
-_TORCHS_OWN = ("Unsupported", "InternalTorchDynamoError", "BackendCompilerFailed", "InductorError", "RecompileLimitExceeded")
-
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
     """Print one block for every cause."""
     if not inspection.breaks:
-        nothing = "Nothing was compiled while this was recorded, so there was no graph to break."
-        print_empty(console, inspection, no_breaks(inspection), nothing)
+        print_empty(console, inspection, no_breaks(inspection), no_breaks(inspection))
         return
     shown = options.first(inspection.breaks)
     for number, item in enumerate(shown, 1):
@@ -35,27 +31,14 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
 
 def no_breaks(inspection: Inspection) -> str:
     """What can be said where no break was recorded: that frames are whole only where all of them were compiled and ran."""
-    raised = raised_sentence(inspection)
-    if raised:
-        return f"No graph break was recorded, but {raised[:1].lower()}{raised[1:]}"
+    if inspection.failures:
+        return f"No graph break was recorded before this. {failure_sentence(inspection.failures[0], inspection)}"
+    if inspection.nothing_compiled:
+        return "Nothing was compiled, so there was no graph to break."
     left = sum(item.outcome is not Outcome.COMPILED for item in inspection.compilations)
     if left:
         return f"No graph breaks, but {count(left, 'frame')} could not be compiled."
-    return "No graph breaks: every frame was captured whole." if inspection.compilations else "Nothing was compiled."
-
-
-def raised_sentence(inspection: Inspection) -> str:
-    """What torch.compile raised instead of running the program; empty where it ran."""
-    note = next((note for note in inspection.notes if note.startswith(_RAISED)), None)
-    if note is None:
-        return ""
-    told = f"The compiled program raises {one_line(note.removeprefix(_RAISED)).rstrip('.')}."
-    return (
-        f"{told} While torch traces, an operation that fails ends the compilation, also where an `except` of the program "
-        "handles it in eager mode: where that is so, test for it before, with an `if`."
-        if "TorchRuntimeError" in note or not note.removeprefix(_RAISED).startswith(_TORCHS_OWN)
-        else told
-    )
+    return "No graph breaks: every frame was captured whole."
 
 
 def _print_break(item: GraphBreak, number: int, inspection: Inspection, console: Console, options: ShowOptions) -> None:

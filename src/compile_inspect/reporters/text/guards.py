@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import Compilation, Guard, Inspection, Specialization
+from compile_inspect.records import Guard, Inspection, Specialization
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
 from compile_inspect.reporters.text.locations import user_line, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
 from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.tables import print_listing
 
 # Guards on tensors and their sizes are the ones that fail in practice.
@@ -28,18 +28,10 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         return
     known = by_identifier(inspection)
     for identifier, guards in grouped(inspection.guards, lambda guard: guard.compilation).items():
-        compilation = known.get(identifier) if identifier is not None else None
-        print_heading(console, *title(identifier, known, inspection), *_cost(guards, compilation))
+        print_heading(console, *title(identifier, known, inspection), count(len(guards), "guard"))
         _print_guards(guards, inspection, console, options)
         _print_pinned([item for item in inspection.specializations if item.compilation == identifier], console)
         console.print()
-
-
-def _cost(guards: list[Guard], compilation: Compilation | None) -> tuple[str, ...]:
-    told: tuple[str, ...] = (count(len(guards), "guard"),)
-    if compilation is not None and compilation.guard_check_microseconds is not None:
-        told += (f"{seconds(compilation.guard_check_microseconds / 1e6)} to check them on a call",)
-    return told
 
 
 def _print_guards(guards: list[Guard], inspection: Inspection, console: Console, options: ShowOptions) -> None:

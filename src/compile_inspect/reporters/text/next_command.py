@@ -15,6 +15,7 @@ from compile_inspect.reporters.text.plain import one_line
 # In the order in which they are worth reading: what costs most first. A section is offered only where there is
 # something to see in it.
 _WORTH_READING: dict[str, Callable[[Inspection], bool]] = {
+    "failures": lambda inspection: bool(inspection.failures),
     "breaks": lambda inspection: bool(inspection.breaks),
     "recompiles": lambda inspection: bool(inspection.recompiles or inspection.limits),
     "cudagraphs": lambda inspection: any(

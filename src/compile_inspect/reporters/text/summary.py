@@ -61,12 +61,16 @@ def _print_processes(inspections: Sequence[Inspection], counts: Sequence[Counts]
 def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
     """One sentence on how it went, and its colour; nothing is claimed that missing evidence could contradict.
 
-    >>> verdict(Counts(compilations=1))
+    >>> verdict(Counts(compilations=1, graphs=1))
     ('Captured whole: no graph break and no recompile.', 'green')
-    >>> verdict(Counts(compilations=3, breaks=2, recompiles=1))[0]
+    >>> verdict(Counts(compilations=3, graphs=2, breaks=2, recompiles=1))[0]
     'Not captured whole: 2 graph breaks, 1 recompile.'
+    >>> verdict(Counts(compilations=2, breaks=1))[0]
+    'Nothing runs compiled: 2 frames traced, no graph made; 1 graph break.'
     """
     if not counts.compilations:
+        if counts.raised:
+            return "The run ended with an exception before anything was compiled.", "red"
         return "Nothing was compiled while this was recorded.", "yellow"
     findings = []
     if counts.failed:
@@ -83,6 +87,10 @@ def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
     if counts.recompiles:
         findings.append(count(counts.recompiles, "recompile"))
     told = ", ".join(findings) or "no graph break and no recompile"
+    if not counts.graphs and not counts.failed and all_evidence:
+        return f"Nothing runs compiled: {count(counts.compilations, 'frame')} traced, no graph made; {told}.", "red"
+    if counts.raised and not counts.failed:
+        return f"The run ended with an exception. Until then: {told}.", "red"
     if split:
         return f"Not captured whole: {told}.", "red" if counts.failed or counts.limits else "yellow"
     if not all_evidence:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Inspection, Outcome
+from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.causes import by_function, cause, limit_sentence
 from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.failures import sentence as failure_sentence
 from compile_inspect.reporters.text.locations import place, where
 from compile_inspect.reporters.text.messages import (
     PARTIAL,
@@ -20,7 +21,7 @@ from compile_inspect.reporters.text.messages import (
     print_paragraph,
     print_warning,
 )
-from compile_inspect.reporters.text.plain import clean, one_line, plain, shorten
+from compile_inspect.reporters.text.plain import one_line, plain, shorten
 from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
 
@@ -47,16 +48,13 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
 
 
 def _failures(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
-    failed = [item for item in inspection.compilations if item.outcome is Outcome.FAILED]
-    if not failed:
+    if not inspection.failures:
         return False
-    print_heading(console, "Failed compilations")
-    shown = options.first(failed, _TOP)
-    for item in shown:
-        line = clean(item.failure or "no message was recorded").strip().split("\n")[0]
-        told = f"{one_line(item.id)} {function_name(item.function)} ({place(item.file, item.line)}): {line}"
-        print_paragraph(console, told, indent="  ", bullet="- ")
-    print_folded(console, len(failed) - len(shown), "failed compilation")
+    print_heading(console, "Failed")
+    shown = options.first(inspection.failures, _TOP)
+    for failure in shown:
+        print_paragraph(console, failure_sentence(failure, inspection), indent="  ", bullet="- ")
+    print_folded(console, len(inspection.failures) - len(shown), "failure")
     return True
 
 

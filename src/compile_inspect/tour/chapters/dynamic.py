@@ -52,7 +52,6 @@ class SettingRun:
     """Sizes that are symbols in some version, such as `x.size()[0]`."""
     guards: int = 0
     """Guards of the version compiled last."""
-    microseconds: float | None = None
     """What checking them all took, as torch measured it while compiling."""
     compilations: int = 0
     """Frames that were compiled: where the graph breaks, one call compiles several."""
@@ -116,8 +115,7 @@ class DynamicShapes:
         if first.symbols:
             told.append(f"What became a symbol: {', '.join(first.symbols)}.")
         if first.guards:
-            timed = f"; torch took {first.microseconds:.0f} µs to check them all while compiling" if first.microseconds else ""
-            told.append(f"The version compiled last has {count(first.guards, 'guard')}, checked at every call{timed}.")
+            told.append(f"The version compiled last has {count(first.guards, 'guard')}, checked at every call.")
         for run in self.runs:
             for message, sizes_of in run.errors.items():
                 single = len(sizes_of) == 1
@@ -197,7 +195,6 @@ def _read(setting: str, calls: tuple[Call, ...], found: Inspection) -> SettingRu
         tuple(Failure(number, reason) for number, reason in zip(rows, reasons, strict=True)),
         tuple(symbols),
         last.guard_count if last else 0,
-        last.guard_check_microseconds if last else None,
         len(compiled),
     )
 

@@ -1,0 +1,63 @@
+"""A target in eager mode: what fails there has nothing to do with the compiler, and is said before anything is compiled."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from compile_inspect.capture.backward import run_backward
+from compile_inspect.capture.collectors.exceptions import rows_of
+from compile_inspect.errors import TargetError
+from compile_inspect.records import Location, Stack
+from compile_inspect.silence import silence
+from compile_inspect.target import Inputs, Target
+
+
+def require_eager(target: Target) -> Target:
+    """The target, if eager mode runs it at all of its inputs; otherwise `TargetError` with the exception and its line.
+
+    It runs on copies of the inputs. What it holds, and the random generators, are as before afterwards.
+
+    >>> require_eager(Target(max, (1, 2))).function(3, 4)
+    4
+    >>> require_eager(Target(dict.pop, ({}, "x")))
+    Traceback (most recent call last):
+    compile_inspect.errors.TargetError: the target fails in eager mode too: KeyError: 'x'
+    """
+    for number, inputs in enumerate(target.all_inputs()):
+        error = eager_failure(target, inputs)
+        if error is not None:
+            which = f" at its further inputs {number}" if number else ""
+            raise TargetError(f"the target fails in eager mode too{which}: {described(error)}") from error
+    return target
+
+
+def eager_failure(target: Target, inputs: Inputs) -> Exception | None:
+    """What a call in eager mode raises, or its backward; None where both work."""
+    import torch
+
+    from compile_inspect.agreement.inputs import cloned
+    from compile_inspect.agreement.observation import preserved_state, seeded
+    from compile_inspect.variants import Task
+
+    args, kwargs = cloned(inputs)
+    mode = torch.no_grad() if target.gradients is False else nullcontext()
+    with preserved_state(Task(target.function, *inputs)), seeded(0), silence(), mode:
+        try:
+            result = target.function(*args, **kwargs)
+            if target.gradients is not False:
+                run_backward(result, required=target.gradients is True)
+        except TargetError:
+            raise
+        except Exception as error:
+            return error
+    return None
+
+
+def described(error: Exception) -> str:
+    """An exception in its own words, with the innermost line of the program that led to it."""
+    told = f"{type(error).__name__}: {error}".removesuffix(": ")
+    stack = Stack(tuple(Location(*row) for row in rows_of(error)))
+    line = stack.own_line or stack.user_line
+    if line is None:
+        return told
+    return f"{told}\n  {line}{f' in {line.function}' if line.function else ''}{f': {line.code}' if line.code else ''}"

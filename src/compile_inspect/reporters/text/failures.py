@@ -1,0 +1,73 @@
+"""What ended a compilation, or the program: the exception, the innermost cause, and the line."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from compile_inspect.records import Failure, Inspection
+from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.text.compilations import function_name
+from compile_inspect.reporters.text.locations import print_stack, stack_at, where
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_paragraph
+from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.source import print_excerpt
+
+_HANDLED = (
+    "While torch traces, an operation that fails ends the compilation, also where an `except` of the program handles it in "
+    "eager mode: where that is so, test for it before, with an `if`."
+)
+
+
+def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    """Print one block for every failure, those of compilations first."""
+    if not inspection.failures:
+        print_empty(console, inspection, "No compilation failed, and the run ended without an exception.")
+        return
+    shown = options.first(inspection.failures)
+    for failure in shown:
+        _print_failure(failure, inspection, console, options)
+        console.print()
+    print_folded(console, len(inspection.failures) - len(shown), "failure", indent="")
+
+
+def headline(failure: Failure, inspection: Inspection) -> str:
+    """What failed, in a few words.
+
+    >>> headline(Failure("KeyError", "'x'"), Inspection())
+    'The run ended with an exception'
+    """
+    if failure.compilation is None:
+        return "The run ended with an exception"
+    compilation = inspection.compilation(failure.compilation)
+    name = function_name(compilation.function) if compilation is not None else "a frame"
+    return f"Compilation {one_line(failure.compilation)} of {name} failed"
+
+
+def sentence(failure: Failure, inspection: Inspection) -> str:
+    """What failed, why and where, in one sentence.
+
+    >>> sentence(Failure("KeyError", "'x'"), Inspection())
+    "The run ended with an exception: KeyError: 'x'."
+    """
+    stack = stack_at(inspection, failure.stack)
+    line = None if stack is None else stack.own_line or stack.user_line
+    place = "" if line is None else f" ({where(line)})"
+    return f"{headline(failure, inspection)}: {one_line(failure.told).rstrip('.')}{place}."
+
+
+def _print_failure(failure: Failure, inspection: Inspection, console: Console, options: ShowOptions) -> None:
+    print_heading(console, headline(failure, inspection))
+    print_paragraph(console, failure.told, indent="  ")
+    stack = stack_at(inspection, failure.stack)
+    line = None if stack is None else stack.own_line or stack.user_line
+    if line is not None:
+        print_heading(console, f"Line  {where(line)}", f"in {line.function}" if line.function else "", indent="  ")
+        print_excerpt(console, line, inspection.sources)
+    if failure.error == "TorchRuntimeError":
+        print_paragraph(console, _HANDLED, indent="  ")
+    if options.all:
+        if stack is not None and stack.locations:
+            print_heading(console, "Stack", indent="  ")
+            print_stack(console, stack, whole=True)
+        print_heading(console, f"Message of the {one_line(failure.error)}", indent="  ")
+        print_paragraph(console, failure.message, indent="    ", style="dim")

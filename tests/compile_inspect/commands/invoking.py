@@ -1,0 +1,53 @@
+"""Commands typed within this process: torch is imported once for all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from compile_inspect.capture import torch_private
+from compile_inspect.commands import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command left behind, with the names that `subprocess` gives them."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def invoke(*arguments: str, cwd: Path) -> Done:
+    """Type a command in a folder."""
+    output, errors = io.StringIO(), io.StringIO()
+    status = 0
+    argv = mock.patch.object(sys, "argv", ["compile-inspect", *arguments])
+    with _at(cwd), argv, contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return Done(status, output.getvalue(), errors.getvalue())
+
+
+@contextlib.contextmanager
+def _at(folder: Path) -> Iterator[None]:
+    """In a folder, with nothing compiled before; what is imported from it is forgotten afterwards."""
+    before, path, known = Path.cwd(), list(sys.path), set(sys.modules)
+    torch_private.forget_compiled_code()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        sys.path[:] = path
+        for name in set(sys.modules) - known:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
+                del sys.modules[name]
