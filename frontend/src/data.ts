@@ -337,7 +337,6 @@ export interface Accident {
   holder: string;
   suspicion: string;
   /** Whether it has failed, is changed by the program, or is only a number. */
-  degree: "seen" | "changed" | "number";
   remedy: string;
   place: Place | null;
 }

@@ -113,7 +113,6 @@ test("one variable that was compiled in several times is one accident", () => {
     value: "0",
     holder: "h",
     suspicion: "s",
-    degree: "seen" as const,
     remedy: "r",
     place: null,
   };

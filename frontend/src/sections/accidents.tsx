@@ -1,35 +1,21 @@
 /** Guards on numbers that will change, and sizes that were pinned: what makes torch compile again without anybody meaning it. */
 import type { JSX } from "preact";
-import { count, shorten } from "../common/format";
+import { shorten } from "../common/format";
 import { PlaceLink } from "../common/place";
 import { Shortened } from "../common/text";
 import type { Accident, Capture } from "../data";
 import { accidentGroups } from "./guard-groups";
-import { Folded } from "./parts/folded";
 import { CompilationLink } from "./parts/links";
 import { Table, usePaged } from "./parts/table";
 import { ToneText } from "./parts/tone";
 
 export function Accidents({ capture }: { capture: Capture }): JSX.Element | null {
   if (capture.accidents.length === 0) return null;
-  const likely = capture.accidents.filter((item) => item.degree !== "number");
-  const possible = capture.accidents.filter((item) => item.degree === "number");
   return (
     <div class="accidents">
-      <h3>Numbers that were compiled in</h3>
-      {likely.length > 0 ? (
-        <>
-          <p class="note">Compiled code is only right for these values; another value compiles again.</p>
-          <AccidentTable capture={capture} accidents={likely} caption="Numbers that will change" />
-        </>
-      ) : (
-        <p class="note">None of them is known to change.</p>
-      )}
-      {possible.length > 0 ? (
-        <Folded summary={`${count(accidentGroups(possible).length, "number")} that may change, though nothing says so`}>
-          {() => <AccidentTable capture={capture} accidents={possible} caption="Numbers that may change" />}
-        </Folded>
-      ) : null}
+      <h3>Numbers that were compiled in, and change</h3>
+      <p class="note">Compiled code is only right for these values; another value compiles again.</p>
+      <AccidentTable capture={capture} accidents={capture.accidents} caption="Numbers that change" />
     </div>
   );
 }
@@ -60,9 +46,7 @@ function AccidentTable(props: { capture: Capture; accidents: Accident[]; caption
               {group.values.length > 6 ? ` and ${group.values.length - 6} more` : ""}
             </td>
             <td>
-              <ToneText tone={group.accident.degree === "number" ? "plain" : "warn"}>
-                {shorten(group.accident.suspicion)}
-              </ToneText>
+              <ToneText tone="warn">{shorten(group.accident.suspicion)}</ToneText>
             </td>
             <td>
               <PlaceLink capture={props.capture} place={group.accident.place} />

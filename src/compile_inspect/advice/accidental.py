@@ -1,4 +1,4 @@
-"""Guards on values that will change: a number in the signature, a counter in a module, a global."""
+"""Guards on numbers that change: those that have failed, and those that a line of the program changes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def accidental(inspection: Inspection) -> tuple[Accident, ...]:
                 continue
             name = guard.source.rpartition(".")[2] if holder is Holder.GLOBAL and "." in guard.source else match["name"]
             line = next(_assignments(inspection.sources, name, holder), None)
-            suspicion = Suspicion.SEEN if guard.variable in failed else Suspicion.CHANGED if line else Suspicion.NUMBER
+            if guard.variable not in failed and line is None:
+                break  # a constant, as far as anybody knows
+            suspicion = Suspicion.SEEN if guard.variable in failed else Suspicion.CHANGED
             accident = Accident(guard, number["value"], holder, suspicion, line)
             found.setdefault((guard.variable, number["value"]), accident)
             break
@@ -63,7 +65,8 @@ def _changes(node: ast.AST, name: str, holder: Holder, declared: set[str]) -> bo
     else:
         return False
     if holder is Holder.ATTRIBUTE:
-        return any(isinstance(target, ast.Attribute) and target.attr == name for target in targets)
+        wanted = f"self.{name}"
+        return any(isinstance(target, ast.Attribute) and ast.unparse(target) == wanted for target in targets)
     return holder is Holder.GLOBAL and name in declared and any(
         isinstance(target, ast.Name) and target.id == name for target in targets
     )  # fmt: skip

@@ -257,18 +257,24 @@ def opaque(value: Any) -> bool:
 
 
 def input_names(task: Task, inputs: Inputs) -> list[str]:
-    """A name for every leaf of the inputs: that of the parameter it is given for, and the path inside."""
+    """A name for every leaf of the inputs, as the function itself writes it: `x`, `rest[0]`, `kwargs['ids'].size`."""
     from torch.utils._pytree import keystr, tree_flatten_with_path
 
-    positional = _parameter_names(task.function)
+    parameters = _parameters(task.function)
+    positional = [item.name for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
+    rest = next((item.name for item in parameters if item.kind is item.VAR_POSITIONAL), None)
+    others = next((item.name for item in parameters if item.kind is item.VAR_KEYWORD), None)
+    known = {item.name for item in parameters if item.kind is not item.POSITIONAL_ONLY}
     names = []
     paths: list[Any] = [path for path, _ in tree_flatten_with_path((inputs[0], dict(inputs[1])))[0]]
     for path in paths:
         if path[0].idx == 0:
             place = path[1].idx
-            base = positional[place] if place < len(positional) else f"input {place}"
+            further = f"input {place}" if rest is None else f"{rest}[{place - len(positional)}]"
+            base = positional[place] if place < len(positional) else further
         else:
-            base = str(path[1].key)
+            key = str(path[1].key)
+            base = key if key in known or others is None else f"{others}[{key!r}]"
         names.append(base + keystr(path[2:]))
     return names
 
@@ -284,11 +290,8 @@ def gradient_names(task: Task, inputs: Inputs) -> list[str]:
     return [f"gradient of {name}" for name in wanted] + [f"second derivative by {name}" for name in wanted]
 
 
-def _parameter_names(function: Any) -> list[str]:
-    forward = getattr(function, "forward", function)
+def _parameters(function: Any) -> list[python_inspect.Parameter]:
     try:
-        parameters = python_inspect.signature(forward).parameters.values()
+        return list(python_inspect.signature(getattr(function, "forward", function)).parameters.values())
     except (TypeError, ValueError):  # built in C
         return []
-    names = [item.name for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
-    return names

@@ -16,7 +16,7 @@ from compile_inspect.records.compilations import first_of_frame
 _AGAINST = re.compile(r"^(?P<against>!?\d+/\d+(?:/\d+)?): (?P<rest>.*)$", re.DOTALL)
 _EXPECTED_ACTUAL = re.compile(r"expected (?P<expected>.+?), actual (?P<actual>.+?)\.?$")
 _EXPECTED = re.compile(r"expected (?P<expected>\S.*?)\.?$")
-_TENSOR = re.compile(r"^tensor '(?P<name>[^']+)' ")
+_TENSOR = re.compile(r"^tensor '(?P<name>.+)' (?=[a-z_ ]+ mismatch)")
 _EQUALITY = re.compile(r"^(?P<name>.+?) (?P<operator>==|!=|is not|is|<=|>=|<|>) (?P<value>.+)$")
 _FLAG = re.compile(r"^(?P<name>\w+)=(?P<value>[01])$")
 _SIZE = re.compile(r"(?P<name>[^\W\d][\w.\[\]' ]*)\.size\(\)\[\d+\]")
@@ -101,6 +101,8 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
     >>> failure = parse_failure("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5", {})
     >>> failure.against, failure.variable, failure.expected, failure.actual
     ('0/0', 'x', '4', '5')
+    >>> parse_failure("0/0: tensor 'kwargs['ids']' size mismatch at index 0. expected 4, actual 5", {}).variable
+    "kwargs['ids']"
     >>> failure = parse_failure("0/1: 2 <= L['x'].size()[0] <= 10", {"x.size()[0]": "11"})
     >>> failure.variable, failure.expected, failure.actual
     ('x.size()[0]', '2 <= x.size()[0] <= 10', '11')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -117,6 +118,7 @@ def fix(
     from compile_inspect.fixes.treating import together, treated
     from compile_inspect.reporters.text.breaks import no_breaks
     from compile_inspect.reporters.text.findings import proof_details
+    from compile_inspect.reporters.text.quantities import count
 
     with _progress(f"compiling {target} …") as say:
         laboratory = _laboratory(target, inputs, backend, seconds)
@@ -131,8 +133,11 @@ def fix(
         sys.exit(status_of([laboratory.inspection]))
     if treatment is None:
         console.print(
-            f"No fix was proven for any of {len(findings)} causes. To read about them: compile-inspect breaks {target}"
+            f"No fix was proven for any of {count(len(findings), 'cause')}. To read about them: {_again(target, inputs)}",
+            markup=False,
+            soft_wrap=True,
         )
+        _tell_unreached(console, findings, unreached)
         sys.exit(1)
     for line in differences(laboratory.inspection.sources, disk=True)(treatment.proposal).split("\n"):
         console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
@@ -152,11 +157,17 @@ def fix(
             console.print(sentence, soft_wrap=True)
     elif treatment.proposal.replacements:
         console.print("Nothing was written. To write it, add --apply.")
+    _tell_unreached(console, findings, unreached)
     if treatment.left:
-        console.print(
-            f"{len(treatment.left)} of {len(findings)} causes are left: compile-inspect breaks {target}", soft_wrap=True
-        )
+        left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {_again(target, inputs)}"
+        console.print(left, markup=False, soft_wrap=True)
         sys.exit(1)
+
+
+def _again(target: str, inputs: str | None) -> str:
+    """The command that tells about the causes of a target, as it can be typed."""
+    given = [] if inputs is None else ["--inputs", inputs]
+    return shlex.join(["compile-inspect", "breaks", target, *given])
 
 
 def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) -> None:

@@ -68,9 +68,15 @@ def together(laboratory: Laboratory, findings: Iterable[Finding], *, unreached: 
         replacements += [item for item in chosen.replacements if item not in replacements]
     if not taken:
         return None
-    settings = dict.fromkeys(item for finding in taken if finding.chosen for item in finding.chosen.settings)
-    proposal = Proposal("together", f"{len(taken)} fixes at once", tuple(replacements), tuple(settings))
-    proof = laboratory.prove_together([finding.cause for finding in taken], proposal)
+    settings = tuple(dict.fromkeys(item for finding in taken if finding.chosen for item in finding.chosen.settings))
+    causes = [finding.cause for finding in taken]
+    proposal = Proposal("together", f"{len(taken)} fixes at once", tuple(replacements), settings)
+    proof = laboratory.prove_together(causes, proposal)
+    for setting in settings if replacements else ():  # a change of the code for one cause may do for another
+        fewer = replace(proposal, settings=tuple(item for item in proposal.settings if item != setting))
+        without = laboratory.prove_together(causes, fewer)
+        if without.holds:
+            proposal, proof = fewer, without
     return Treatment(proposal, proof, tuple(taken), tuple(left))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from compile_inspect.recompiles.buckets import multiples
 from compile_inspect.recompiles.buckets import proposals as bucket_proposals
@@ -13,6 +15,7 @@ from compile_inspect.records.forecast import Buckets, Remedy, RemedyKind
 
 Places = tuple[tuple[str, int], ...]
 _MODULUS = re.compile(r"% (?P<modulus>[1-9]\d*)\b")
+_KEYWORD = re.compile(r"^\w+\['(?P<key>\w+)'\]$")
 _SMALL = " Sizes 0 and 1 are always compiled apart from all others."
 
 
@@ -62,7 +65,17 @@ def remedies_for(
         CauseKind.GLOBAL: lambda: _for_globals(cause),
     }
     maker = makers.get(cause.kind)
-    return maker() if maker is not None else _by_hand(cause)
+    found = maker() if maker is not None else _by_hand(cause)
+    # Not everything that torch guards has a name in the program: a value that a graph break left behind has none.
+    return [remedy if _is_code(remedy.code) else replace(remedy, code="") for remedy in found]
+
+
+def _is_code(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _for_sizes(cause: Cause, sizes: Sequence[int], together: Places, dynamic: bool | None) -> list[Remedy]:
@@ -215,7 +228,8 @@ def _for_globals(cause: Cause) -> list[Remedy]:
 
 def _by_hand(cause: Cause) -> list[Remedy]:
     name = cause.variable
-    apart = f"compiled = {{value: torch.compile(functools.partial(function, {name}=value)) for value in values}}"
+    keyword = _KEYWORD.sub(r"\g<key>", name)
+    apart = f"compiled = {{value: torch.compile(functools.partial(function, {keyword}=value)) for value in values}}"
     told: dict[CauseKind, tuple[str, str]] = {
         CauseKind.RANK: (f"Give {name} the same number of dimensions in every call", f"{name} = {name}.unsqueeze(0)"),
         CauseKind.DEVICE: (f"Bring {name} to one device before the call", f"{name} = {name}.to(device)"),

@@ -14,7 +14,6 @@ class Suspicion(Enum):
 
     SEEN = "it has failed already"
     CHANGED = "the program changes the value"
-    NUMBER = "it is a number, which may change"
 
 
 class Holder(Enum):

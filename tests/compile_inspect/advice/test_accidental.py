@@ -50,18 +50,13 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Accident]:
 
 def test_numbers_and_where_they_come_from(found: dict[str, Accident]) -> None:
     assert {name: item.holder for name, item in found.items()} == {
-        "n": Holder.ARGUMENT,
         "self.step": Holder.ATTRIBUTE,
-        "self.width": Holder.ATTRIBUTE,
         "global SCALE": Holder.GLOBAL,
-        "global LIMIT": Holder.GLOBAL,
-    }
-    assert found["n"].value == "5" and found["global LIMIT"].value == "7"
+    }  # not n, self.width and global LIMIT, which nothing changes
 
 
-def test_values_that_the_program_changes_come_first(found: dict[str, Accident]) -> None:
-    assert set(list(found)[:2]) == {"self.step", "global SCALE"}
-    assert found["self.step"].suspicion is Suspicion.CHANGED and found["self.width"].suspicion is Suspicion.NUMBER
+def test_the_line_that_changes_a_value_is_named(found: dict[str, Accident]) -> None:
+    assert found["self.step"].suspicion is Suspicion.CHANGED
     line = found["self.step"].changed_at
     assert line is not None and line.code == "self.step += 1" and line.function == "tick"
     assert "allow_unspec_int_on_nn_module" in found["self.step"].remedy
@@ -71,9 +66,8 @@ def test_what_has_failed_is_sure() -> None:
     guard = Guard("0/0", "EQUALS_MATCH", "L['n']", "n", "n == 5")
     other = Guard("0/0", "EQUALS_MATCH", "L['m']", "m", "m == 5")
     recompile = Recompile("0/1", "f", "f.py", 1, (GuardFailure("0/0", "n", "n == 5", "5", "6"),))
-    first, second = accidental(Inspection(guards=(other, guard), recompiles=(recompile,)))
+    (first,) = accidental(Inspection(guards=(other, guard), recompiles=(recompile,)))
     assert (first.guard.variable, first.suspicion) == ("n", Suspicion.SEEN)
-    assert (second.guard.variable, second.suspicion) == ("m", Suspicion.NUMBER)
 
 
 def test_strings_and_noise_are_not_numbers() -> None:

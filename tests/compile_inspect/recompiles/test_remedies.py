@@ -273,3 +273,59 @@ def test_a_capture_with_a_limit_that_was_hit() -> None:
     )
     (treatment,) = treat_capture(inspection)
     assert treatment.remedies[-1].kind is RemedyKind.LIMIT
+
+
+class Keywords(torch.nn.Module):
+    def forward(self, **kwargs: Any) -> torch.Tensor:
+        return kwargs["ids"] * 2  # type: ignore[no-any-return]
+
+
+def rest(x: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+    return x.sum() + others[0]
+
+
+def nested(*, options: dict[str, Any]) -> torch.Tensor:
+    return options["inner"]["w"] * 2  # type: ignore[no-any-return]
+
+
+def listed(xs: list[torch.Tensor]) -> torch.Tensor:
+    return xs[1] * 2
+
+
+def keyword_only(*, mask: torch.Tensor) -> torch.Tensor:
+    return mask * 2
+
+
+def behind_a_break(x: torch.Tensor) -> torch.Tensor:
+    return torch.stack([x.sum(0), torch._dynamo.graph_break() or x[0]]) * 2  # type: ignore[func-returns-value]
+
+
+ROWS = torch.ones(4, 3)
+SHAPES_OF_CALLS: dict[str, tuple[Any, Any, str]] = {
+    "keywords": (Keywords(), lambda size: ((), {"ids": torch.ones(size, 3)}), "kwargs['ids']"),
+    "rest": (rest, lambda size: ((ROWS, torch.ones(size, 3)), {}), "others[0]"),
+    "nested": (nested, lambda size: ((), {"options": {"inner": {"w": torch.ones(size, 3)}}}), "options['inner']['w']"),
+    "listed": (listed, lambda size: (([ROWS, torch.ones(size, 3)],), {}), "xs[1]"),
+    "keyword only": (keyword_only, lambda size: ((), {"mask": torch.ones(size, 3)}), "mask"),
+    "behind a break": (behind_a_break, lambda size: ((torch.ones(4, size),), {}), "x"),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES_OF_CALLS)
+def test_remedies_name_inputs_as_the_function_does_and_every_one_parses(name: str) -> None:
+    function, inputs, variable = SHAPES_OF_CALLS[name]
+    calls = [Call(*inputs(size), label=f"{size} rows") for size in (4, 5, 6)]
+    target = Target(function, *inputs(4))
+    treatments = treat(target, calls, predict(target, calls))
+    remedies = [remedy for treatment in treatments for remedy in treatment.remedies]
+    assert any(variable in treatment.why for treatment in treatments)
+    assert any(f"mark_dynamic({variable}, " in remedy.code and remedy.proven for remedy in remedies)
+    for remedy in remedies:
+        ast.parse(remedy.code)
+        assert "  " not in remedy.title and "of  " not in remedy.title
+
+
+def test_what_has_no_name_in_the_program_is_not_written_as_code() -> None:
+    cause = cause_of(failure("value 0 at the graph break", "value 0 at the graph break == 2", "2", "3"))
+    for remedy in remedies_for(cause):
+        ast.parse(remedy.code)

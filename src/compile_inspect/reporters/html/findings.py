@@ -143,7 +143,6 @@ def accidents_of(accidents: Sequence[Accident], places: Places) -> list[Data]:
             "value": words(item.value),
             "holder": item.holder.value,
             "suspicion": item.suspicion.value,
-            "degree": item.suspicion.name.lower(),
             "remedy": item.remedy,
             "place": places.of(item.changed_at or item.guard.location),
         }

@@ -86,9 +86,8 @@ def worth_doing(inspection: Inspection, findings: Sequence[Finding], accidents: 
             title = f"See what makes {function_name(function)} compile again ({count(len(group), 'time')})"
             yield _entry(title, cause(group[-1].latest), "#recompiles", "measured")
     for accident in accidents:
-        if accident.suspicion is not Suspicion.NUMBER:
-            title = f"{accident.guard.variable} is compiled in as {accident.value}"
-            yield _entry(title, accident.remedy, "#guards", "measured" if accident.suspicion is Suspicion.SEEN else "suggested")
+        title = f"{accident.guard.variable} is compiled in as {accident.value}"
+        yield _entry(title, accident.remedy, "#guards", "measured" if accident.suspicion is Suspicion.SEEN else "suggested")
     for event in inspection.cuda_graphs:
         if event.outcome.name == "SKIPPED":
             yield _entry("CUDA graphs were wished for and skipped", event.reason, "#caches", "measured")

@@ -17,10 +17,10 @@ from compile_inspect.reporters.text.quantities import count
 def render(accidents: Sequence[Accident], console: Console) -> None:
     """Print them, the surest first."""
     if not accidents:
-        print_paragraph(console, "No guard is on a number that looks as if it would change.")
+        print_paragraph(console, "No guard is on a number that is known to change.")
         console.print()
         return
-    print_heading(console, f"{count(len(accidents), 'guard')} on numbers that may change")
+    print_heading(console, f"{count(len(accidents), 'guard')} on numbers that change")
     for accident in accidents:
         guard = accident.guard
         line = Text(f"  {one_line(guard.variable)} == {one_line(accident.value)}", style="bold")
