@@ -24,7 +24,7 @@ PAGE = Path(__file__).parent / "reference" / "commands.md"
 STATUSES = {
     "run": "That of the program; 128 and the number of the signal where one ended it, as in a shell. 2 also where `run` cannot "
     "start, because the capture exists already for instance; the program is then not run.",
-    "inspect": "1 where the call raised an exception; the capture is written all the same. With `--fullgraph` most kinds of "
+    "inspect": "1 where a compilation failed or nothing was compiled; the capture is written all the same. With `--fullgraph` most kinds of "
     "graph breaks raise one, but not all: `.item()`, for one, is captured then, and breaks the graph otherwise.",
     "breaks": "0, with breaks and without. `--json` is for programs that decide.",
     "fix": "1 where something is left to be done by hand.",
