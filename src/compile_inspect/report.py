@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from compile_inspect import __version__
@@ -10,8 +11,13 @@ from compile_inspect.records import Inspection
 from compile_inspect.records.fixes import Finding, by_cost
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from compile_inspect.records import Timing
     from compile_inspect.records.lessons import Lesson
     from compile_inspect.reporters.html import Shown
+
+_WIDTH = 100
 
 
 def html(
@@ -79,3 +85,39 @@ def _key(finding: Finding) -> tuple[str, str, int, str]:
     if place is None:
         return finding.cause.kind, "", 0, ""
     return finding.cause.kind, place.file, place.line, place.code.strip()
+
+
+def summary_text(inspection: Inspection) -> str:
+    """The summary of a capture, without colour.
+
+    >>> print(summary_text(Inspection()))
+    Nothing was compiled while this was recorded.
+    """
+    from compile_inspect.reporters.options import ShowOptions
+    from compile_inspect.reporters.text import summary, summary_details
+
+    console, written = _page()
+    summary.render_overview([inspection], console)
+    summary_details.render(inspection, console, ShowOptions())
+    return _trimmed(written)
+
+
+def timing_text(timing: Timing) -> str:
+    """The tables of a timing, without colour."""
+    from compile_inspect.reporters.options import ShowOptions
+    from compile_inspect.reporters.text.timing import print_timing
+
+    console, written = _page()
+    print_timing(timing, console, ShowOptions())
+    return _trimmed(written)
+
+
+def _page() -> tuple[Console, StringIO]:
+    from rich.console import Console
+
+    written = StringIO()
+    return Console(file=written, width=_WIDTH, color_system=None, markup=False, emoji=False, highlight=False), written
+
+
+def _trimmed(written: StringIO) -> str:
+    return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").split("\n"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,10 @@ class Result:
         from nonsmooth.plotting import plot
 
         return plot(self, path)
+
+    def _repr_html_(self) -> str:
+        """The summary, where a notebook would show the repr."""
+        return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
         lines = [

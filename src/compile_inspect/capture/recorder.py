@@ -50,6 +50,11 @@ class Recording:
         self._inspection: Inspection | None = None
         self._running = False
 
+    def __repr__(self) -> str:
+        where = "memory" if self.path is None else str(self.path)
+        stage = "running" if self._running else "not started" if self._inspection is None else "finished"
+        return f"Recording({where}, {stage})"
+
     def start(self) -> None:
         """Begin; with a path, the file exists from here on."""
         if self._running or self._inspection is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from compile_inspect.records.locations import Location
+from compile_inspect.records.shown import Shown
 
 
 class Verdict(Enum):
@@ -135,7 +136,7 @@ class VariantAgreement:
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(Shown):
     """Every variant of a function against eager, at the same inputs."""
 
     function: str

@@ -16,7 +16,7 @@ class BreakEffect(Enum):
     RAISED = "an exception reached the program"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GraphBreak:
     """One cause of graph breaks: a kind at a user line, however many frames ran into it.
 
@@ -38,3 +38,20 @@ class GraphBreak:
     compilations: tuple[str, ...] = ()
     hits: int = 1
     text: str = ""
+
+    def __repr__(self) -> str:
+        """Kind and place.
+
+        >>> GraphBreak("Data-dependent branching", Location("model.py", 7), None, BreakEffect.SPLIT, "GB0170")
+        GraphBreak(Data-dependent branching, GB0170, model.py:7, hits: 1)
+        """
+        parts = [self.kind, self.identifier, str(self.own_location or self.location or ""), f"hits: {self.hits}"]
+        return f"GraphBreak({', '.join(filter(None, parts))})"
+
+    def __str__(self) -> str:
+        """What happened, why, and what torch proposes."""
+        place = self.own_location or self.location
+        lines = [f"{self.kind}{f' ({self.identifier})' if self.identifier else ''}: {self.effect.value}"]
+        lines += [f"  {place}: {place.code}" if place.code else f"  {place}"] if place is not None else []
+        lines += [f"  {self.explanation}"] if self.explanation else []
+        return "\n".join([*lines, *(f"  - {hint}" for hint in self.hints)])

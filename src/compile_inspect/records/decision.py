@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from compile_inspect.records.shown import Shown
+
 
 class Outcome(Enum):
     """What became of a variant."""
@@ -31,7 +33,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Decision:
+class Decision(Shown):
     """Which variant of a function is used, and on what evidence."""
 
     target: str

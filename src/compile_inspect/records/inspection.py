@@ -64,7 +64,7 @@ class Missing:
     times: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Inspection:
     """All evidence about the compilations of one process.
 
@@ -97,6 +97,23 @@ class Inspection:
     stacks: tuple[Stack, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     library_sources: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """How many of everything, for a prompt.
+
+        >>> Inspection()
+        Inspection(compilations: 0, failures: 0, graphs: 0, breaks: 0, recompiles: 0, kernels: 0)
+        """
+        counted = {name: len(getattr(self, name)) for name in ("compilations", "failures", "graphs", "breaks", "recompiles")}
+        counted["kernels"] = sum(1 for _ in self.kernels())
+        partial = "" if self.complete else "; partial"
+        return f"Inspection({', '.join(f'{name}: {number}' for name, number in counted.items())}{partial})"
+
+    def __str__(self) -> str:
+        """The summary, as `compile-inspect show` prints it."""
+        from compile_inspect.report import summary_text
+
+        return summary_text(self)
 
     def stack(self, index: int | None) -> Stack | None:
         """The stack at `index`, or None where a record has none."""

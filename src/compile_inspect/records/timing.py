@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from compile_inspect.records.shown import Shown
+
 
 class Doubt(Enum):
     """A reason not to trust a measurement too far."""
@@ -168,8 +170,8 @@ class TimingPoint:
         return min(ran, key=lambda item: item.summary.median if item.summary else 0.0, default=None)
 
 
-@dataclass(frozen=True)
-class Timing:
+@dataclass(frozen=True, repr=False)
+class Timing(Shown):
     """One run of `time_variants`: every variant of a target, at one size or over a sweep of sizes."""
 
     target: str
@@ -183,3 +185,18 @@ class Timing:
     points: tuple[TimingPoint, ...] = ()
     interrupted: str = ""
     """What was being done when Ctrl-C ended the run; what had been measured by then is here."""
+
+    def __repr__(self) -> str:
+        """What was timed.
+
+        >>> Timing("model", points=(TimingPoint(measurements=(Measurement("eager"), Measurement("inductor"))),))
+        Timing(model, on cpu, points: 1, variants: eager, inductor)
+        """
+        variants = dict.fromkeys(item.variant for point in self.points for item in point.measurements)
+        return f"Timing({self.target}, on {self.device}, points: {len(self.points)}, variants: {', '.join(variants)})"
+
+    def __str__(self) -> str:
+        """The tables, as `compile-inspect bench` prints them."""
+        from compile_inspect.report import timing_text
+
+        return timing_text(self)
