@@ -32,3 +32,7 @@ __all__ = [
     "__version__",
     "minimize",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -19,9 +19,9 @@ class Problem:
 
     Give either `function`, which returns f or (f, ci, ce), or `objective` with, as needed, `inequalities` and
     `equalities`. Constraints may be a tensor of any shape, a list or a dict of tensors, or None. `bounds` is a pair
-    (lower, upper) of numbers, None, or values in the form of x0. With `gradients=True` the function returns
-    (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic differentiation is not used; a gradient has
-    the form of x0 and a Jacobian one row per constraint.
+    (lower, upper) of numbers, None, or values in the form of x0, or a `scipy.optimize.Bounds`. With `gradients=True` the
+    function returns (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic differentiation is not used; a
+    gradient has the form of x0 and a Jacobian one row per constraint.
 
     >>> Problem(objective=lambda x: (x**2).sum(), inequalities=lambda x: 1 - x[0]).values(torch.tensor([3.0, 0.0]))[0]
     tensor(9.)
@@ -54,8 +54,14 @@ class Problem:
             part = getattr(self, name)
             if part is not None and not callable(part):
                 raise ProblemError(f"{name} must be callable, not {type(part).__name__}")
+        given: Any = self.bounds
+        if hasattr(given, "lb") and hasattr(given, "ub"):  # scipy.optimize.Bounds
+            object.__setattr__(self, "bounds", (given.lb, given.ub))
         if self.bounds is not None and (not isinstance(self.bounds, tuple | list) or len(self.bounds) != 2):
-            raise ProblemError(f"bounds must be a pair (lower, upper), not {self.bounds!r}; use None for a side without bound")
+            raise ProblemError(
+                f"bounds must be a pair (lower, upper), not {self.bounds!r:.200}; use None for a side without bound, "
+                "and tuple(zip(*bounds)) for pairs of every number, as scipy takes them"
+            )
 
     def values(self, x: Any) -> tuple[Tensor, Any, Any]:
         """f, ci and ce at x, as the user's functions return them."""

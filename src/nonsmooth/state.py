@@ -197,6 +197,8 @@ class State:
             with np.load(Path(path), allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
             numbers = json.loads(arrays.pop("numbers").tobytes().decode())
+        except FileNotFoundError as error:
+            raise StateError(f"there is no file {path}: write one with result.state.save(path)") from error
         except Exception as error:  # a damaged archive raises whatever its damage happens to hit
             raise StateError(f"{path} is not a saved state: {error}") from error
         if not isinstance(numbers, dict):

@@ -156,8 +156,15 @@ class Variables:
                 )
             form = [form[name] for name in self.names]
         if isinstance(form, list | tuple):
+            if len(form) == self.size != len(self.names) and all(isinstance(item, int | float) for item in form):
+                return np.array(form, dtype=np.float64)
             if len(form) != len(self.names):
-                raise ProblemError(f"{what} has {len(form)} parts, the problem {len(self.names)} variables")
+                variables = f"{len(self.names)} variable{'' if len(self.names) == 1 else 's'}"
+                raise ProblemError(
+                    f"{what} is a {type(form).__name__} of {len(form)}, and x0 has {variables} with {self.size} numbers: give "
+                    "one number, or values in the form of x0. (Bounds are a pair (lower, upper); of pairs for every number, as "
+                    "scipy takes them, tuple(zip(*pairs)) makes one.)"
+                )
             return self.flat([self._part(part, template, what) for part, template in zip(form, self._templates, strict=True)])
         if isinstance(form, Tensor) and form.numel() in (1, self.size):
             return np.array(np.broadcast_to(form.detach().reshape(-1).to("cpu", torch.float64).numpy(), self.size))

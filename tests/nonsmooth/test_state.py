@@ -282,7 +282,7 @@ def contents(path: Path) -> dict[str, Any]:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="is not a saved state"):
+    with pytest.raises(StateError, match=r"there is no file .*none: write one with result.state.save\(path\)"):
         State.load(tmp_path / "none")
 
 

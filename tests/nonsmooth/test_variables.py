@@ -123,13 +123,14 @@ def test_flatten_accepts_numbers_and_the_form_of_x() -> None:
     np.testing.assert_array_equal(flatten(np.arange(4.0), what="it"), [0, 1, 2, 3])
     np.testing.assert_array_equal(flatten({"b": torch.tensor([[5.0, 6.0]]), "a": 1.0}, what="it"), [1, 1, 5, 6])
     np.testing.assert_array_equal(flatten([torch.ones(2), 7.0], what="it"), [1, 1, 7, 7])
+    np.testing.assert_array_equal(flatten([1, 2.0, 3, 4], what="it"), [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize(
     ("form", "message"),
     [
         ({"a": 1.0}, "the bound lacks the variable 'b'; give one entry for each of a, b"),
-        ([1.0], "the bound has 1 parts, the problem 2 variables"),
+        ([1.0], r"the bound is a list of 1, and x0 has 2 variables with 4 numbers"),
         (torch.zeros(3), r"the bound must have the form of x0 \(4 numbers\), not Tensor of shape \(3,\)"),
         ("wide", "the bound must have the form of x0"),
     ],

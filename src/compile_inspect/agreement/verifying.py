@@ -20,8 +20,7 @@ from compile_inspect.eager import require_eager
 from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
 from compile_inspect.target import Target
-from compile_inspect.variants import Prepared, Refused, Task, Variant, default_variants
-from compile_inspect.variants import variant as variant_named
+from compile_inspect.variants import Prepared, Refused, Task, Variant, default_variants, named_variants
 from compile_inspect.variants.base import one_line
 from compile_inspect.variants.compiled import Compiled
 
@@ -30,7 +29,7 @@ def verify(
     function: Callable[..., Any] | Target,
     /,
     *args: Any,
-    variants: Sequence[str | Variant] | None = None,
+    variants: str | Sequence[str | Variant] | None = None,
     gradients: bool | None = None,
     second_derivatives: bool = False,
     samples: int = 3,
@@ -55,7 +54,7 @@ def verify(
     if samples < 0:
         raise TargetError(f"samples must not be negative, and is {samples}")
     task = _task(function, args, kwargs, gradients, second_derivatives, seed)
-    chosen = default_variants(task) if variants is None else [_variant(item) for item in variants]
+    chosen = default_variants(task) if variants is None else named_variants(variants)
     reference = make_reference(task, samples=samples, seed=seed, layouts=True)
     found = [_verified(reference, item, seed, blame) for item in chosen if item.name != "eager"]
     if reference.points[0].eager.error is not None and all(item.verdict is not Verdict.DISAGREES for item in found):
@@ -103,10 +102,6 @@ def _gives_gradients(task: Task, seed: int) -> bool:
             return False
     leaves = torch_private.flatten(result)[0]
     return any(torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves)
-
-
-def _variant(item: str | Variant) -> Variant:
-    return variant_named(item) if isinstance(item, str) else item
 
 
 def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> VariantAgreement:

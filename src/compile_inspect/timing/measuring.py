@@ -13,7 +13,7 @@ from compile_inspect.target import Target
 from compile_inspect.timing.cold import Origin, Place
 from compile_inspect.timing.point import EAGER, Point, Progress
 from compile_inspect.timing.sweep import Sweep, describe_inputs, points
-from compile_inspect.variants import Task, Variant, default_variants, variant
+from compile_inspect.variants import Task, Variant, default_variants, named_variants, variant
 
 # Enough for some hundred rounds of calls of a millisecond.
 DEFAULT_SECONDS = 2.0
@@ -23,7 +23,7 @@ def time_variants(
     function: Callable[..., Any] | Target,
     /,
     *args: Any,
-    variants: Sequence[str | Variant] | None = None,
+    variants: str | Sequence[str | Variant] | None = None,
     gradients: bool | None = None,
     seconds: float = DEFAULT_SECONDS,
     sweep: Sweep | None = None,
@@ -62,7 +62,7 @@ def time_variants(
 def measure(
     target: Target,
     *,
-    variants: Sequence[str | Variant] | None = None,
+    variants: str | Sequence[str | Variant] | None = None,
     seconds: float = DEFAULT_SECONDS,
     sweep: Sweep | None = None,
     builds: int = 1,
@@ -110,11 +110,9 @@ def measure(
     )
 
 
-def choose(task: Task, variants: Sequence[str | Variant] | None) -> tuple[Variant, ...]:
+def choose(task: Task, variants: str | Sequence[str | Variant] | None) -> tuple[Variant, ...]:
     """The variants to time, eager first: everything is compared with it."""
-    if isinstance(variants, str):
-        raise TargetError(f"variants is the text {variants!r}: write a list, ['{variants}']")
-    named = default_variants(task) if variants is None else [variant(v) if isinstance(v, str) else v for v in variants]
+    named = default_variants(task) if variants is None else named_variants(variants)
     by_name = {item.name: item for item in (variant(EAGER), *named)}
     return tuple(by_name.values())
 

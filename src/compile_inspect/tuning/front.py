@@ -22,7 +22,7 @@ from compile_inspect.tuning.later import in_background, reused
 from compile_inspect.tuning.runners import Runner, runner
 from compile_inspect.tuning.store import Store
 from compile_inspect.tuning.tuned import Tuned
-from compile_inspect.variants import Prepared, Refused, Task, Variant, tuning_variants, variant
+from compile_inspect.variants import Prepared, Refused, Task, Variant, named_variants, tuning_variants
 
 logger = logging.getLogger("compile_inspect")
 
@@ -36,7 +36,7 @@ def tune(
     *args: Any,
     gradients: bool = False,
     budget: float = 120.0,
-    variants: Sequence[str | Variant] | None = None,
+    variants: str | Sequence[str | Variant] | None = None,
     reuse_outputs: bool = False,
     cache: bool | str | Path = False,
     background: bool = False,
@@ -73,7 +73,7 @@ def tune(
         return kept
     if background:
         return in_background(task, store, started, samples)
-    choices = tuning_variants(task) if variants is None else tuple(_as_variant(item) for item in variants)
+    choices = tuning_variants(task) if variants is None else named_variants(variants)
     choices = tuple(item for item in choices if item.name != "eager")
     tuned = Tuned(task.function, task.function, decide(task, "eager", "Nothing was tried.", started, {}))
     with _shown(progress, task.name) as report:
@@ -100,10 +100,6 @@ def _task(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], gradient
     if not callable(function):
         raise TargetError(f"tune needs a callable, not {function!r:.80}")
     return Task(function, args, kwargs, gradients)
-
-
-def _as_variant(item: str | Variant) -> Variant:
-    return variant(item) if isinstance(item, str) else item
 
 
 def _candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[Runner, Prepared]]:

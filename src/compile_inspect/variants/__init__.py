@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from compile_inspect.errors import TargetError
 from compile_inspect.variants.base import Prepared, Refused, Step, Variant
 from compile_inspect.variants.compiled import MODES, Compiled
@@ -11,7 +13,18 @@ from compile_inspect.variants.inductor import AotInductor, InductorCallable
 from compile_inspect.variants.task import Task
 from compile_inspect.variants.torchscript import TorchScript
 
-__all__ = ["Prepared", "Refused", "Step", "Task", "Variant", "default_variants", "known_names", "tuning_variants", "variant"]
+__all__ = [
+    "Prepared",
+    "Refused",
+    "Step",
+    "Task",
+    "Variant",
+    "default_variants",
+    "known_names",
+    "named_variants",
+    "tuning_variants",
+    "variant",
+]
 
 _FIXED: dict[str, Variant] = {
     item.name: item
@@ -66,6 +79,19 @@ def variant(name: str) -> Variant:
     if backend not in known:
         raise TargetError(f"{name!r} is no variant: write one of {', '.join(known_names())}")
     return Compiled(backend, **choices)  # type: ignore[arg-type]
+
+
+def named_variants(variants: str | Variant | Iterable[str | Variant]) -> tuple[Variant, ...]:
+    """Variants given by name or as they are; several names may be written in one text, with commas between them.
+
+    >>> [item.name for item in named_variants("inductor,aot-inductor")]
+    ['inductor', 'aot-inductor']
+    """
+    if isinstance(variants, Variant):
+        variants = [variants]
+    if isinstance(variants, str):
+        variants = [name.strip() for name in variants.split(",") if name.strip()]
+    return tuple(variant(item) if isinstance(item, str) else item for item in variants)
 
 
 def default_variants(task: Task) -> tuple[Variant, ...]:

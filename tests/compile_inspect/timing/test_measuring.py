@@ -284,8 +284,8 @@ def test_a_target_has_its_own_inputs() -> None:
 def test_mistakes_are_explained() -> None:
     with pytest.raises(TargetError, match="'inductr' is no variant"):
         compile_inspect.time_variants(torch.sin, torch.ones(2), variants=["inductr"])
-    with pytest.raises(TargetError, match=r"write a list, \['inductor'\]"):
-        compile_inspect.time_variants(torch.sin, torch.ones(2), variants="inductor")
+    with pytest.raises(TargetError, match="'inductr' is no variant"):
+        compile_inspect.time_variants(torch.sin, torch.ones(2), variants="eager,inductr")
     with pytest.raises(ValueError, match="seconds must be more than 0, not 0"):
         measure(Target(torch.sin, (torch.ones(2),)), seconds=0)
 

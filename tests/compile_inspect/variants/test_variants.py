@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from compile_inspect import TargetError
+from compile_inspect import TargetError, verify
 from compile_inspect.capture.torch_private import flatten
-from compile_inspect.variants import Prepared, Refused, Task, default_variants, variant
+from compile_inspect.variants import Prepared, Refused, Task, default_variants, named_variants, variant
 from compile_inspect.variants.reached import replaced
 
 torch.manual_seed(0)
@@ -184,3 +184,10 @@ def test_defaults_begin_with_eager() -> None:
 def test_gradients_without_any_are_an_error() -> None:
     with pytest.raises(TargetError, match="no result depends"):
         Task(lambda x: x.detach(), (X,), gradients=True).run(lambda x: x.detach(), (X,), {})
+
+
+def test_variants_may_be_one_text_with_commas() -> None:
+    assert [item.name for item in named_variants("inductor, aot-inductor")] == ["inductor", "aot-inductor"]
+    assert named_variants(variant("eager")) == (variant("eager"),)
+    found = verify(torch.sin, torch.ones(3), variants="aot_eager", samples=0)
+    assert [item.name for item in found.variants] == ["aot_eager"]
