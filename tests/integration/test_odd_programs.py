@@ -71,6 +71,25 @@ def test_a_closed_stderr_changes_nothing(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "hello\n")
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux ties a process to its parent")
+def test_a_killed_launcher_takes_the_program_with_it(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)\n")
+    command = [sys.executable, "-m", "compile_inspect", "run", "script.py"]
+    launcher = subprocess.Popen(command, cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, text=True)
+    assert launcher.stdout is not None
+    program = Path("/proc") / launcher.stdout.readline().strip()
+    assert program.exists()
+    launcher.kill()
+    launcher.wait()
+    for _ in range(100):
+        if not program.exists() or "Z" in (program / "stat").read_text().rpartition(")")[2][:3]:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(int(program.name), signal.SIGKILL)
+        pytest.fail("the program went on without its launcher")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1, signal.SIGTERM])
 def test_signals_reach_the_program(number: signal.Signals, tmp_path: Path) -> None:
     script = tmp_path / "waits.py"

@@ -7,6 +7,7 @@ enters through a `sitecustomize` on PYTHONPATH, which also reaches the Python pr
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shlex
 import signal
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
@@ -30,6 +31,7 @@ from compile_inspect.records import SCHEMA_VERSION, Inspection, Process
 from compile_inspect.serialization import to_data
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
+_SIGNAL_AT_DEATH_OF_PARENT = 1
 
 
 def launch(program: str, arguments: list[str], *, module: bool, output: Path | None, force: bool, fresh: bool = False) -> int:
@@ -94,9 +96,23 @@ def _default_name(program: str, module: bool) -> str:
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
     # Descriptors that the shell opened for the program, as for <(…), are its own.
-    process = subprocess.Popen(command, env=environment, close_fds=False)
+    process = subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=_tied_to(os.getpid()))
     with _signals_left_to(process):
         return process.wait()
+
+
+def _tied_to(launcher: int) -> Callable[[], None] | None:
+    """What a new process does first: it ends when the launcher is killed, which cannot pass that on; on Linux only."""
+    if not sys.platform.startswith("linux"):
+        return None
+    prctl = ctypes.CDLL(None).prctl
+
+    def tie() -> None:
+        prctl(_SIGNAL_AT_DEATH_OF_PARENT, signal.SIGKILL)
+        if os.getppid() != launcher:  # it was killed before this
+            os._exit(128 + signal.SIGKILL)
+
+    return tie
 
 
 @contextlib.contextmanager
