@@ -70,6 +70,8 @@ def breaks(
         )
         answerable = proof and not as_json and not status_of([laboratory.inspection])
         verdict = _verdict(laboratory, findings, together, say) if answerable else ""
+        if verdict and findings and backend != "inductor":
+            verdict = f"{_of_backend(backend)}\n{verdict}"
     if capture is not None:
         join(capture, lambda known: with_findings(known, laboratory.inspection, findings))
     _tell(findings, laboratory.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
@@ -149,6 +151,8 @@ def fix(
             console.print(f"{label}: {sentence}", markup=False, soft_wrap=True)
     standing = treatment.proof.standing.value
     console.print(f"{standing[:1].upper()}{standing[1:]}. {proof_details(treatment.proof)}", soft_wrap=True)
+    if backend != "inductor":
+        console.print(_of_backend(backend), markup=False, soft_wrap=True)
     if not treatment.proof.holds:
         console.print("Each of these was proven alone, all at once do not hold. Nothing was written.", soft_wrap=True)
         sys.exit(1)
@@ -162,6 +166,11 @@ def fix(
         left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {_again(target, inputs)}"
         console.print(left, markup=False, soft_wrap=True)
         sys.exit(1)
+
+
+def _of_backend(backend: str) -> str:
+    """What a trial with another backend than Inductor does not show."""
+    return f"Compiled with the backend {backend}: this proves nothing of what Inductor computes; leave out --backend for that."
 
 
 def _again(target: str, inputs: str | None) -> str:

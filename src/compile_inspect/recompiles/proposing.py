@@ -236,8 +236,8 @@ def _by_hand(cause: Cause) -> list[Remedy]:
         CauseKind.DTYPE: (f"Convert {name} to one dtype before the call", f"{name} = {name}.to(dtype)"),
         CauseKind.GRADIENT: (f"Let {name} want a gradient in all calls or in none", f"{name} = {name}.detach()"),
         CauseKind.STATE: (
-            f"Compile for each state of {name} a function of its own, or call it always in the same",
-            "training = torch.compile(function)\nevaluation = torch.compile(copy_of_function)",
+            f"Call it always in the same state of {name}; otherwise every state is compiled for once",
+            "",
         ),
         CauseKind.VALUE: (f"Compile a function for each value of {name}, if they are few", apart),
         CauseKind.ATTRIBUTE: (f"Leave {name} as it is between calls, or compile a module for each value", ""),

@@ -158,7 +158,7 @@ def modules_of(function: Any) -> Iterator[Any]:
     """The modules that a function is, is a method of, or finds in its closure and globals."""
     import torch
 
-    owner = getattr(function, "__self__", None)
+    owner = function.__self__ if isinstance(function, types.MethodType) else None
     seen: set[int] = set()
     for candidate in (function, owner, *(place[key] for _, place, key in _reached(function))):
         if isinstance(candidate, torch.nn.Module) and id(candidate) not in seen:

@@ -264,7 +264,7 @@ def test_inputs_are_named_by_their_parameters() -> None:
     def function(x: Tensor, pair: Any, *rest: Any, key: Any = None) -> None: ...
 
     names = input_names(Task(function, ()), ((1, (2, {"a": 3}), 4), {"key": [5]}))
-    assert names == ["x", "pair[0]", "pair[1]['a']", "input 2", "key[0]"]
+    assert names == ["x", "pair[0]", "pair[1]['a']", "rest[0]", "key[0]"]
 
 
 def test_a_stack_as_torch_writes_it() -> None:

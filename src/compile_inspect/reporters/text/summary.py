@@ -32,7 +32,7 @@ def render_overview(inspections: Sequence[Inspection], console: Console) -> None
     if inspections:
         _print_origin(inspections[0], console)
     console.print()
-    if not together.compilations:
+    if not together.compilations and not together.kernels:
         return
     if len(inspections) > 1:
         _print_processes(inspections, counts, console)
@@ -67,10 +67,14 @@ def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
     'Not captured whole: 2 graph breaks, 1 recompile.'
     >>> verdict(Counts(compilations=2, breaks=1))[0]
     'Nothing runs compiled: 2 frames traced, no graph made; 1 graph break.'
+    >>> verdict(Counts(kernels=3))[0]
+    'Nothing was compiled by torch.compile; 3 kernels made outside of it.'
     """
     if not counts.compilations:
         if counts.raised:
             return "The run ended with an exception before anything was compiled.", "red"
+        if counts.kernels:  # AOTInductor, say
+            return f"Nothing was compiled by torch.compile; {count(counts.kernels, 'kernel')} made outside of it.", "green"
         return "Nothing was compiled while this was recorded.", "yellow"
     findings = []
     if counts.failed:
