@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import os
 import sys
 from collections.abc import Iterator
@@ -42,6 +43,7 @@ def _at(folder: Path) -> Iterator[None]:
     """In a folder, with nothing compiled before; what is imported from it is forgotten afterwards."""
     before, path, known = Path.cwd(), list(sys.path), set(sys.modules)
     torch_private.forget_compiled_code()
+    linecache.clearcache()  # files are written anew between two commands
     os.chdir(folder)
     try:
         yield

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-from conftest import environment
+from invoking import invoke as command
 
 PROGRAM = """\
 import torch
@@ -34,13 +31,6 @@ model = Model()
 inputs = (torch.ones(4, 8), 2)
 """
 TARGET = ("model.py:model", "--inputs", "model.py:inputs")
-
-
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "compile_inspect", *arguments],
-        env=environment(Path("cache")), capture_output=True, text=True, cwd=cwd, timeout=300,
-    )  # fmt: skip
 
 
 @pytest.fixture
