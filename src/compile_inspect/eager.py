@@ -21,13 +21,13 @@ def require_eager(target: Target) -> Target:
     4
     >>> require_eager(Target(dict.pop, ({}, "x")))
     Traceback (most recent call last):
-    compile_inspect.errors.TargetError: the target fails in eager mode too: KeyError: 'x'
+    compile_inspect.errors.TargetError: the target fails in eager mode: KeyError: 'x'
     """
     for number, inputs in enumerate(target.all_inputs()):
         error = eager_failure(target, inputs)
         if error is not None:
             which = f" at its further inputs {number}" if number else ""
-            raise TargetError(f"the target fails in eager mode too{which}: {described(error)}") from error
+            raise TargetError(f"the target fails in eager mode{which}: {described(error)}") from error
     return target
 
 

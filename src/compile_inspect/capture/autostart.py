@@ -126,10 +126,21 @@ def _finalize_with_multiprocessing(recording: Recording) -> None:
         util.Finalize(recording, _stop, args=(recording,), exitpriority=-1000)
 
 
+def _ended_by() -> Exception | None:
+    """The exception that the interpreter ends with. Shells and test runners leave ones that they handled in the same place."""
+    error = getattr(sys, "last_value", None)
+    trace = getattr(error, "__traceback__", None)
+    if not isinstance(error, Exception) or trace is None:
+        return None
+    frame, main = trace.tb_frame, sys.modules.get("__main__")
+    outermost = frame.f_globals is vars(main) if main is not None else False
+    return error if outermost or frame.f_code.co_filename == "<frozen runpy>" else None
+
+
 def _stop(recording: Recording) -> None:
     try:
-        error = getattr(sys, "last_value", None)  # what the interpreter has just printed, if it ends with a traceback
-        if isinstance(error, Exception):
+        error = _ended_by()
+        if error is not None:
             recording.failed(error)
         recording.stop()
     except Exception:  # the journal stays behind as a partial capture

@@ -127,6 +127,6 @@ def _call(recording: Recording, compiled: Callable[..., Any], target: Target, in
         recording.failed(error)
         if failure is not None:
             recording.stop()
-            raise TargetError(f"the target fails in eager mode too: {described(failure)}") from failure
+            raise TargetError(f"the target fails in eager mode: {described(failure)}") from failure
         return False
     return True

@@ -201,3 +201,10 @@ def test_a_program_that_dies_before_anything_is_compiled(tmp_path: Path) -> None
     assert broken.stdout == (
         "No graph break was recorded before this. The run ended with an exception: KeyError: 'batch' (script.py:4).\n"
     )
+
+
+def test_an_exception_that_the_program_handled_did_not_end_it(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import code, torch\n\ncode.InteractiveInterpreter().runsource('1 / 0')\n")
+    assert command("run", "script.py", cwd=tmp_path).returncode == 0
+    shown = command("show", "script.inspection", cwd=tmp_path)
+    assert shown.stdout.startswith("Nothing was compiled while this was recorded.")

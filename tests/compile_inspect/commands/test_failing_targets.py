@@ -83,7 +83,7 @@ def test_a_target_that_fails_in_eager_mode_is_refused_with_its_line(name: str, c
     done = typed(command, source, tmp_path)
     assert done.returncode == 2, done.stdout
     assert not done.stdout
-    assert done.stderr.startswith("compile-inspect: the target fails in eager mode too: ")
+    assert done.stderr.startswith("compile-inspect: the target fails in eager mode: ")
     assert message in done.stderr
     if not (name == "backward" and command == "verify"):
         assert f"model.py:{line} in " in done.stderr
