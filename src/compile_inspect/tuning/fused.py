@@ -39,6 +39,7 @@ def fused(guard: Guard, body: Body, elsewhere: Elsewhere) -> Callable[..., Any]:
         + ("    try:\n" + "".join(f"        {line}\n" for line in body.before) if body.before else "")
         + (f"    except {_MISFITS}:\n        return elsewhere(args, kwargs)\n" if body.before else "")
         + '    scope = {"function": function, "args": args, "kwargs": kwargs}\n'
+        + f"    {guard.prelude}\n"
         + f"    if not ({guard.source}):\n        return elsewhere(args, kwargs)\n"
         + "".join(f"    {line}\n" for line in body.lines)
     )

@@ -1,22 +1,27 @@
 """Whether a call is one that a frozen variant stands for: Dynamo's guard of the capture, and what it leaves out.
 
-The quick check is written into the tuned function itself (`fused`). It also fails where nothing is wrong: in another grad
-or inference mode, with another number of threads, after somebody added a method to a class. `matches` then looks again: the
-call is captured anew, and the guard of that capture is taken if the very same program comes out.
+The quick check is written into the tuned function itself (`fused`): a shortcut through the guard while nothing was
+assigned to what it reads, the whole guard otherwise. It also fails where nothing is wrong: in another grad or inference
+mode, with another number of threads, after somebody added a method to a class. `matches` then looks again: the call is
+captured anew, and the guard of that capture is taken if the very same program comes out, and gives what the function gives.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 import types
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from threading import RLock
 from time import perf_counter
 from typing import Any
 
 from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private import fullgraph
+from compile_inspect.capture.torch_private import fullgraph, object_memory
 from compile_inspect.capture.torch_private.fullgraph import Fullgraph
+from compile_inspect.capture.torch_private.shortcut import NoShortcut, Shortcut
 from compile_inspect.capture.torch_private.surroundings import Surroundings
 from compile_inspect.variants.base import Refused
 from compile_inspect.variants.program import Program, capture
@@ -29,16 +34,36 @@ MAX_RECAPTURE_SECONDS = 10.0
 RENEWALS_BEFORE_BUSY = 5
 """How often signs may change without anything behind it, before quicker but touchier ones are given up."""
 
+ASSIGNMENTS_BEFORE_BUSY = 3
+"""How often something may be assigned to an object without changing what the function reads, before that is expected."""
+
+SHORTCUT_DELAY_GROWTH = 2
+"""Every new shortcut waits for so many times as many checks as the one before."""
+CHECKS_TIMED = 7
+"""Runs of a shortcut and of the whole guard that are compared before one of them is taken."""
+
+logger = logging.getLogger("compile_inspect")
+
 Scope = dict[str, Any]
-Check = Callable[[Scope], bool]
+Recapture = Callable[[tuple[Any, ...], Mapping[str, Any]], Fullgraph | None]
 
 
 class Guard:
-    """The guard of one program. `source` is its condition, for generated code with the namespace that `names` gives."""
+    """The guard of one program.
 
-    source = "(check(scope) or also(scope)) and around(around_scope) and forward._current_level < 0 and depth() == depth_was"
+    `source` is its condition, for generated code with the namespace that `names` gives, after the line `prelude`.
+    """
+
+    prelude = "check, places, words, tensors, held, given, around, memory, around_scope = parts"
+    """All at once: another thread may put others there."""
+    source = (
+        "(check(scope) and (places is None or take(places).tobytes() == words and tensors(*held, *given(scope))) "
+        "and around(around_scope) or whole(scope)) and forward._current_level < 0 and depth() == depth_was"
+    )
 
     def __init__(self, program: Program) -> None:
+        import torch
+
         self.program = program
         self._captures = [program.whole]
         self._modes = {_mode()} if program.task.gradients else set()
@@ -48,37 +73,98 @@ class Guard:
         self._known: list[tuple[list[Any], list[Fullgraph]]] = [(self._around.contents, self._captures)]
         """What was found around the function so far, with the captures that hold there; none where it was another program."""
         self._namespaces: list[dict[str, Any]] = []
+        self._shortcuts: dict[int, Shortcut] = {}
+        """By the position of the capture."""
+        self._assignments: Counter[int] = Counter()
+        """How often something was assigned to an object, by its identity, and the guard held all the same."""
+        self._checks_until_shortcut, self._shortcut_count = 0, 0
+        self._awaits_shortcut = object_memory.supported()
+        self._lock = RLock()
         if not program.task.gradients and not any(tensor.requires_grad for tensor in program.inputs):
             # Nothing is differentiable: the result is the same with grad mode on, where most calls are made.
-            self._add_mode(program.task.args, program.task.kwargs, grad_mode=True)
+            with torch.enable_grad():
+                self._add_mode(program.task.args, program.task.kwargs, self._captured)
 
     def names(self) -> dict[str, Any]:
         """A namespace for generated code in which the conditions of `source` can be evaluated."""
+        import torch
+
         depth = torch_private.dispatch_depth()
         names = {
             "function": self.program.task.function,
             "forward": torch_private.forward_mode(),
             "depth": depth,
             "depth_was": depth(),
+            "take": object_memory.take,
+            "whole": self._holds_whole,
         }
         self._namespaces.append(names)
-        self._publish()
+        self._publish(0)
+        with torch.set_grad_enabled(self.program.task.gradients):
+            self._holds_whole(self._scope(self.program.task.args, self.program.task.kwargs))
         return names
 
-    def _publish(self) -> None:
-        checks = [item.check for item in self._captures]
-        also = _any(checks[1:])
+    def _publish(self, place: int) -> None:
+        """Let generated code check one capture first: by its shortcut, or by Dynamo's guard where none pays."""
+        shortcut = self._shortcuts.get(place)
+        if shortcut is not None:
+            parts = (*shortcut.parts, self._around.scope)
+        elif self._awaits_shortcut:
+            parts = (_never, *_NO_SHORTCUT, None, None, None)
+        else:
+            parts = (self._captures[place].root.check, *_NO_SHORTCUT, self._around.check, None, self._around.scope)
         for names in self._namespaces:
-            names |= {"check": checks[0], "also": also, "around": self._around.check, "around_scope": self._around.scope}
+            names["parts"] = parts
+
+    def _holds_whole(self, scope: Scope) -> bool:
+        """Whether a capture's guard and its surroundings hold; the next calls then take a shortcut."""
+        for place, shortcut in list(self._shortcuts.items()):
+            if shortcut.holds(scope, self._around.scope):
+                self._publish(place)
+                return True
+        for place, whole in enumerate(list(self._captures)):
+            if whole.check(scope):
+                if not self._around.check(self._around.scope):
+                    return False
+                with self._lock:
+                    if place < len(self._captures) and self._captures[place] is whole:
+                        self._find_shortcut(place, scope)
+                        self._publish(place)
+                return True
+        return False
+
+    def _find_shortcut(self, place: int, scope: Scope) -> None:
+        """Make a shortcut for the state in which a capture's guard holds, less and less often where none lasts."""
+        before = self._shortcuts.pop(place, None)
+        if before is not None:
+            self._assignments.update(before.changed())
+        self._checks_until_shortcut -= 1
+        if self._checks_until_shortcut > 0 or not self._awaits_shortcut:
+            return
+        self._shortcut_count += 1
+        self._checks_until_shortcut = SHORTCUT_DELAY_GROWTH**self._shortcut_count
+        busy = [identity for identity, count in self._assignments.items() if count >= ASSIGNMENTS_BEFORE_BUSY]
+        whole, around = self._captures[place], self._around
+        try:
+            shortcut = whole.shortcut(around, scope, busy)
+        except Exception as error:  # the guard itself is there; nothing of this may end the user's call
+            logger.debug("no shortcut through the guard of %s: %r", self.program.task.name, error)
+            self._awaits_shortcut = isinstance(error, NoShortcut)
+            return
+        if pays(lambda: shortcut.holds(scope, around.scope), lambda: whole.check(scope) and around.check(around.scope)):
+            self._shortcuts[place] = shortcut
+        else:
+            self._awaits_shortcut = bool(self._shortcuts)
+
+    def _replace(self, captures: list[Fullgraph], around: Surroundings) -> None:
+        with self._lock:
+            self._captures, self._around = captures, around
+            self._shortcuts.clear()
+            self._publish(0)
 
     def holds(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """The quick check: true only where the program stands for a call, false also where nothing is wrong."""
-        scope = self._scope(args, kwargs)
-        return (
-            any(item.check(scope) for item in self._captures)
-            and self._around.check(self._around.scope)
-            and torch_private.forward_mode()._current_level < 0
-        )
+        return self._holds_whole(self._scope(args, kwargs)) and torch_private.forward_mode()._current_level < 0
 
     def matches(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Whether the program stands for a call, looked at closely."""
@@ -86,7 +172,7 @@ class Guard:
             return False
         scope = self._scope(args, kwargs)
         if not any(item.check(scope) for item in self._captures):
-            return _mode() not in self._modes and self._add_mode(args, kwargs)
+            return _mode() not in self._modes and self._add_mode(args, kwargs, self._compared)
         return self._around.check(self._around.scope) or self._renew(args, kwargs)
 
     def _scope(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Scope:
@@ -101,7 +187,7 @@ class Guard:
             if self._recapture_seconds > MAX_RECAPTURE_SECONDS:
                 return False
             started = perf_counter()
-            whole = self._captured(args, kwargs)
+            whole = self._compared(args, kwargs)
             self._recapture_seconds += perf_counter() - started
             captures = [] if whole is None else [whole]
             self._known.append((renewed.contents, captures))
@@ -110,21 +196,16 @@ class Guard:
                 self._known.append((renewed.contents, captures))
         if not captures:
             return False
-        self._captures, self._around = captures, renewed
-        self._publish()
+        self._replace(captures, renewed)
         return any(item.check(self._scope(args, kwargs)) for item in captures)
 
-    def _add_mode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], *, grad_mode: bool | None = None) -> bool:
+    def _add_mode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], recapture: Recapture) -> bool:
         """Capture the call in a mode that was not met before; whether that gives the same program."""
-        import torch
-
-        with torch.set_grad_enabled(torch.is_grad_enabled() if grad_mode is None else grad_mode):
-            self._modes.add(_mode())
-            whole = self._captured(args, kwargs) if len(self._captures) < MAX_MODES else None
+        self._modes.add(_mode())
+        whole = recapture(args, kwargs) if len(self._captures) < MAX_MODES else None
         if whole is None:
             return False
         self._captures.append(whole)
-        self._publish()
         return True
 
     def _captured(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
@@ -136,10 +217,19 @@ class Guard:
             whole = capture(task, grad_mode=torch.is_grad_enabled())
         except Refused:
             return None
+        except Exception as error:  # whatever is odd about it, it is not known to be the same
+            logger.debug("%s could not be captured again: %r", task.name, error)
+            return None
         differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in whole.inputs)
         if not same_program(self.program.whole, whole) or (differentiable and not task.gradients):
             return None
         return whole
+
+    def _compared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
+        """A capture of a call that gives what the function gives: Dynamo may overlook a change as its guards have."""
+        whole = self._captured(args, kwargs)
+        same = whole is not None and _gives_what_the_function_gives(whole, self.program.task.function, args, kwargs)
+        return whole if same else None
 
     def why_not(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """The first thing that is not as it was, in words."""
@@ -159,14 +249,84 @@ class Guard:
         return (named or reasons)[0]
 
 
+def _gives_what_the_function_gives(whole: Fullgraph, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a captured graph, run as it is, gives the function's own result; the same kernels run in both.
+
+    The graph runs on copies. One that writes to them, or draws random numbers, is not compared and does not count as giving
+    the same: the function itself would have to run once more than its caller asked for.
+    """
+    import torch
+
+    copies: list[Any] = []
+
+    def on_copies(*inputs: Any) -> Any:
+        with torch.inference_mode(False), torch.no_grad():  # tensors made in that mode do not tell whether they were written to
+            copies.extend(tensor.clone() for tensor in inputs)
+            versions = [copy._version for copy in copies]
+            outputs = whole.graph(*copies)
+        if [copy._version for copy in copies] != versions:
+            raise _Effect
+        return outputs
+
+    devices = sorted({tensor.device.index for tensor in whole.inputs if tensor.is_cuda})
+    with torch.no_grad(), torch.random.fork_rng(devices):
+        generators = _generators(devices)
+        try:
+            mine = torch_private.flatten(whole.bound(on_copies)(*args, **kwargs))[0]
+            if any(not torch.equal(*pair) for pair in zip(generators, _generators(devices), strict=True)):
+                raise _Effect
+            eager = torch_private.flatten(function(*args, **kwargs))[0]
+        except Exception:
+            return False
+    # An input that is handed through is a copy on one side.
+    return len(mine) == len(eager) and all(map(_alike, mine, eager))
+
+
+class _Effect(Exception):  # noqa: N818 (it reads as a statement of fact)
+    """A graph does something besides computing its result."""
+
+
+def _generators(devices: list[int]) -> list[Any]:
+    import torch
+
+    return [torch.get_rng_state(), *(torch.cuda.get_rng_state(device) for device in devices)]
+
+
+def _alike(one: Any, other: Any) -> bool:
+    import torch
+
+    if not (torch_private.is_tensor(one) and torch_private.is_tensor(other)):
+        plain = isinstance(one, (bool, int, float, complex, str, bytes))
+        return type(one) is type(other) and (not plain or repr(one) == repr(other))
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    return bool(torch.allclose(one, other, equal_nan=True))
+
+
 def _surroundings(whole: Fullgraph, *, busy: bool = False) -> Surroundings:
     return Surroundings([read.value for read in whole.reads], whole.traced, busy=busy)
 
 
-def _any(checks: list[Check]) -> Check:
-    if len(checks) == 1:
-        return checks[0]
-    return lambda scope: any(check(scope) for check in checks)
+def _never(_: Scope) -> bool:
+    return False
+
+
+_NO_SHORTCUT = (None, b"", None, (), None)
+
+
+def pays(one: Callable[[], object], other: Callable[[], object]) -> bool:
+    """Whether one check is quicker than another one."""
+    return _quickest(one) < _quickest(other)
+
+
+def _quickest(check: Callable[[], object]) -> float:
+    """The least time that a check has taken in some runs, in seconds."""
+    times = []
+    for _ in range(CHECKS_TIMED):
+        started = perf_counter()
+        check()
+        times.append(perf_counter() - started)
+    return min(times)
 
 
 def _mode() -> tuple[Any, ...]:

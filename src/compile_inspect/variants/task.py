@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Task:
     """A function at example inputs, with or without gradients.
 
-    With gradients a run is one forward and one backward of the sum of its floating-point results, with respect to
+    With gradients a run is one forward and one backward of a weighted sum of its floating-point results, with respect to
     every parameter and every input that requires a gradient.
     """
 
@@ -102,12 +102,27 @@ class Task:
 
 
 def gradients(result: Any, wanted: list[Any]) -> tuple[Any, ...]:
-    """Gradients of the sum of all floating-point tensors in a result; zeros where there is no dependence."""
+    """Gradients of a weighted sum of all floating-point tensors in a result; zeros where there is no dependence."""
     import torch
 
     leaves, _ = torch_private.flatten(result)
     outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if not outputs:
         raise TargetError("gradients were asked for, but no result depends on a tensor that requires one")
-    found = torch.autograd.grad(outputs, wanted, [torch.ones_like(output) for output in outputs], allow_unused=True)
+    found = torch.autograd.grad(outputs, wanted, [cotangent(output) for output in outputs], allow_unused=True)
     return tuple(torch.zeros_like(of) if item is None else item for item, of in zip(found, wanted, strict=True))
+
+
+def cotangent(output: Any) -> Any:
+    """The weights that a backward starts from: one for a single number, and others from element to element.
+
+    With ones everywhere a backward of anything normalized, such as a softmax, would give zeros, right or wrong. The weights
+    are odd multiples of 1/8 up to 11/8, exact in every dtype.
+    """
+    import torch
+
+    if output.numel() < 2 or output.layout is not torch.strided or output.is_nested:
+        return torch.ones_like(output)
+    places = torch.arange(output.numel(), device=output.device)
+    weights = ((places * 7) % 11 * 2 - 9).to(output.dtype) / 8
+    return weights.reshape(output.shape)

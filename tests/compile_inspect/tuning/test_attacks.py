@@ -17,6 +17,8 @@ from tuning_state.frozen import FrozenGraph
 
 from compile_inspect.variants import Refused
 
+pytestmark = pytest.mark.usefixtures("always_shortcuts")
+
 PATCHED: tuple[tuple[Any, str], ...] = (
     (builtins, "abs"),
     (math, "sqrt"),
@@ -38,6 +40,9 @@ def restored() -> Iterator[None]:
     modules = set(sys.modules)
     torch.set_grad_enabled(False)
     yield
+    while attacks.ENDING:
+        attacks.ENDING.pop()()
+    vars(math).pop("NOPE_ATTRIBUTE", None)
     for owner, name, value in before:
         setattr(owner, name, value)
     os.environ.clear()

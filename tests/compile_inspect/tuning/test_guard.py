@@ -260,3 +260,34 @@ def test_five_tensors_take_at_most_three_microseconds() -> None:
         return (perf_counter() - started) / 200
 
     assert min(once() for _ in range(40)) < 6e-6  # 3 µs are promised by benchmarks/guard_cost.py; the machine is shared
+
+
+class Counting(torch.nn.Module):
+    """Changes its input, a buffer, or the state of the generator: an effect that must happen once a call."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.kind == "input":
+            x.add_(1)
+        elif self.kind == "buffer":
+            self.seen.add_(1)
+        else:
+            x = x + torch.rand(())
+        return x * 2
+
+
+@pytest.mark.parametrize("kind", ["input", "buffer", "generator"])
+def test_a_closer_look_has_no_effects(kind: str) -> None:
+    model, x = Counting(kind), torch.zeros(3)
+    guard = Task(model, (x,)).program.guard
+    Counting.note = lambda self: None  # the class got another method: the guard looks again
+    before, generator = (x.clone(), model.seen.clone()), torch.get_rng_state()
+    with torch.no_grad():
+        guard.matches((x,), {})
+    assert torch.equal(x, before[0]) and torch.equal(model.seen, before[1])
+    assert torch.equal(torch.get_rng_state(), generator)
+    del Counting.note

@@ -18,6 +18,8 @@ from compile_inspect.tuning.runners import runner
 from compile_inspect.tuning.tuned import Tuned
 from compile_inspect.variants import Task, Variant, variant
 
+pytestmark = pytest.mark.usefixtures("always_shortcuts")
+
 LARGE = ("GPT-2", "BERT")
 SMALL = tuple(name for name in PROGRAMS if name not in LARGE)
 FEWEST = {"keywords": 0, "numpy array": 0}

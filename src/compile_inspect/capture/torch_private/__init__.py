@@ -292,6 +292,12 @@ def tracing_stack() -> Any:
     return sys.modules["torch._guards"].TracingContext.extract_stack()
 
 
+def traced_stacks(translator: Any) -> list[str]:
+    """The stacks of the operations that a translator of Dynamo's has put into its graph so far, as Python prints them."""
+    nodes = translator.output.graph.nodes
+    return [node.stack_trace for node in nodes if node.op.startswith("call") and node.stack_trace]
+
+
 def current_lowering() -> Any:
     """The `GraphLowering` that Inductor is working on in this thread, or None."""
     virtualized = sys.modules.get("torch._inductor.virtualized")
@@ -334,8 +340,21 @@ def without_graph_caches() -> Iterator[None]:
 WITHOUT_GRAPH_CACHES = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
 
 
+def set_by_dynamic() -> frozenset[str]:
+    """The settings that `torch.compile(dynamic=...)` switches while the call under way runs: they are not the program's."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "compile_wrapper" and frame.f_code.co_filename.endswith("eval_frame.py"):
+            dynamic = getattr(frame.f_locals.get("self"), "_dynamic", None)
+            names: dict[Any, tuple[str, ...]] = {True: ("assume_static_by_default",), False: ("automatic_dynamic_shapes",)}
+            return frozenset(f"torch._dynamo.config.{name}" for name in names.get(dynamic, ()))
+        frame = frame.f_back  # type: ignore[assignment]
+    return frozenset()
+
+
 def changed_configuration() -> Iterator[tuple[str, Any]]:
-    """Every setting of Dynamo, AOTAutograd and Inductor that is not at its default."""
+    """Every setting of Dynamo, AOTAutograd and Inductor that is not at its default, and that the program has set."""
+    set_by_torch = set_by_dynamic()
     for module_name in ("torch._dynamo.config", "torch._functorch.config", "torch._inductor.config"):
         module: Any = sys.modules.get(module_name)
         if module is None or not hasattr(module, "_is_default"):
@@ -343,8 +362,12 @@ def changed_configuration() -> Iterator[tuple[str, Any]]:
         for name in sorted(module._config):
             # Aliases have no value of their own, and one odd setting must not hide the others.
             try:
-                if not module._is_default(name):
-                    yield f"{module_name}.{name}", getattr(module, name)
+                if module._is_default(name) or f"{module_name}.{name}" in set_by_torch:
+                    continue
+                value = getattr(module, name)
+                # Torch calls a setting changed that was switched for a while and is back.
+                if value != module._config[name].default:
+                    yield f"{module_name}.{name}", value
             except Exception as error:
                 yield f"{module_name}.{name}", f"could not be read: {error!r}"
 

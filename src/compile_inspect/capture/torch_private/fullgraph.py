@@ -7,13 +7,15 @@ there, and nothing is written on the user's code. Dynamo's shortcuts that skip g
 from __future__ import annotations
 
 import contextlib
+import dis
 import linecache
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect.capture.torch_private import guard_tree, guarding
+from compile_inspect.capture.torch_private.shortcut import Shortcut
 from compile_inspect.errors import InspectError
 
 _COMPILED = "__compiled_fn"
@@ -69,13 +71,25 @@ class Fullgraph:
     inputs: tuple[Any, ...]
     reads: tuple[Read, ...]
     traced: tuple[types.CodeType, ...]
-    check: Callable[[dict[str, Any]], bool]
-    explain: Callable[[dict[str, Any]], str]
+    root: Any
+    """Dynamo's tree of guards."""
     identified: frozenset[int]
     """Inputs of the graph that the guard holds to be the very same tensor objects."""
     code: types.CodeType
     globals: dict[str, Any]
     closure: tuple[types.CellType, ...]
+
+    def check(self, scope: dict[str, Any]) -> bool:
+        """Whether the graph stands for a call."""
+        return bool(self.root.check(scope))
+
+    def explain(self, scope: dict[str, Any]) -> str:
+        """The first guard that does not hold for a call; empty where all do."""
+        return guard_tree.failure(self.root, scope)
+
+    def shortcut(self, surroundings: Any, scope: dict[str, Any], busy: Iterable[int] = ()) -> Shortcut:
+        """A quicker check, as long as nothing is assigned; `check` must hold for the call."""
+        return Shortcut(self, surroundings, _names_in(scope, self.globals), busy)
 
     def bound(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         """The function with `compiled` in the place of the graph: inputs are fetched and results built as Dynamo does."""
@@ -119,6 +133,7 @@ def capture_fullgraph(
     held = {source: tensor for source, tensor in zip(seen.sources, captured, strict=True) if not _is_given(source)}
     scope = {"function": function, "args": args, "kwargs": kwargs}
     reads = tuple(_reads(seen.guards, scope, caller.__globals__))
+    _refuse_shared(args, kwargs, reads, seen.traced)
     identified = guard_tree.tighten(manager.root, reads, held)
     guard_tree.add_restored(manager.root, seen.restored)
     fullgraph = Fullgraph(
@@ -127,8 +142,7 @@ def capture_fullgraph(
         captured,
         reads,
         tuple(dict.fromkeys(seen.traced)),
-        manager.root.check,
-        lambda scope: guard_tree.failure(manager.root, scope),
+        manager.root,
         frozenset(place for place, source in enumerate(seen.sources) if source in identified),
         entry.code,
         caller.__globals__,
@@ -138,6 +152,25 @@ def capture_fullgraph(
         if not fullgraph.check(scope):
             raise NotWhole(f"its guard does not hold for the call it was made from: {fullgraph.explain(scope)}")
     return fullgraph
+
+
+def _refuse_shared(args: Any, kwargs: Any, reads: tuple[Read, ...], traced: list[types.CodeType]) -> None:
+    """Refuse a call with a tensor that the function also reads by itself: Dynamo takes the two for one, without a guard."""
+    from torch import Tensor
+    from torch.utils._pytree import tree_leaves
+
+    given = {id(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+    instructions = [instruction for code in set(traced) for instruction in dis.get_instructions(code)]
+    attributes = {str(item.argval) for item in instructions if item.opname in ("LOAD_ATTR", "LOAD_METHOD")}
+    names = {str(item.argval) for item in instructions if item.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for read in reads:
+        if read.is_given:
+            continue
+        space = getattr(read.value, "__dict__", None)
+        mentioned = names | attributes if isinstance(read.value, types.ModuleType) else attributes
+        shared = [name for name in mentioned if type(space) is dict and id(space.get(name)) in given]
+        if shared:
+            raise NotWhole(f"an input is the very tensor that it reads as {shared[0]}; tune it with another one")
 
 
 class _Seen:
@@ -225,9 +258,7 @@ def _content_changed(effects: Any, variable: Any) -> bool:
 
 def _reads(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str, Any]) -> Iterator[Read]:
     """The guarded facts with their values, looked up as Dynamo looks them up."""
-    from torch._dynamo import guards as dynamo_guards
-
-    known = {"L": scope, "G": names, **dynamo_guards._get_closure_vars()}
+    known = _names_in(scope, names)
     for name, kind in guards:
         try:
             # A source is an expression that Dynamo wrote for its own guards.
@@ -235,6 +266,13 @@ def _reads(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str
             yield Read(name, kind, value, value is again)
         except Exception:
             yield Read(name, kind, None, is_stable=False)
+
+
+def _names_in(scope: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
+    """What the names in Dynamo's sources stand for in a call."""
+    from torch._dynamo import guards
+
+    return {"L": scope, "G": names, **guards._get_closure_vars()}
 
 
 def _caller(function: Callable[..., Any]) -> types.FunctionType:

@@ -23,6 +23,8 @@ def tighten(root: Any, reads: Iterable[Any], held: dict[str, Any]) -> set[str]:
         manager, value = managers.get(read.name), read.value
         if manager is None:
             continue
+        if hasattr(manager, "get_key_value_managers"):
+            continue  # it looks at kind, length and order by itself, and its entries have guards of their own
         if read.name in held and value is held[read.name]:
             if read.name not in identified:
                 manager.add_id_match_guard(id(value), [f"{read.name} is the same tensor"], None)

@@ -9,16 +9,20 @@ the version of a dictionary, the identity of an object. A sign that changed is n
 from __future__ import annotations
 
 import abc
+import builtins
 import dis
-import gc
+import enum
 import os
 import sys
 import types
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from compile_inspect.capture.torch_private.object_memory import class_dictionary
 
 _MADE_BY_PYTHON = 1 << 9
 """The flag of classes that Python code has made; others cannot be changed."""
@@ -43,13 +47,15 @@ class Surroundings:
         """`busy`: objects get new attribute values all the time, so that versions of their dictionaries are no good signs."""
         from torch._C._dynamo.guards import RootGuardManager
 
-        values, traced = list({id(value): value for value in values}.values()), list(traced)
+        values, traced = list({id(value): value for value in _with_items(values)}.values()), list(traced)
         self._made_from, self._busy = (values, traced), busy
         self.contents: list[Any] = []
         """All that the signs stand for, so that two of these can be compared."""
         self.scope: dict[str, Any] = {}
         self._root = RootGuardManager()
         self._keys: dict[int, str] = {}
+        self._owned: set[str] = set()
+        """Keys of the scope under which objects stand that are watched; under the others they are only held."""
         codes = [code for code in traced if not _is_of_torch(code.co_filename)]
         self._words = {word for code in traced for word in (*code.co_names, *code.co_consts) if isinstance(word, str)}
         functions = list(_functions(values, set(traced)))
@@ -60,6 +66,8 @@ class Surroundings:
             self._watch_code(function)
         self._watch_imports(codes)
         self._watch_absent(codes, values)
+        self._watch_shadows(functions, values)
+        self._watch_keys(values)
         if any(value is os or value is os.environ for value in [*values, *named]):
             self._watch_version(os.environ._data, "the environment")  # type: ignore[attr-defined]
             self.contents.append(dict(os.environ))
@@ -78,33 +86,59 @@ class Surroundings:
         """The signs of now, for the same things: where `contents` are the same, nothing has changed."""
         return Surroundings(*self._made_from, busy=busy)
 
-    def _manager(self, owner: Any, name: str) -> Any:
-        """The guard manager of an object, held in the scope."""
+    def without(self, covered: Callable[[Any], bool]) -> Callable[[dict[str, Any]], Any]:
+        """The check of what remains when the objects for which `covered` is true are left out."""
+        remaining = {self._keys[id(owner)] for key, owner in self.scope.items() if key in self._owned and not covered(owner)}
+        if not remaining and not self._root.get_leaf_guards():
+            return type  # of anything it is true, and nothing is called more quickly
+        root = self._root.get_source()
+        clone = self._root.clone_manager(
+            lambda manager: manager.get_source() == root or manager.get_source().partition(":")[0] in remaining
+        )
+        check: Callable[[dict[str, Any]], bool] = clone.check
+        return check
+
+    def _manager(self, owner: Any) -> tuple[Any, str]:
+        """The guard manager of an object, held in the scope, and its source."""
         key = self._keys.setdefault(id(owner), f"o{len(self._keys)}")
+        self._owned.add(key)
         self.scope[key] = owner
-        return self._root.dict_getitem_manager(key=key, source=name, example_value=owner, guard_manager_enum=_plain())
+        return self._root.dict_getitem_manager(key=key, source=key, example_value=owner, guard_manager_enum=_plain()), key
 
     def _watch_version(self, dictionary: dict[Any, Any], words: str) -> None:
-        self._manager(dictionary, words).add_dict_version_guard(dictionary, [words], None)
+        self._manager(dictionary)[0].add_dict_version_guard(dictionary, [words], None)
 
     def _watch_entry(self, owner: dict[Any, Any], key: str, words: str) -> None:
-        entry = self._manager(owner, words).dict_getitem_manager(
-            key=key, source=words, example_value=owner[key], guard_manager_enum=_plain()
+        manager, source = self._manager(owner)
+        entry = manager.dict_getitem_manager(
+            key=key, source=f"{source}:{key}", example_value=owner[key], guard_manager_enum=_plain()
         )
         entry.add_id_match_guard(id(owner[key]), [words], None)
         self.scope.setdefault(f"kept {id(owner[key])}", owner[key])  # its number must not become another's
-        self.contents.append((id(owner), key, id(owner[key])))
+        self.contents.append((Same(owner), key, Same(owner[key])))
 
     def _watch_class(self, cls: type) -> None:
-        name, dictionary = cls.__qualname__, _dictionary(cls)
-        manager = self._manager(cls, name)
-        inside = manager.type_dict_manager(source=f"{name}.__dict__", example_value=dictionary, guard_manager_enum=_plain())
+        name, dictionary = cls.__qualname__, class_dictionary(cls)
+        manager, source = self._manager(cls)
+        manager.add_type_match_guard(id(type(cls)), [f"the metaclass of class {name}"], None)
+        inside = manager.type_dict_manager(source=f"{source}:dict", example_value=dictionary, guard_manager_enum=_plain())
         inside.add_dict_version_guard(dictionary, [f"the attributes of class {name}"], None)
-        order = manager.type_mro_manager(source=f"{name}.__mro__", example_value=cls.__mro__, guard_manager_enum=_plain())
+        order = manager.type_mro_manager(source=f"{source}:mro", example_value=cls.__mro__, guard_manager_enum=_plain())
         order.add_id_match_guard(id(cls.__mro__), [f"the bases of class {name}"], None)
         self.scope[f"bases {name} {id(cls)}"] = cls.__mro__
-        entries = tuple((key, id(value)) for key, value in vars(cls).items() if self._may_matter(key, value))
-        self.contents.append((id(cls), entries, tuple(map(id, cls.__mro__))))
+        entries = tuple((key, Same(value)) for key, value in vars(cls).items() if self._may_matter(key, value))
+        self.contents.append((Same(cls), type(cls), entries, tuple(map(Same, cls.__mro__))))
+        for attribute in sorted(self._words & {"__name__", "__qualname__"}):  # they are not among the attributes
+            text = getattr(cls, attribute)
+            named = manager.getattr_manager(
+                attr=attribute, source=f"{source}:{attribute}", example_value=text, guard_manager_enum=_plain()
+            )
+            named.add_equals_match_guard(text, [f"the name of class {name}"], None)
+            self.contents.append((Same(cls), attribute, text))
+        if issubclass(cls, enum.Enum):
+            for member in cls.__members__.values():  # Dynamo may take them for constants
+                self._watch_version(vars(member), f"{name}.{member.name}")
+                self.contents.append((Same(member), tuple((key, Same(value)) for key, value in vars(member).items())))
 
     def _may_matter(self, name: str, value: Any) -> bool:
         """Whether an attribute of a class is mentioned by traced code, or is anything but a number or a text."""
@@ -112,12 +146,11 @@ class Surroundings:
 
     def _watch_code(self, function: types.FunctionType) -> None:
         name = function.__qualname__
-        code = self._manager(function, name).code_manager(
-            source=f"{name}.__code__", example_value=function.__code__, guard_manager_enum=_plain()
-        )
+        manager, source = self._manager(function)
+        code = manager.code_manager(source=f"{source}:code", example_value=function.__code__, guard_manager_enum=_plain())
         code.add_id_match_guard(id(function.__code__), [f"the code of {name}"], None)
         self.scope[f"code {name} {id(function)}"] = function.__code__
-        self.contents.append((id(function), id(function.__code__)))
+        self.contents.append((Same(function), Same(function.__code__)))
 
     def _names(self, functions: list[types.FunctionType], codes: list[types.CodeType], values: list[Any]) -> Iterator[Any]:
         """Watch what names and attributes of modules and objects stand for, where that is code; gives the values."""
@@ -152,12 +185,13 @@ class Surroundings:
 
     def _watch_cell(self, cell: types.CellType, words: str) -> None:
         content = cell.cell_contents
-        inside = self._manager(cell, words).getattr_manager(
-            attr="cell_contents", source=words, example_value=content, guard_manager_enum=_plain()
+        manager, source = self._manager(cell)
+        inside = manager.getattr_manager(
+            attr="cell_contents", source=f"{source}:contents", example_value=content, guard_manager_enum=_plain()
         )
         inside.add_id_match_guard(id(content), [words], None)
         self.scope.setdefault(f"kept {id(content)}", content)
-        self.contents.append((id(cell), id(content)))
+        self.contents.append((Same(cell), Same(content)))
 
     def _watch_imports(self, codes: list[types.CodeType]) -> None:
         for code in codes:
@@ -168,17 +202,17 @@ class Surroundings:
 
     def _watch_absent(self, codes: list[types.CodeType], values: list[Any]) -> None:
         """Attributes that were looked for where an exception would be caught, and are not there."""
-        names = {name for code in codes for name in _guarded_attributes(code)}
+        names = {name for code in codes for name in (*_guarded_attributes(code), *_asked_attributes(code))}
         if not names:
             return
         absent = []
         for value in values:
-            if not (_is_user_object(value) or isinstance(value, types.ModuleType)):
+            if not (_is_user_object(value) or isinstance(value, (types.ModuleType, types.FunctionType))):
                 continue
             missing = frozenset(name for name in names if not _has(value, name))
             places = [vars(value)] + [place for key in _PARTS if type(place := vars(value).get(key)) is dict]
             absent += [(place, missing) for place in places if missing]
-            self.contents.append((id(value), missing))
+            self.contents.append((Same(value), missing))
         if not self._busy:
             for place, _ in absent:
                 self._watch_version(place, "attributes of an object")
@@ -187,8 +221,55 @@ class Surroundings:
                 lambda _: all(missing.isdisjoint(place) for place, missing in absent), ["an attribute that was missing"], None
             )
 
+    def _watch_shadows(self, functions: list[types.FunctionType], values: list[Any]) -> None:
+        """Names that would be found earlier if they were there: globals before built-in ones, attributes before parameters."""
+        shadows: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        for function in functions:
+            space = function.__globals__
+            found = {name for name in function.__code__.co_names if name not in space and hasattr(builtins, name)}
+            shadows.setdefault(id(space), (space, set()))[1].update(found)
+        for value in values:
+            if _is_user_object(value):
+                parts = [part for key in _PARTS if isinstance(part := vars(value).get(key), dict)]
+                found = {name for part in parts for name in part if name in self._words and name not in vars(value)}
+                shadows.setdefault(id(vars(value)), (vars(value), set()))[1].update(found)
+        for space, names in shadows.values():
+            for name in sorted(names):
+                self._manager(space)[0].add_dict_contains_guard(False, name, [f"a new {name}"], None)
+                self.contents.append((Same(space), name, name in space))
+
+    def _watch_keys(self, values: list[Any]) -> None:
+        """The keys of dictionaries that were read: Dynamo does not guard all ways to go through them."""
+        spaces = {id(vars(value)) for value in values if hasattr(value, "__dict__")}
+        for value in values:
+            if isinstance(value, OrderedDict) and value:
+                keys = list(value)
+                order = lambda other, keys=keys: list(other) == keys  # noqa: E731
+                self._manager(value)[0].add_lambda_guard(order, ["the order of a dictionary"], None)
+                self.contents.append((Same(value), tuple(keys)))
+            if type(value) is not dict or id(value) in spaces:
+                continue
+            if self._busy:
+                self._manager(value)[0].add_dict_length_check_guard(len(value), ["the length of a dictionary"], None)
+            else:
+                self._watch_version(value, "the keys of a dictionary")
+            self.contents.append((Same(value), tuple(value)))
+
 
 _PARTS = ("_parameters", "_buffers", "_modules")
+
+
+class Same:
+    """Equal to what holds the very same object, which it keeps alive."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
 
 
 @cache
@@ -238,8 +319,22 @@ def _guarded_attributes(code: types.CodeType) -> Iterator[str]:
             yield str(instruction.argval)
 
 
+def _asked_attributes(code: types.CodeType) -> Iterator[str]:
+    """Names that may be asked for with `hasattr` or `getattr`: the texts in code that mentions these."""
+    if {"hasattr", "getattr"} & set(code.co_names):
+        yield from (text for text in code.co_consts if isinstance(text, str) and text.isidentifier())
+
+
 def _catches(following: dict[int, str], target: int) -> bool:
     return following.get(target, "") not in ("WITH_EXCEPT_START", "")
+
+
+def _with_items(values: Iterable[Any]) -> Iterator[Any]:
+    """Values, and the classes and functions in those that are containers: Dynamo may take these for constants."""
+    for value in values:
+        yield value
+        items = value.values() if type(value) is dict else value if type(value) in (list, tuple, set, frozenset) else ()
+        yield from (item for item in items if isinstance(item, (type, types.FunctionType)))
 
 
 def _classes(values: Iterable[Any]) -> Iterator[type]:
@@ -250,12 +345,6 @@ def _classes(values: Iterable[Any]) -> Iterator[type]:
                 for base in (*type.mro(kind), *type.mro(type(kind))):
                     if base.__flags__ & _MADE_BY_PYTHON:
                         yield base
-
-
-def _dictionary(cls: type) -> dict[str, Any]:
-    """The dictionary behind the read-only view that a class shows."""
-    found: dict[str, Any] = next(item for item in gc.get_referents(cls.__dict__) if type(item) is dict)
-    return found
 
 
 def _content(cell: types.CellType) -> Any:

@@ -27,6 +27,8 @@ from torch import nn
 
 x = torch.linspace(-2.0, 2.0, 24).reshape(4, 6)
 ATTACKS: dict[str, Callable[[], tuple[Callable[..., Any], Callable[[], Any]]]] = {}
+ENDING: list[Callable[[], Any]] = []
+"""What puts things right again that an attack has changed outside of itself."""
 
 
 def case(make: Any) -> Any:
@@ -1306,3 +1308,199 @@ def flex():
 
     q = torch.randn(1, 1, 4, 8)
     return (lambda a: flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s * k[0])), lambda: k.__setitem__(0, 3.0)
+
+
+@case
+def class_of_an_attribute():
+    class B: ...
+
+    class C: ...
+
+    h = types.SimpleNamespace()
+    owner = B()
+    owner.b = B()
+    h.owner = owner
+    return (lambda a: a * 2 if isinstance(owner.b, B) else a), lambda: setattr(owner.b, "__class__", C)
+
+
+@case
+def class_of_a_module_in_a_module():
+    class B(nn.Module):
+        def forward(s, a):
+            return a * 2
+
+    class C(nn.Module):
+        def forward(s, a):
+            return a * 3
+
+    m = nn.Sequential(B(), nn.ReLU())
+    return m, lambda: setattr(m[0], "__class__", C)
+
+
+def _filled(kind, read):
+    class Owner: ...
+
+    h = Owner()
+    h.d = kind()
+    return (lambda a: read(a, h.d)), lambda: h.d.__setitem__("k", 2.0)
+
+
+READS = {
+    "values": lambda a, d: sum((a * v for v in d.values()), start=a),
+    "items": lambda a, d: sum((a * v for _, v in d.items()), start=a),
+    "keys": lambda a, d: a * (1 + len(list(d.keys()))),
+    "iteration": lambda a, d: a * (1 + sum(1 for _ in d)),
+    "unpacking": lambda a, d: a * (1 + len([*d])),
+    "copy": lambda a, d: a * (1 + len(dict(d))),
+    "equality": lambda a, d: a * 2 if d == {} else a,
+}
+for _kind in (dict, collections.OrderedDict, type("MyDict", (dict,), {}), collections.Counter, collections.UserDict):
+    for _name, _read in READS.items():
+        ATTACKS[f"empty {_kind.__name__}: {_name}"] = functools.partial(_filled, _kind, _read)
+
+
+@case
+def unpacked_dictionary_grows():
+    d = {"a": 1.0}
+    return (lambda a: a * len([*d])), lambda: d.__setitem__("b", 1.0)
+
+
+@case
+def function_mode_with_state():
+    class Mode(torch.overrides.TorchFunctionMode):
+        k = 2.0
+
+        def __torch_function__(s, f, kinds, args=(), kwargs=None):
+            return torch.cos(args[0]) * s.k if f is torch.sin else f(*args, **(kwargs or {}))
+
+    mode = Mode()
+
+    def f(a):
+        with mode:
+            return torch.sin(a) + a
+
+    return f, lambda: setattr(mode, "k", 3.0)
+
+
+@case
+def property_made_anew_in_place():
+    class B:
+        p = property(lambda s: 2.0)
+
+    b = B()
+    return (lambda a: a * b.p), lambda: vars(B)["p"].__init__(lambda s: 3.0)
+
+
+@case
+def staticmethod_made_anew_in_place():
+    class B:
+        p = staticmethod(lambda: 2.0)
+
+    b = B()
+    return (lambda a: a * b.p()), lambda: vars(B)["p"].__init__(lambda: 3.0)
+
+
+@case
+def another_metaclass():
+    class M1(type): ...
+
+    class M2(type):
+        k = property(lambda c: 3.0, lambda c, v: None)
+
+    class B(metaclass=M1):
+        k = 2.0
+
+    return (lambda a: a * B.k), lambda: setattr(B, "__class__", M2)
+
+
+@case
+def length_by_another_metaclass():
+    class M1(type):
+        def __len__(c):
+            return 2
+
+    class M2(type):
+        def __len__(c):
+            return 3
+
+    class B(metaclass=M1): ...
+
+    return (lambda a: a * len(B)), lambda: setattr(B, "__class__", M2)
+
+
+@case
+def entry_becomes_a_descriptor():
+    class D: ...
+
+    class B:
+        v = D()
+
+    b = B()
+    b.v = 2.0
+
+    def change():
+        D.__get__ = lambda s, o, c: 3.0
+        D.__set__ = lambda s, o, v: None
+
+    return (lambda a: a * b.v), change
+
+
+@case
+def attribute_before_a_parameter():
+    m = nn.Linear(6, 6)
+    return m, lambda: vars(m).__setitem__("weight", torch.zeros(6, 6))
+
+
+@case
+def asked_of_a_module():
+    return (lambda a: a * 2 if hasattr(math, "NOPE_ATTRIBUTE") else a), lambda: vars(math).__setitem__("NOPE_ATTRIBUTE", 1)
+
+
+@case
+def asked_of_a_function():
+    def helper(): ...
+
+    return (lambda a: a * 2 if hasattr(helper, "Q") else a), lambda: setattr(helper, "Q", 1)
+
+
+@case
+def builtin_name_taken_by_a_global():
+    space = {"torch": torch}
+    exec("def f(a): return a * max(2, 1)", space)
+    return space["f"], lambda: space.__setitem__("max", lambda *_: 5)
+
+
+@case
+def hook_of_all_modules():
+    m = nn.Linear(6, 6)
+    handle = []
+
+    def change():
+        handle.append(nn.modules.module.register_module_forward_hook(lambda _, __, out: out * 2))
+
+    ENDING.append(lambda: [item.remove() for item in handle])
+    return m, change
+
+
+@case
+def shorter_sequence():
+    m = nn.Sequential(nn.ReLU(), nn.Linear(6, 6))
+    return m, lambda: m.pop(0)
+
+
+@case
+def truth_added_to_a_class():
+    class B: ...
+
+    b = B()
+    return (lambda a: a * 2 if b else a), lambda: setattr(B, "__bool__", lambda s: False)
+
+
+@case
+def another_class_of_a_python_module():
+    class P(types.ModuleType):
+        K = property(lambda s: 3.0, lambda s, v: None)
+
+    m = types.ModuleType("some_module")
+    m.K = 2.0
+    return (lambda a: a * m.K), lambda: setattr(m, "__class__", P)
