@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from compile_inspect.agreement.assumptions import find_assumptions
 from compile_inspect.agreement.coverage import not_probed
-from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import at_state, observe
 from compile_inspect.agreement.reference import Point, Reference, listed, make_reference
 from compile_inspect.agreement.repetition import repeat
@@ -120,21 +119,14 @@ def _takes_one_form(prepared: Prepared, point: Point) -> bool:
 
 
 def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: bool = True) -> Judgement:
-    """Run a variant at a point and judge it; before it is called wrong, eager's own error is looked at more closely.
-
-    That takes a dozen runs, and need not be done again where it is wrong elsewhere already.
-    """
+    """Run a variant at a point and judge it."""
     seen = observe(reference.task, prepared.run, point.inputs, point.seed)
     checks = {DifferenceKind.ALIASING}
     if point.as_example or point.given:  # for layouts of our own making, any layout of the result will do
         checks.add(DifferenceKind.STRIDES)
     if prepared.program is None:
         checks.add(DifferenceKind.AUTOGRAD)
-    exact_kernels = prepared.variant.exact
-    found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels, checks=checks)
-    while closely and found.differences and point.eager.error is None and reference.disturb_more(point):
-        found = judge(seen, reference.bystanders(point), exact_kernels=exact_kernels, checks=checks)
-    return found
+    return reference.judge(seen, point, closely=closely, exact_kernels=prepared.variant.exact, checks=checks)
 
 
 def _largest(measured: list[Measured]) -> tuple[Measured, ...]:

@@ -97,7 +97,7 @@ class PartSearch:
 
     def _right(self, decide: Decide) -> bool:
         if perf_counter() > self.deadline:
-            raise SearchTimeoutError(f"the time for a search was up after {self.runs} compilations")
+            raise SearchTimeoutError(f"the time for a search was up after compilation {self.runs}")
         self.runs += 1
         return self.is_right(decide)
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 from compile_inspect.agreement.forms import is_plain
 from compile_inspect.agreement.inputs import generated, same_signature, shares_memory
+from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import Observation, State, observe, opaque, preserved_state, same, seeded
 from compile_inspect.agreement.precision import compute_dtype, floating_precision, in_float64, real_dtype
 from compile_inspect.agreement.probes import Habits, Probe, ends, habits_of, layout_probes, special_probes
 from compile_inspect.agreement.rounding import disturbed, disturbed_inputs
-from compile_inspect.agreement.values import Bystanders
+from compile_inspect.agreement.values import Bystanders, Judgement
 from compile_inspect.capture import torch_private
+from compile_inspect.records.agreement import DifferenceKind
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Step, Task
 
@@ -75,7 +77,25 @@ class Reference:
         """What a run at a point is judged by."""
         return Bystanders(point.name, point.eager, point.exact, point.noisy, self.precision, self.random)
 
-    def disturb_more(self, point: Point) -> bool:
+    def judge(
+        self,
+        seen: Observation,
+        point: Point,
+        *,
+        closely: bool = True,
+        exact_kernels: bool = False,
+        checks: Collection[DifferenceKind] = (),
+    ) -> Judgement:
+        """Compare a run with eager's; before it is called wrong, eager's own error is looked at more closely.
+
+        That takes a dozen runs, and need not be done again where a variant is wrong elsewhere already.
+        """
+        found = judge(seen, self.bystanders(point), exact_kernels=exact_kernels, checks=checks)
+        while closely and found.differences and point.eager.error is None and self._disturb_more(point):
+            found = judge(seen, self.bystanders(point), exact_kernels=exact_kernels, checks=checks)
+        return found
+
+    def _disturb_more(self, point: Point) -> bool:
         """Double the runs of eager with disturbed roundings; False where there are enough already."""
         if point.disturbances >= MOST_NOISY_RUNS:
             return False

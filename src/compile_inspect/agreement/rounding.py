@@ -119,7 +119,8 @@ class _Disturbance:
             if plain is NotImplemented:
                 return None
             pairs = zip(*(torch_private.flatten(item)[0] for item in (operation(*args, **kwargs), plain)), strict=True)
-            if not all(_equivalent(one, other, pointwise=torch.Tag.pointwise in operation.tags) for one, other in pairs):
+            given = _magnitude(args, kwargs) if torch.Tag.pointwise in operation.tags else None
+            if not all(_equivalent(one, other, given) for one, other in pairs):
                 return None
             with intercepted(self.run):
                 result = simpler(*args, **kwargs)
@@ -157,17 +158,73 @@ class _Disturbance:
 
     def _moved_term(self, leaf: Any, name: str, units: float) -> Any:
         """A term of a sum or of something more: inside, every term is rounded, in an order that is nobody's business."""
+        factors = factor_eps(name, leaf) if _is_movable(leaf) else 0.0
+        if factors > 0:
+            return _moved(leaf, self.seed, factors / torch_eps(leaf.dtype))
         if name in CONTRACTIONS and _is_movable(leaf) and compute_dtype(leaf.dtype) != real_dtype(leaf.dtype):
             return leaf
         return _moved(leaf, self.seed, units)
+
+
+TF32_EPS = 2.0**-10
+"""Spacing of the numbers that tensor cores take the factors of float32 products for, where that is allowed."""
+_PRODUCT_NAMES = "addmm addmv baddbmm bmm convolution convolution_backward linear matmul mm mv"
+PRODUCTS = frozenset(_PRODUCT_NAMES.split())
+
+
+def factor_eps(name: str, tensor: Any) -> float:
+    """The spacing to which a product rounds its factors before it multiplies; 0 where it takes them as they are."""
+    import torch
+
+    is_product = name in PRODUCTS or "attention" in name
+    if not is_product or tensor.dtype not in (torch.float32, torch.complex64) or not tensor.is_cuda:
+        return 0.0
+    if torch.cuda.get_device_capability(tensor.device) < (8, 0):
+        return 0.0
+    return TF32_EPS if _allows_tf32("convolution" in name) else 0.0
+
+
+def _allows_tf32(convolution: bool) -> bool:
+    import torch
+
+    try:
+        return bool(torch.backends.cudnn.allow_tf32 if convolution else torch.backends.cuda.matmul.allow_tf32)
+    except RuntimeError:  # set in a way that this question does not cover
+        return True
+
+
+def torch_eps(dtype: Any) -> float:
+    """The spacing of numbers next to 1 in a dtype, or in the parts of a complex one."""
+    import torch
+
+    return float(torch.finfo(real_dtype(dtype)).eps)
 
 
 EQUIVALENT_UNITS = 256.0
 """How many units in the last place a decomposition may be away from its operation and still be the same computation."""
 
 
-def _equivalent(one: Any, other: Any, *, pointwise: bool) -> bool:
-    """Whether two results are the same up to rounding, NaN and infinity included; sums are measured by their largest value."""
+CANCELLED_UNITS = 4.0
+"""How many units in the last place of what it is given an operation may be off by what cancels inside it, as in 1 + erf(x)."""
+
+
+def _magnitude(args: Any, kwargs: Any) -> Any:
+    """The largest magnitude that a pointwise operation is given, element by element."""
+    import torch
+
+    leaves = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if _is_movable(leaf)]
+    sizes = [torch.nan_to_num(leaf.detach().abs().double(), 0.0, 0.0, 0.0) for leaf in leaves]
+    found = sizes[0] if sizes else torch.zeros(())
+    for size in sizes[1:]:
+        found = torch.maximum(found, size)
+    return found
+
+
+def _equivalent(one: Any, other: Any, given: Any | None) -> bool:
+    """Whether two results are the same up to rounding, NaN and infinity included.
+
+    `given` is the magnitude of what a pointwise operation was given; other results are measured by their largest value.
+    """
     import torch
 
     if not (torch_private.is_tensor(one) and torch_private.is_tensor(other) and one.is_floating_point()):
@@ -176,9 +233,12 @@ def _equivalent(one: Any, other: Any, *, pointwise: bool) -> bool:
         return False
     kept = torch.isfinite(one)
     mine, theirs = (torch.where(kept, item.detach().double(), 0.0) for item in (one, other))
-    size = mine.abs() if pointwise or not mine.numel() else mine.abs().max()
     limits = torch.finfo(one.dtype)
-    return bool(((mine - theirs).abs() <= EQUIVALENT_UNITS * (limits.eps * size + limits.tiny)).all())
+    size = mine.abs() if given is not None or not mine.numel() else mine.abs().max()
+    allowed = EQUIVALENT_UNITS * (limits.eps * size + limits.tiny)
+    if given is not None:
+        allowed = allowed + CANCELLED_UNITS * limits.eps * given
+    return bool(((mine - theirs).abs() <= allowed).all())
 
 
 def _units_of_a_sum(operation: Any, name: str, args: Any, kwargs: Any) -> float:

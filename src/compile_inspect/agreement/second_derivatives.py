@@ -9,6 +9,7 @@ from typing import Any
 from compile_inspect.capture import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.variants import Step, Task
+from compile_inspect.variants.task import cotangent
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,13 @@ class TwiceDifferentiated(Task):
         outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
         if not outputs:
             raise TargetError("gradients were asked for, but no result depends on a tensor that requires one")
-        ones = [torch.ones_like(output) for output in outputs]
-        first = torch.autograd.grad(outputs, wanted, ones, create_graph=True, allow_unused=True)
+        weights = [cotangent(output) for output in outputs]
+        first = torch.autograd.grad(outputs, wanted, weights, create_graph=True, allow_unused=True)
         curved = [item for item in first if item is not None and item.requires_grad]
         second: tuple[Any, ...] = (None,) * len(wanted)
         if curved:
-            weights = [item.detach().cos() for item in curved]
-            second = torch.autograd.grad(curved, wanted, weights, allow_unused=True)
+            cosines = [item.detach().cos() for item in curved]
+            second = torch.autograd.grad(curved, wanted, cosines, allow_unused=True)
         return Step(result, (*_filled(first, wanted), *_filled(second, wanted)))
 
 

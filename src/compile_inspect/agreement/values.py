@@ -51,9 +51,8 @@ def judge_whole(name: str, mine: Any, eager: Any, others: tuple[Any, list[Any]],
     undecided = (distinct > 1) & (between | (distinct > 3))
     certain = wrong & ~undecided
     if not bool(certain.any()):
-        found.notes.append(
-            f"at {by.point}, {name} differs in {int(wrong.sum())} places, all of them ties that rounding decides in eager too"
-        )
+        places = f"{int(wrong.sum())} of {wrong.numel()}"
+        found.notes.append(f"at {by.point}, {name} differs in {places}, only where rounding decides a tie in eager too")
         return
     place = tuple(torch.nonzero(certain)[0].tolist())
     message = f"{int(certain.sum())} of {wrong.numel()} differ, first at {list(place)}: {mine[place]} instead of {eager[place]}"
@@ -93,7 +92,7 @@ def judge_floats(
     if bool(misplaced.any()):
         place = tuple(torch.nonzero(misplaced)[0].tolist())
         message = (
-            f"{int(misplaced.sum())} places are finite in one and not in the other, or infinite with another sign, "
+            f"{int(misplaced.sum())} of {misplaced.numel()} finite in one and not in the other, or infinite with another sign, "
             f"first at {list(place)}: {mine[place]:.6g} instead of {eager[place]:.6g}"
         )
         found.differences.append(_difference(DifferenceKind.NOT_FINITE, message, name, by, place, mine, eager, exact))

@@ -237,3 +237,49 @@ def test_second_derivatives_where_they_are_asked_for() -> None:
     assert found.variant("aot_eager").differences[0].name == "second derivative by x"
     with pytest.raises(TargetError, match="leave out one of the two"):
         verify(function, x, gradients=False, second_derivatives=True)
+
+
+class LargerGradient(torch.autograd.Function):
+    """The same values, and gradients that are a tenth too large."""
+
+    @staticmethod
+    def forward(_: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(_: Any, above: Tensor) -> Tensor:
+        return above * 1.1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.softmax(-1),
+        lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]),
+        lambda x: x - x.mean(),
+        lambda x: x - x.mean(-1, keepdim=True),
+    ],
+    ids=["softmax", "layer norm", "centered", "centered rows"],
+)
+def test_gradients_of_what_adds_up_to_a_constant(function: Any) -> None:
+    x = torch.randn(5, 11, requires_grad=True)
+    assert against(function, function, x, gradients=True).agrees
+    assert not against(function, lambda x: function(LargerGradient.apply(x)), x, gradients=True).agrees
+
+
+def test_what_cancels_inside_an_operation_is_rounding() -> None:
+    """1 + erf(x) is 0 in float32 below -5.5, where a more careful kernel still has a few digits."""
+
+    def careful(x: Tensor) -> Tensor:
+        return (torch.nn.functional.gelu(x.double())).to(x.dtype)
+
+    x = torch.linspace(-8.0, 8.0, 65, requires_grad=True)
+    assert against(torch.nn.functional.gelu, careful, x, gradients=True).agrees
+
+
+@pytest.mark.parametrize("function", [torch.log1p, torch.expm1])
+def test_digits_lost_next_to_zero_are_no_rounding(function: Any) -> None:
+    def careless(x: Tensor) -> Tensor:
+        return torch.log(1 + x) if function is torch.log1p else torch.exp(x) - 1
+
+    assert not against(function, careless, torch.tensor([1e-8, 1e-4, 0.5])).agrees
