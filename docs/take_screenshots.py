@@ -96,12 +96,12 @@ def make_tour(folder: Path) -> Path:
 
 
 def take_tour(page: Path, browser: str) -> None:
-    """A picture of the lessons, with their answers."""
+    """A picture of the list of lessons, and of the first one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        view = chromium.new_page(viewport={"width": 1080, "height": 1000}, color_scheme="light")
+        view = chromium.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
         view.goto(page.as_uri())
         view.wait_for_selector("html[data-ready]")
         view.screenshot(path=IMAGES / "report-tour.png")
@@ -124,14 +124,17 @@ def take(page: Path, browser: str) -> None:
             view.goto(page.as_uri())
             view.wait_for_selector("html[data-ready]")
             # The header stays at the top of the window, and would be in the middle of a long picture.
-            view.evaluate("() => { document.querySelector('.top').style.position = 'static'; }")
+            view.evaluate("() => { document.querySelector('.masthead').style.position = 'static'; }")
             if theme == "light":
                 view.screenshot(path=IMAGES / "report-verdict.png")
                 view.locator("#breaks").screenshot(path=IMAGES / "report-breaks.png")
                 view.locator("#speed").screenshot(path=IMAGES / "report-speed.png")
+            # High enough for the panes and for what is told of the line below them.
+            view.set_viewport_size({"width": 1280, "height": 1100})
             view.locator("#explorer").scroll_into_view_if_needed()
             line = next(number for number, text in enumerate(MODEL.split("\n"), 1) if "weights = torch.softmax" in text)
             view.locator(f"[data-pane=source] [data-line$=':{line}'] .line-number").click()
+            view.evaluate("() => document.querySelector('[data-pane=source] .chosen').scrollIntoView({ block: 'center' })")
             name = "report-explorer.png" if theme == "light" else "report-explorer-dark.png"
             view.locator("#explorer").screenshot(path=IMAGES / name)
         chromium.close()

@@ -31,23 +31,25 @@ export function App({ page }: { page: Page }): JSX.Element {
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      <header class="top">
-        <h1>{shorten(page.title)}</h1>
-        {page.captures.length > 1 ? (
-          <label class="captures">
-            <span>{CHOOSER[page.kind]}</span>
-            <select value={chosen} onChange={(event) => chooseAbove(Number(event.currentTarget.value))}>
-              {page.captures.map((_, index) => (
-                <option value={index}>{captureLabel(page, index)}</option>
-              ))}
-            </select>
-          </label>
-        ) : null}
-        <button type="button" class="theme" onClick={() => setTheme(nextTheme(theme))} title="Light, dark, or as the system">
-          {THEME_TITLES[theme]}
-        </button>
-      </header>
-      <Parts page={page} capture={capture} />
+      <div class="masthead">
+        <header class="top">
+          <h1>{shorten(page.title)}</h1>
+          {page.captures.length > 1 ? (
+            <label class="captures">
+              <span>{CHOOSER[page.kind]}</span>
+              <select value={chosen} onChange={(event) => chooseAbove(Number(event.currentTarget.value))}>
+                {page.captures.map((_, index) => (
+                  <option value={index}>{captureLabel(page, index)}</option>
+                ))}
+              </select>
+            </label>
+          ) : null}
+          <button type="button" class="theme" onClick={() => setTheme(nextTheme(theme))} title="Light, dark, or as the system">
+            {THEME_TITLES[theme]}
+          </button>
+        </header>
+        <Parts page={page} capture={capture} />
+      </div>
       <main id="main" tabIndex={-1}>
         {page.lessons.length > 0 ? <Lessons page={page} /> : null}
         {page.kind === "comparison" ? <Comparison page={page} /> : null}

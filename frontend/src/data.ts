@@ -19,7 +19,7 @@ export interface Page {
   lessons: Lesson[];
   /** All captures, where there are several; null for one, and for a comparison. */
   together: Together | null;
-  /** The capture to show first: of several processes the one with most to tell. */
+  /** The capture to show first: of several processes the one with most compilations. */
   first: number;
   /** The captures; a tour may have none. */
   captures: Capture[];
@@ -28,11 +28,18 @@ export interface Page {
 /** What the captures of a page are: processes of one program, two versions of one thing, or the models of a tour. */
 export type PageKind = "program" | "comparison" | "tour";
 
+/** One fact, in a sentence. */
+export interface Statement {
+  sentence: string;
+  tone: Tone;
+}
+
 export interface Together {
   sentence: string;
   tone: Tone;
+  further: Statement[];
   /** One for every capture, in their order. */
-  members: { label: string; sentence: string; tone: Tone }[];
+  members: { label: string; sentence: string; tone: Tone; further: Statement[] }[];
 }
 
 export interface Lesson {
@@ -94,6 +101,7 @@ export interface Capture {
   accidents: Accident[];
   specializations: Specialization[];
   recompiles: Recompile[];
+  recompile_causes: RecompileCause[];
   limits: Limit[];
   time: Time;
   timings: Timing[];
@@ -105,8 +113,11 @@ export interface Capture {
 export type Tone = "good" | "warn" | "bad" | "plain";
 
 export interface Verdict {
+  /** The most important fact. */
   sentence: string;
   tone: Tone;
+  /** The other facts, the most important first. */
+  further: Statement[];
   /** Command, versions, device: one line. */
   origin: string;
   facts: Fact[];
@@ -354,6 +365,19 @@ export interface Recompile {
   name: string;
   place: Place;
   failures: { against: string; variable: string; reason: string; expected: string; actual: string; place: Place | null }[];
+}
+
+/** One change between calls, with all recompiles that it led to. */
+export interface RecompileCause {
+  why: string;
+  /** What changed; empty where torch does not name it. */
+  variable: string;
+  /** What it was, and what it became. */
+  values: string[];
+  /** Ids of the compilations, in their order. */
+  compilations: string[];
+  /** What to try, the least intrusive first; `code` may be empty. */
+  remedies: { title: string; code: string; changes: string }[];
 }
 
 export interface Limit {

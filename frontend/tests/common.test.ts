@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { messageOf } from "../src/common/boundary";
 import { exploredCompilations, positionOf } from "../src/common/compilations";
-import { fileName, MOST_TEXT, shorten } from "../src/common/format";
+import { fileName, MOST_TEXT, shorten, together } from "../src/common/format";
 import { fragmentId, hasAddress, positionIn } from "../src/common/navigation";
 import { bounded } from "../src/common/text";
 import type { Capture, Page } from "../src/data";
@@ -103,4 +103,10 @@ test("what cannot be listed is said, and why", () => {
   assert.match(unlisted(0), /not recorded/);
   assert.equal(messageOf(new RangeError("Invalid array length")), "RangeError: Invalid array length");
   assert.equal(messageOf("x".repeat(5_000)).length, 300);
+});
+
+test("a figure and its unit stay on one line", () => {
+  assert.equal(together("0.92× (95 % interval)"), "0.92× (95\u00a0% interval)");
+  assert.equal(together("14 lessons in 4 min 44 s on 2 cores"), "14 lessons in 4\u00a0min 44\u00a0s on 2 cores");
+  assert.equal(together("took 3 steps, 5 µs"), "took 3 steps, 5\u00a0µs");
 });

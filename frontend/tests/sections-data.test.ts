@@ -14,6 +14,9 @@ import {
 import { entriesOf } from "../src/sections/entries";
 import { accidentGroups, byCompilation, matches } from "../src/sections/guard-groups";
 import { fragment } from "../src/sections/parts/links";
+import { spentOn } from "../src/sections/recompile-causes";
+import { columnsFor } from "../src/sections/verdict";
+import { shareOf } from "../src/sections/time";
 import { proofText, ratioInWords } from "../src/sections/proposal";
 import { callsBetween, costOf, crossing, paybackText, reach, totalAfter } from "../src/sections/speed/payback";
 import { sweptSize, sweptVariants } from "../src/sections/speed/points";
@@ -21,7 +24,7 @@ import { frameOf, timelineOf } from "../src/sections/timeline";
 
 const EMPTY: Capture = {
   label: "x",
-  verdict: { sentence: "", tone: "plain", origin: "", facts: [], todo: [] },
+  verdict: { sentence: "", tone: "plain", further: [], origin: "", facts: [], todo: [] },
   left_out: [],
   complete: true,
   notes: [],
@@ -38,6 +41,7 @@ const EMPTY: Capture = {
   accidents: [],
   specializations: [],
   recompiles: [],
+  recompile_causes: [],
   limits: [],
   time: { total: 0, phases: [] },
   timings: [],
@@ -440,4 +444,24 @@ test("the navigation names every part, also of an empty capture", () => {
   const ids = entriesOf(EMPTY).map((entry) => entry.id);
   assert.deepEqual(ids.slice(0, 3), ["breaks", "guards", "recompiles"]);
   assert.equal(new Set(ids).size, ids.length);
+});
+
+test("cards stand in rows that they fill", () => {
+  assert.deepEqual([8, 9, 10, 12, 4].map(columnsFor), [4, 3, 5, 4, 4]);
+});
+
+test("the bar of a phase is as long as its percentage says, without what passed beside it", () => {
+  assert.equal(shareOf({ own: 3, beside: 1 }, 8), 25);
+  assert.equal(shareOf({ own: 27, beside: 27 }, 43), 0);
+  assert.equal(shareOf({ own: 9, beside: 0 }, 8), 100);
+  assert.equal(shareOf({ own: 1, beside: 0 }, 0), 0);
+});
+
+test("the compile time of a cause is that of its recompiles", () => {
+  const compilations = [
+    compilation("0/0", { seconds: 8 }),
+    compilation("0/1", { seconds: 2, backward_seconds: 1 }),
+    compilation("1/1", { seconds: null }),
+  ];
+  assert.equal(spentOn({ compilations }, { compilations: ["0/1", "1/1"] }), 3);
 });

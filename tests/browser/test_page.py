@@ -97,10 +97,10 @@ def test_processes_can_be_switched(opening: Callable[..., Any]) -> None:
     assert "Nothing was compiled" in opened.page.locator("#verdict").inner_text()
 
 
-def test_the_worst_of_several_processes_is_seen_first(opening: Callable[..., Any]) -> None:
+def test_the_busiest_of_several_processes_is_seen_first(opening: Callable[..., Any]) -> None:
     opened = opening(Inspection(), everything())
     text = opened.page.locator("body").inner_text()
-    assert "Not captured whole: 1 compilation failed" in text
+    assert "Compilation 2/0 of broken failed: BackendError: no" in text
     assert opened.page.locator("header select").input_value() == "1"
 
 

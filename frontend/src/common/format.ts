@@ -37,6 +37,11 @@ export function percent(part: number, whole: number): string {
   return share > 0 && share < 1 ? "<1 %" : `${share.toFixed(0)} %`;
 }
 
+/** A figure and its unit stay on one line. */
+export function together(text: string): string {
+  return text.replace(/(\d) (?=%|ms\b|\u00b5s\b|s\b|min\b|KiB\b|MiB\b|GiB\b)/g, "$1\u00a0");
+}
+
 /** Names and conditions come from the user's program, and some hold a whole tensor: lists show the beginning. */
 export const MOST_LETTERS = 300;
 /** The most of one text that is shown at all. */

@@ -18,15 +18,3 @@ export function pieces(text: string): { code: boolean; text: string }[] {
 export function Prose({ text, most = 4_000 }: { text: string; most?: number }): JSX.Element {
   return <>{pieces(shorten(text, most)).map((piece) => (piece.code ? <code>{piece.text}</code> : piece.text))}</>;
 }
-
-/** A sentence that is shorter than this says nothing by itself: `No.` */
-const SHORTEST = 16;
-
-/** The first sentence that says something: what a list has room for. A dot within a name or a number ends none. */
-export function firstSentence(texts: string[]): string {
-  const text = texts.join(" ").trim();
-  for (const match of text.matchAll(/[.!?](?=\s+[^\sa-z]|$)/g)) {
-    if (match.index + 1 >= SHORTEST) return text.slice(0, match.index + 1);
-  }
-  return text;
-}

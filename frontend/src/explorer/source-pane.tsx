@@ -141,9 +141,15 @@ function SourceLine(props: { links: Links; file: SourceFile; row: SourceRow & { 
         <span class="line-number">{row.number}</span>
         <Chips links={links} kernels={kernels} />
       </span>
-      <code>
+      <code style={{ "--hang": hangOf(row.line[0]) }}>
         <CodeLine line={row.line} />
       </code>
     </div>
   );
+}
+
+/** How far the rest of a wrapped line is set in, in letters: beyond its beginning, but never so far that nothing fits. */
+export function hangOf(text: string): number {
+  const indent = text.length - text.trimStart().length;
+  return Math.min(indent, 16) + 4;
 }

@@ -5,7 +5,7 @@ import { diffClasses } from "../common/diff";
 import { count, shorten } from "../common/format";
 import { Prose } from "../common/prose";
 import { Shortened } from "../common/text";
-import type { Evidence, LessonTable, Listing } from "../data";
+import type { Evidence, LessonTable, Listing, Tone } from "../data";
 import { Copyable } from "./parts/copy";
 import { usePrinting } from "./parts/printing";
 import { Table, usePaged } from "./parts/table";
@@ -38,7 +38,7 @@ function TableView({ table }: { table: LessonTable }): JSX.Element {
             {row.map((cell, column) =>
               column === 0 && !right(0) ? (
                 <th scope="row">
-                  <Cell text={cell} />
+                  <Cell text={cell} first />
                 </th>
               ) : (
                 <td class={right(column) ? "figures" : ""}>
@@ -54,7 +54,11 @@ function TableView({ table }: { table: LessonTable }): JSX.Element {
   );
 }
 
-function Cell({ text }: { text: string }): JSX.Element {
+/** What became of a call, in a word: easier to see in colour. */
+const TONES: Record<string, Tone> = { compiles: "warn", reuses: "good", eager: "plain", raises: "bad" };
+
+function Cell({ text, first }: { text: string; first?: boolean }): JSX.Element {
+  if (!first && Object.hasOwn(TONES, text)) return <span class={`outcome ${TONES[text] ?? ""}`}>{text}</span>;
   return text.length > 300 ? <Shortened text={text} /> : <Prose text={text} />;
 }
 

@@ -165,7 +165,7 @@ export interface NamedPhase {
   beside: number;
 }
 
-/** Phases of one name together, by what they took themselves. */
+/** Phases of one name together, by what they took themselves of the time that compiling took; the rest passed beside it. */
 export function byName(phases: Phase[]): NamedPhase[] {
   const found = new Map<string, NamedPhase>();
   const workers = workersOf(phases);
@@ -179,5 +179,6 @@ export function byName(phases: Phase[]): NamedPhase[] {
     if (phase.own > (phases[entry.longest]?.own ?? 0)) entry.longest = index;
     found.set(phase.name, entry);
   });
-  return [...found.values()].sort((first, second) => second.own - first.own);
+  const waited = (phase: NamedPhase): number => phase.own - phase.beside;
+  return [...found.values()].sort((first, second) => waited(second) - waited(first) || second.beside - first.beside);
 }

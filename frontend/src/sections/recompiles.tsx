@@ -1,14 +1,16 @@
 /** Recompiles: when functions were compiled again, and which guards made it necessary. */
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { seconds, shorten } from "../common/format";
+import { count, seconds, shorten } from "../common/format";
 import { PlaceLink } from "../common/place";
 import { Nothing, Section } from "../common/section";
 import { bounded, Shortened } from "../common/text";
 import type { Capture, Recompile } from "../data";
+import { Folded } from "./parts/folded";
 import { CompilationLink } from "./parts/links";
 import { Table, usePaged } from "./parts/table";
 import { ToneSign } from "./parts/tone";
+import { RecompileCauses } from "./recompile-causes";
 import { KINDS, kindOf, timelineOf } from "./timeline";
 import { TimelineChart } from "./timeline-chart";
 
@@ -20,7 +22,11 @@ export function Recompiles({ capture }: { capture: Capture }): JSX.Element {
     <Section
       id="recompiles"
       title="Recompiles"
-      {...(nothing ? {} : { note: "A guard failed, so the function was compiled once more. Choose a mark to see which." })}
+      {...(nothing
+        ? {}
+        : {
+            note: "A guard failed, so the function was compiled once more. One change of an input often strikes several functions.",
+          })}
     >
       {capture.limits.map((limit) => (
         <p class="notice warning" data-limit={limit.compilation}>
@@ -33,16 +39,21 @@ export function Recompiles({ capture }: { capture: Capture }): JSX.Element {
       {nothing ? (
         <Nothing>
           {capture.compilations.length === 0 ? "Nothing was compiled." : "No function was compiled twice."}{" "}
-          <code>compile-inspect guards TARGET --what-if batch=1..64</code> foretells recompiles.
+          <code>compile-inspect guards TARGET --what-if batch=1..64</code> predicts recompiles.
         </Nothing>
       ) : null}
+      <RecompileCauses capture={capture} />
       {capture.compilations.length > 0 && (!nothing || capture.compilations.length > 1) ? (
         <>
           <TimelineChart capture={capture} timeline={timeline} chosen={chosen} onChoose={choose} />
           <Chosen capture={capture} id={chosen} />
         </>
       ) : null}
-      {nothing ? null : <RecompileList capture={capture} />}
+      {nothing ? null : (
+        <Folded printed summary={`All ${count(capture.recompiles.length, "recompile")}, guard by guard`}>
+          {() => <RecompileList capture={capture} />}
+        </Folded>
+      )}
     </Section>
   );
 }
@@ -96,7 +107,7 @@ function Failures({ capture, recompile }: { capture: Capture; recompile: Recompi
           </th>
           <td>
             <code>
-              <Shortened text={failure.variable} />
+              <Shortened text={failure.variable || "–"} />
             </code>
           </td>
           <td>
@@ -131,7 +142,6 @@ function RecompileList({ capture }: { capture: Capture }): JSX.Element {
   const [shown, more] = usePaged(capture.recompiles, "recompiles", 30);
   return (
     <>
-      <h3>All recompiles</h3>
       <ol class="recompile-list">
         {shown.map((item) => (
           <li data-recompile={item.compilation}>
@@ -140,7 +150,7 @@ function RecompileList({ capture }: { capture: Capture }): JSX.Element {
             <ul>
               {item.failures.map((failure) => (
                 <li>
-                  {failure.expected && failure.actual ? (
+                  {failure.variable && failure.expected && failure.actual ? (
                     <>
                       <code>{shorten(failure.variable)}</code> was <code>{shorten(failure.expected)}</code> in{" "}
                       {failure.against || "an earlier version"}, now <code>{shorten(failure.actual)}</code>

@@ -4,11 +4,16 @@ import { useMemo } from "preact/hooks";
 import { number, percent, seconds, shorten } from "../common/format";
 import { Nothing, Section } from "../common/section";
 import type { Capture } from "../data";
-import { byName } from "./flame";
+import { byName, type NamedPhase } from "./flame";
 import { FlameChart } from "./flame-chart";
 import { Table, usePaged } from "./parts/table";
 
 const BIGGEST = 15;
+
+/** The length of a bar in percent: the figure beside it, of a track that stands for all of compiling. */
+export function shareOf(item: Pick<NamedPhase, "own" | "beside">, total: number): number {
+  return total > 0 ? Math.max(0, Math.min(100, (100 * (item.own - item.beside)) / total)) : 0;
+}
 
 export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
   const { time } = capture;
@@ -41,7 +46,8 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
           { title: "Phase" },
           { title: "Part of torch" },
           { title: "Own time", figures: true },
-          { title: "Share", figures: true },
+          { title: "Share of compiling", figures: true },
+          { title: "Beside it, in other threads", figures: true },
           { title: "With parts", figures: true },
           { title: "Times", figures: true },
         ]}
@@ -52,18 +58,14 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
               <code>{shorten(item.name)}</code>
             </th>
             <td>{item.family}</td>
-            <td class="figures">{seconds(item.own)}</td>
+            <td class="figures">{item.own > item.beside ? seconds(item.own - item.beside) : "–"}</td>
             <td class="figures">
-              {item.beside > 0 ? <span class="aside">{seconds(item.beside)} in other threads </span> : null}
               {item.own > item.beside ? percent(item.own - item.beside, time.total) : "–"}
               <svg class="share" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
-                <rect
-                  class={`family-${item.family.toLowerCase()}`}
-                  width={(100 * item.own) / (named[0]?.own || 1)}
-                  height="8"
-                />
+                <rect class={`family-${item.family.toLowerCase()}`} width={shareOf(item, time.total)} height="8" />
               </svg>
             </td>
+            <td class="figures">{item.beside > 0 ? seconds(item.beside) : "–"}</td>
             <td class="figures">{seconds(item.seconds)}</td>
             <td class="figures">{number(item.times)}</td>
           </tr>

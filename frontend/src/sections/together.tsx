@@ -1,10 +1,11 @@
 /** Several captures: processes of one program with what they did together, or the models of a tour; and which is shown. */
 import type { JSX } from "preact";
-import { shorten } from "../common/format";
+import { shorten, together as unbroken } from "../common/format";
 import type { Page } from "../data";
 import { wordsOf } from "./kinds";
 import { Table, usePaged } from "./parts/table";
 import { SIGNS, ToneSign, ToneText } from "./parts/tone";
+import { Further } from "./verdict";
 
 /** The capture to begin with, also where a page names none that it has. */
 export function firstCapture(page: Pick<Page, "first" | "captures">): number {
@@ -28,8 +29,9 @@ export function TogetherSection(props: { page: Page; chosen: number; choose: (in
       <p class="eyebrow">{words.above(together.members.length)}</p>
       <h2 id="together-title" class={`sentence ${together.tone}`}>
         <ToneSign tone={together.tone} />
-        <span>{together.sentence}</span>
+        <span>{unbroken(together.sentence)}</span>
       </h2>
+      <Further statements={together.further} />
       <Table
         caption={`${words.all}; the chosen one is shown below`}
         quietCaption

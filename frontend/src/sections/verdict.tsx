@@ -1,7 +1,7 @@
 /** How it went: the sentence, the figures that support it, and what is worth doing about it. */
 import type { JSX } from "preact";
-import { count, shorten } from "../common/format";
-import type { Capture, Fact, Todo } from "../data";
+import { count, shorten, together } from "../common/format";
+import type { Capture, Fact, Statement, Todo } from "../data";
 import { fragment } from "./parts/links";
 import { ToneSign } from "./parts/tone";
 
@@ -17,17 +17,39 @@ export function Verdict({ capture }: { capture: Capture }): JSX.Element {
     <section id="verdict" class="section verdict" aria-labelledby="verdict-title">
       <h2 id="verdict-title" class={`sentence ${verdict.tone}`}>
         <ToneSign tone={verdict.tone} />
-        <span>{shorten(verdict.sentence, 1_000)}</span>
+        <span>{together(shorten(verdict.sentence, 1_000))}</span>
       </h2>
+      <Further statements={verdict.further} />
       <p class="origin">{shorten(verdict.origin, 1_000)}</p>
       <Notices capture={capture} />
-      <ul class="facts" aria-label="Figures">
+      <ul class={`facts in-rows-of-${columnsFor(verdict.facts.length)}`} aria-label="Figures">
         {verdict.facts.map((fact) => (
           <FactCard fact={fact} />
         ))}
       </ul>
       {verdict.todo.length > 0 ? <WorthDoing todo={verdict.todo} /> : null}
     </section>
+  );
+}
+
+/** How many cards stand in a row, so that the last row is as full as can be. */
+export function columnsFor(cards: number): number {
+  const empty = (columns: number): number => (columns - (cards % columns)) % columns;
+  return [4, 5, 3].reduce((best, columns) => (empty(columns) < empty(best) ? columns : best));
+}
+
+/** What else is to be said, below the most important fact. */
+export function Further({ statements }: { statements: Statement[] }): JSX.Element | null {
+  if (statements.length === 0) return null;
+  return (
+    <ul class="further" aria-label="Further facts">
+      {statements.map((statement) => (
+        <li class={statement.tone}>
+          <ToneSign tone={statement.tone} />
+          <span>{together(shorten(statement.sentence, 600))}</span>
+        </li>
+      ))}
+    </ul>
   );
 }
 

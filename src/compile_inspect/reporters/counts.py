@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compile_inspect.records import CacheOutcome, Inspection, Outcome, Stage
+from compile_inspect.records import CacheOutcome, CompiledShare, Inspection, Outcome
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,10 @@ class Counts:
     skipped: int = 0
     unfinished: int = 0
     graphs: int = 0
+    share: CompiledShare | None = None
+    """Operations that run compiled, of those that torch traced; None where that is not known of every process."""
     breaks: int = 0
+    """Those that did not come of another one."""
     break_hits: int = 0
     recompiles: int = 0
     limits: int = 0
@@ -35,10 +38,6 @@ def count(inspection: Inspection) -> Counts:
     >>> count(Inspection()).compilations
     0
     """
-    graphs = sum(graph.stage is Stage.DYNAMO for graph in inspection.graphs)
-    if not graphs:
-        # Dynamo's own graphs may not have been collected; the compilations still say which made one.
-        graphs = sum(item.graph_nodes > 0 for item in inspection.compilations)
     # Either list alone may be short where a collector failed. An id without a slash is one of compiled
     # autograd, which says nothing about an earlier version.
     again = {item.compilation for item in inspection.recompiles}
@@ -50,9 +49,10 @@ def count(inspection: Inspection) -> Counts:
         raised=int(inspection.raised is not None),
         skipped=outcomes[Outcome.SKIPPED],
         unfinished=outcomes[Outcome.UNFINISHED],
-        graphs=graphs,
-        breaks=len(inspection.breaks),
-        break_hits=sum(item.hits for item in inspection.breaks),
+        graphs=inspection.graph_count,
+        share=inspection.share,
+        breaks=len(inspection.leading_breaks),
+        break_hits=sum(item.hits for item in inspection.leading_breaks),
         recompiles=len(again),
         limits=len(inspection.limits),
         compile_seconds=inspection.compile_seconds,
@@ -78,6 +78,7 @@ def total(parts: Iterable[Counts]) -> Counts:
         skipped=sum(part.skipped for part in parts),
         unfinished=sum(part.unfinished for part in parts),
         graphs=sum(part.graphs for part in parts),
+        share=_share([part.share for part in parts if part.compilations]),
         breaks=sum(part.breaks for part in parts),
         break_hits=sum(part.break_hits for part in parts),
         recompiles=sum(part.recompiles for part in parts),
@@ -86,3 +87,10 @@ def total(parts: Iterable[Counts]) -> Counts:
         kernels=sum(part.kernels for part in parts),
         cache=cache,
     )
+
+
+def _share(shares: Sequence[CompiledShare | None]) -> CompiledShare | None:
+    known = [item for item in shares if item is not None]
+    if not known or len(known) < len(shares):
+        return None
+    return CompiledShare(sum(item.compiled for item in known), sum(item.eager for item in known))

@@ -49,7 +49,8 @@ def _only(inspection: Inspection, wanted: str) -> Inspection:
         compilations=tuple(item for item in inspection.compilations if item.id == wanted),
         failures=tuple(item for item in inspection.failures if item.compilation == wanted),
         graphs=tuple(item for item in inspection.graphs if item.compilation == wanted),
-        breaks=tuple(item for item in inspection.breaks if wanted in item.compilations),
+        # What a break of another compilation led to stands by itself here.
+        breaks=tuple(dataclasses.replace(item, follows=None) for item in inspection.breaks if wanted in item.compilations),
         guards=tuple(item for item in inspection.guards if item.compilation == wanted),
         recompiles=tuple(item for item in inspection.recompiles if item.compilation == wanted),
         limits=tuple(item for item in inspection.limits if item.compilation == wanted),

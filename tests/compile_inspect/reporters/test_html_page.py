@@ -18,7 +18,7 @@ from html_pages import HOSTILE, capture_of, data_of, full, hostile
 from samples import MODEL, MODEL_SOURCE, everything
 
 from compile_inspect import report
-from compile_inspect.records import Inspection, Location, Node, Stage
+from compile_inspect.records import Failure, Inspection, Location, Node, Stage
 from compile_inspect.records.fixes import Proof, Proposal, Replacement
 
 
@@ -122,11 +122,28 @@ def test_a_large_capture_is_thinned_and_says_so() -> None:
     assert whole["left_out"] == []
 
 
+def test_the_page_opens_on_the_process_that_compiled_most() -> None:
+    launcher = Inspection()
+    failed = dataclasses.replace(launcher, failures=(Failure("RuntimeError", "gone"),))
+    one = dataclasses.replace(everything(), compilations=everything().compilations[:1])
+    good = dataclasses.replace(one, breaks=(), recompiles=(), limits=(), missing=(), failures=())
+    for processes, first in (
+        ([launcher, everything()], 1),
+        ([failed, one, everything()], 2),
+        ([everything(), one, failed], 0),
+        ([launcher, launcher], 0),
+        ([one, one, launcher], 0),
+        ([good, one], 1),
+    ):
+        named = [(f"pid {number}", item) for number, item in enumerate(processes)]
+        assert data_of(report.html(named))["first"] == first
+
+
 def test_several_processes_are_judged_together_and_the_worst_comes_first() -> None:
-    good = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing=(), graphs=(), lowerings=())
-    good = dataclasses.replace(good, compilations=good.compilations[:1])
+    good = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing=(), lowerings=())
+    good = dataclasses.replace(good, compilations=good.compilations[:1], failures=())
     data = data_of(report.html([("rank 0", good), ("rank 1", everything())]))
-    assert data["together"]["sentence"].startswith("Not captured whole: 1 compilation failed")
+    assert data["together"]["sentence"].startswith("Compilation 2/0 of broken failed")
     assert [item["tone"] for item in data["together"]["members"]] == ["good", "bad"] and data["first"] == 1
     assert data_of(report.html([("a", good)]))["together"] is None
     assert data_of(report.html([("a", good), ("b", good)], comparison=True))["together"] is None

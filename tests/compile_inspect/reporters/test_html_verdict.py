@@ -36,7 +36,8 @@ def test_what_was_not_looked_at_is_said_with_the_command_that_looks() -> None:
 
 def test_what_disagrees_is_the_verdict_and_the_first_thing_to_do() -> None:
     verdict = capture_of(full())["verdict"]
-    assert verdict["tone"] == "bad" and verdict["sentence"].endswith("inductor does not agree with eager.")
+    assert verdict["tone"] == "bad" and verdict["sentence"].startswith("Compilation 2/0 of broken failed")
+    assert verdict["further"][0]["sentence"] == "Wrong results: inductor does not agree with eager (it differs by 1)."
     assert verdict["todo"][0]["title"] == "Do not use inductor here"
     assert verdict["todo"][0]["link"] == "#agreement"
     assert {item["key"]: item for item in verdict["facts"]}["agreement"]["value"] == "1 of 1 differ"
@@ -116,7 +117,10 @@ def test_none_is_good_news_only_where_something_was_compiled_and_all_recorded() 
 
 def test_a_capture_of_a_comparison_alone_says_so() -> None:
     verdict = capture_of(timed(measured("inductor", 2.0)))["verdict"]
-    assert verdict["sentence"].startswith("No compilation was recorded here") and verdict["tone"] == "plain"
+    assert verdict["sentence"] == "Faster than eager: inductor 2.00× (95 % interval 1.95 to 2.05) on f."
+    assert [item["sentence"] for item in verdict["further"]] == [
+        "No compilation was recorded: this is what was compared and timed."
+    ]
 
 
 def test_the_size_that_was_timed_is_named() -> None:

@@ -54,12 +54,13 @@ def test_summary_is_the_default_section() -> None:
 def test_the_last_argument_may_be_a_section() -> None:
     assert run("step.inspection", "breaks").startswith("Graph break 1 of 2: ")
     assert run("a", "b", "breaks").startswith("the same in 2 processes: ")
-    assert run("a", "b", "breaks").endswith("Next: compile-inspect show a b recompiles\n")
+    assert run("a", "b", "breaks").endswith("Next: compile-inspect breaks a\n")
 
 
-def test_a_file_wins_over_a_section_of_its_name(tmp_path: Path) -> None:
+def test_a_section_wins_over_a_file_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "breaks").touch()
-    assert split_arguments(["a", "breaks"]) == ([Path("a"), Path("breaks")], "summary")
+    assert split_arguments(["a", "breaks"]) == ([Path("a")], "breaks")
+    assert split_arguments(["a", "./breaks"]) == ([Path("a"), Path("breaks")], "summary")
     assert split_arguments(["breaks", "time"]) == ([Path("breaks")], "time")
 
 

@@ -111,14 +111,30 @@ def test_numbers_that_are_none_are_no_crash() -> None:
         json.loads(as_json([Timing("odd", points=points)]), parse_constant=pytest.fail)
 
 
+CROSSING = [Line("up", ((1, 1e-3), (8, 1e-1))), Line("flat", ((1, 1e-1), (8, 1e-1)))]
+
+
 def test_a_plot_has_its_corners_where_they_belong() -> None:
-    rows = line_plot([Line("up", ((1, 1e-3), (8, 1e-1))), Line("flat", ((1, 1e-1), (8, 1e-1)))], width=40, label="batch")
-    assert rows[0].startswith("100.0 ms │b") and rows[0].rstrip().endswith("*")
-    assert rows[11].startswith("  1.0 ms │a")
-    assert rows[13].split() == ["1", "8"]
-    assert rows[-2:] == ["a up", "b flat"]
+    rows = [row.plain for row in line_plot(CROSSING, width=40, label="batch")]
+    assert rows[0].startswith("100.0 ms ┤▲") and rows[0].rstrip().endswith("✱")
+    assert rows[11].startswith("  1.0 ms ┤●")
+    assert rows[12].startswith("         └┬─") and rows[12].endswith("┬") and rows[13].split() == ["1", "8"]
+    assert rows[-3:] == ["● up", "▲ flat", "✱ several in one place"]
     assert line_plot([Line("nothing", ())], width=40, label="x") == []
-    assert "a" in line_plot([Line("one", ((4, 1.0),))], width=40, label="x")[11]
+    assert "●" in line_plot([Line("one", ((4, 1.0),))], width=40, label="x")[11].plain
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "no-such-encoding"])
+def test_a_plot_is_drawn_with_what_the_terminal_can_show(encoding: str) -> None:
+    rows = [row.plain for row in line_plot(CROSSING, width=40, label="batch", encoding=encoding)]
+    assert all(row.isascii() for row in rows if "µ" not in row)
+    assert rows[0].startswith("100.0 ms +x") and rows[11].startswith("  1.0 ms +o") and rows[-3:-1] == ["o up", "x flat"]
+
+
+def test_labels_of_a_plot_say_where_their_row_is() -> None:
+    rows = [row.plain for row in line_plot([Line("x", ((1, 1e-3), (2, 1.0), (4, 1e-3)))], width=40, label="batch")]
+    labelled = {number: row[:8].strip() for number, row in enumerate(rows[:12]) if row[:8].strip()}
+    assert labelled == {0: "1.00 s", 6: "23.1 ms", 11: "1.0 ms"}  # a twelfth of a decade and a half up, not its middle
 
 
 def test_json_holds_everything() -> None:

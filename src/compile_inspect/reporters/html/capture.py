@@ -9,6 +9,7 @@ from typing import Any
 from compile_inspect.records import Graph, Inspection, Stage
 from compile_inspect.records.accidents import Accident
 from compile_inspect.records.fixes import Finding, Proposal
+from compile_inspect.records.recompile_causes import RecompileCause
 from compile_inspect.reporters.html import findings as found
 from compile_inspect.reporters.html import measurements
 from compile_inspect.reporters.html.graphs import graphs_of, lowerings_of
@@ -50,6 +51,7 @@ class Shown:
     accidents: Sequence[Accident] = ()
     diff: Callable[[Proposal], str] = field(default=lambda _: "")
     notes: Sequence[str] = ()
+    causes: Sequence[RecompileCause] = ()
 
 
 def capture_data(shown: Shown, limits: Limits) -> Data:
@@ -69,7 +71,7 @@ def capture_data(shown: Shown, limits: Limits) -> Data:
         left_out.append(f"guards on {len(guards) - limits.guards:,} variables")
     data: Data = {
         "label": words(shown.label),
-        "verdict": verdict_of(inspection, shown.findings, shown.accidents),
+        "verdict": verdict_of(inspection, shown.findings, shown.accidents, shown.causes),
         "left_out": [*left_out, limits.rest] if left_out else [],
         "complete": inspection.complete,
         "notes": [paragraph(note) for note in (*inspection.notes, *shown.notes)],
@@ -88,6 +90,7 @@ def capture_data(shown: Shown, limits: Limits) -> Data:
         "accidents": found.accidents_of(shown.accidents, places),
         "specializations": found.specializations_of(inspection, places),
         "recompiles": found.recompiles_of(inspection, places),
+        "recompile_causes": found.recompile_causes_of(shown.causes),
         "limits": found.limits_of(inspection, places),
         "time": time,
         "timings": measurements.timings_of(inspection.timings),

@@ -6,22 +6,26 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compile_inspect.records import BreakEffect, Inspection
+from compile_inspect.records import BreakEffect, GraphBreak, Inspection
 from compile_inspect.records.accidents import Accident
 from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
+from compile_inspect.records.recompile_causes import RecompileCause
 from compile_inspect.reporters.html.highlighting import highlighted
 from compile_inspect.reporters.html.measurements import number
 from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
+from compile_inspect.reporters.text.breaks import LED, followers
 from compile_inspect.reporters.text.causes import limit_sentence
 from compile_inspect.reporters.text.compilations import function_name
 from compile_inspect.reporters.text.findings import comparison, not_compared
+from compile_inspect.reporters.text.plain import enumerate_some
 
 Data = dict[str, Any]
 Diff = Callable[[Proposal], str]
 
 _TONES = {BreakEffect.RAISED: "bad", BreakEffect.SKIPPED: "bad", BreakEffect.SPLIT: "warn"}
 _AROUND = 4
+_MOST_REMEDIES = 3
 _TORCH_PAGE = re.compile(r"https://(meta-pytorch\.github\.io|(docs\.|dev-discuss\.)?pytorch\.org)/[\w./#%?=&-]*", re.ASCII)
 
 
@@ -43,7 +47,7 @@ def _break(inspection: Inspection, finding: Finding, diff: Diff, places: Places)
         "identifier": words(cause.identifier or ""),
         # Whatever a capture says, the page links to nothing but torch's own pages.
         "link": link if _TORCH_PAGE.fullmatch(link) else "",
-        "why": paragraph(finding.advice.why),
+        "why": paragraph(finding.advice.why + _led(inspection, cause)),
         "explanation": paragraph(cause.explanation),
         "hints": [paragraph(hint) for hint in finding.advice.hints],
         "place": places.of(place),
@@ -55,6 +59,13 @@ def _break(inspection: Inspection, finding: Finding, diff: Diff, places: Places)
         "cost": str(finding.cost),
         "proposals": [_proposal(item, proofs.get(item), diff) for item in ordered],
     }
+
+
+def _led(inspection: Inspection, cause: GraphBreak) -> str:
+    """What came of a break, in a sentence; a finding that was tried elsewhere has a cause of its own."""
+    known = next((item for item in inspection.breaks if item == cause), cause)
+    told = followers(known, inspection)
+    return f" {LED}: {enumerate_some(told)}." if told else ""
 
 
 def _excerpt(inspection: Inspection, file: str, line: int) -> Data | None:
@@ -184,6 +195,23 @@ def recompiles_of(inspection: Inspection, places: Places) -> list[Data]:
             ],
         }
         for item in inspection.recompiles
+    ]
+
+
+def recompile_causes_of(causes: Sequence[RecompileCause]) -> list[Data]:
+    """What made recompiles necessary, each with the first remedies: the list is sorted by how little they change."""
+    return [
+        {
+            "why": paragraph(cause.why),
+            "variable": words(cause.variable),
+            "values": [words(value) for value in cause.values],
+            "compilations": [words(item) for item in cause.recompiles],
+            "remedies": [
+                {"title": paragraph(item.title), "code": paragraph(item.code), "changes": paragraph(item.changes)}
+                for item in cause.remedies[:_MOST_REMEDIES]
+            ],
+        }
+        for cause in causes
     ]
 
 

@@ -97,7 +97,7 @@ def page_data(
         "origin": "",
         "lessons": [],
         "together": together,
-        "first": 0 if together is None else first_of(together),
+        "first": 0 if together is None else first_of([inspection for _, inspection in named]),
         "captures": data,
     }
 

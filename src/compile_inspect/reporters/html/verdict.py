@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,89 +11,91 @@ from compile_inspect.records import Inspection
 from compile_inspect.records.accidents import Accident
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.fixes import Finding
+from compile_inspect.records.recompile_causes import RecompileCause
 from compile_inspect.reporters import timings as timing_words
 from compile_inspect.reporters.counts import count as counted
-from compile_inspect.reporters.counts import total
+from compile_inspect.reporters.headline import statements
 from compile_inspect.reporters.html.findings import standing_of
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.html.worth import compared, worth_doing
+from compile_inspect.reporters.html.worth import worth_doing
+from compile_inspect.reporters.speedups import compared
+from compile_inspect.reporters.target_name import target_words
 from compile_inspect.reporters.text.compilations import function_name
 from compile_inspect.reporters.text.plain import shorten
 from compile_inspect.reporters.text.quantities import count, seconds
-from compile_inspect.reporters.text.summary import cache_result
-from compile_inspect.reporters.text.summary import verdict as text_verdict
+from compile_inspect.reporters.text.summary import cache_result, percent
 
 Data = dict[str, Any]
 
 MOST_TODO = 3
-_TONES = {"green": "good", "yellow": "warn", "red": "bad"}
 
 
-def verdict_of(inspection: Inspection, findings: Sequence[Finding], accidents: Sequence[Accident]) -> Data:
+def verdict_of(
+    inspection: Inspection, findings: Sequence[Finding], accidents: Sequence[Accident], causes: Sequence[RecompileCause] = ()
+) -> Data:
     """The verdict of one capture."""
-    sentence, tone = sentence_of(inspection)
     return {
-        "sentence": sentence,
-        "tone": tone,
+        **headline_of([inspection]),
         "origin": _origin(inspection),
-        "facts": [*_facts(inspection, findings)],
-        "todo": [*worth_doing(inspection, findings, accidents)][:MOST_TODO],
+        "facts": [*_facts(inspection, findings, causes)],
+        "todo": [*worth_doing(inspection, findings, accidents, causes)][:MOST_TODO],
     }
 
 
-def sentence_of(inspection: Inspection) -> tuple[str, str]:
-    """How it went, in a sentence, and its tone."""
-    sentence, colour = text_verdict(counted(inspection), inspection.complete and not inspection.missing)
-    if not inspection.compilations and (inspection.agreements or inspection.timings):
-        sentence, colour = "No compilation was recorded here: below is what was compared and timed.", "plain"
-    wrong = [item for agreement in inspection.agreements for item in agreement.variants if item.verdict is Verdict.DISAGREES]
-    if wrong:
-        return f"{sentence} {words(wrong[0].name)} does not agree with eager.", "bad"
-    return sentence, _TONES.get(colour, "plain")
+def headline_of(inspections: Sequence[Inspection]) -> Data:
+    """The most important fact with its tone, and the further ones."""
+    first, *further = statements(inspections)
+    return {
+        "sentence": words(first.sentence),
+        "tone": first.tone,
+        "further": [{"sentence": words(item.sentence), "tone": item.tone} for item in further],
+    }
 
 
 def together_of(inspections: Sequence[tuple[str, Inspection]]) -> Data:
     """How several processes of one program went, all of them and each."""
-    counts = total(counted(inspection) for _, inspection in inspections)
-    whole = all(inspection.complete and not inspection.missing for _, inspection in inspections)
-    sentence, colour = text_verdict(counts, whole)
-    return {"sentence": sentence, "tone": _TONES.get(colour, "plain"), "members": _members(inspections)}
+    return {**headline_of([inspection for _, inspection in inspections]), "members": _members(inspections)}
 
 
 def models_of(inspections: Sequence[tuple[str, Inspection]]) -> Data:
     """The models of a tour. They have nothing to do with each other, and some break on purpose: no figure is of them all."""
     sentence = f"{count(len(inspections), 'model')} of the tour, each with what was recorded of it."
-    return {"sentence": sentence, "tone": "plain", "members": _members(inspections)}
+    return {"sentence": sentence, "tone": "plain", "further": [], "members": _members(inspections)}
 
 
 def _members(inspections: Sequence[tuple[str, Inspection]]) -> list[Data]:
-    told = [(label, *sentence_of(inspection)) for label, inspection in inspections]
-    return [{"label": words(label), "sentence": sentence, "tone": tone} for label, sentence, tone in told]
+    return [{"label": words(label), **headline_of([inspection])} for label, inspection in inspections]
 
 
-def first_of(together: Data) -> int:
-    """The process with most to tell."""
+def first_of(inspections: Sequence[Inspection]) -> int:
+    """The process to open the page on: the one with most compilations, as a launcher has none; then the one in most trouble.
+
+    >>> first_of([Inspection(), Inspection()])
+    0
+    """
     order = ("bad", "warn", "good", "plain")
-    tones = [order.index(item["tone"]) for item in together["members"]]
-    return tones.index(min(tones))
+    ranks = [(-len(item.compilations), order.index(statements([item])[0].tone)) for item in inspections]
+    return ranks.index(min(ranks))
 
 
 def _fact(key: str, label: str, value: str, detail: str = "", tone: str = "plain", link: str = "") -> Data:
     return {"key": key, "label": label, "value": value, "detail": paragraph(detail), "tone": tone, "link": link}
 
 
-def _facts(inspection: Inspection, findings: Sequence[Finding]) -> Iterator[Data]:
+def _facts(inspection: Inspection, findings: Sequence[Finding], causes: Sequence[RecompileCause]) -> Iterator[Data]:
     counts = counted(inspection)
     bad = [f"{number} {told}" for number, told in ((counts.failed, "failed"), (counts.skipped, "left in eager mode")) if number]
     graphs = count(counts.graphs, "graph")
     tone = "bad" if counts.failed else "warn" if bad else "good" if counts.compilations else "plain"
     yield _fact("compilations", "Compilations", f"{counts.compilations:,}", ", ".join([graphs, *bad]), tone, "#compilations")
+    yield from _share(inspection)
     # Where nothing was compiled, or not all was recorded, none is no good news.
     none = "good" if counts.compilations and inspection.complete and not inspection.missing else "plain"
     detail = _fixes(findings) or (f"met {count(counts.break_hits, 'time')}" if counts.breaks else "")
     yield _fact("breaks", "Graph breaks", f"{counts.breaks:,}", detail, "warn" if counts.breaks else none, "#breaks")
     tone = "bad" if counts.limits else "warn" if counts.recompiles else none
-    detail = f"torch gave up on {count(counts.limits, 'function')}" if counts.limits else ""
+    detail = f"of {count(len(causes), 'cause')}" if causes else ""
+    detail = f"torch gave up on {count(counts.limits, 'function')}" if counts.limits else detail
     yield _fact("recompiles", "Recompiles", f"{counts.recompiles:,}", detail, tone, "#recompiles")
     yield _agreement(inspection)
     yield from _speed(inspection)
@@ -100,6 +103,22 @@ def _facts(inspection: Inspection, findings: Sequence[Finding]) -> Iterator[Data
     fused = sum(kernel.is_fused for _, kernel in inspection.kernels())
     yield _fact("kernels", "Kernel launches", f"{counts.kernels:,}", f"{fused:,} fused", link="#explorer")
     yield _fact("cache", "Caches", cache_result(counts.cache), "", link="#caches")
+
+
+def _share(inspection: Inspection) -> Iterator[Data]:
+    """How much of what torch traced runs compiled; nothing where that is not known."""
+    share = inspection.share
+    if share is None or share.fraction is None or not (share.eager or inspection.nothing_compiled):
+        return
+    detail = f"{share.compiled:,} of {count(share.traced, 'operation')} that torch traced"
+    tone = "bad" if share.is_near_zero else "warn"
+    yield _fact("share", "Runs compiled", percent(share.fraction), detail, tone, "#compilations")
+
+
+def _command(inspection: Inspection, name: str) -> str:
+    """A command for the target of a capture as it can be typed; its name alone where the target is not known."""
+    target = target_words(inspection)
+    return f"compile-inspect {name}" if target is None else shlex.join(["compile-inspect", name, *target])
 
 
 def _fixes(findings: Sequence[Finding]) -> str:
@@ -121,7 +140,7 @@ def _longest(inspection: Inspection) -> str:
 def _agreement(inspection: Inspection) -> Data:
     every = [item for agreement in inspection.agreements for item in agreement.variants]
     if not every:
-        detail = "compile-inspect verify TARGET --capture FILE compares values and gradients"
+        detail = f"{_command(inspection, 'verify')} compares values and gradients"
         return _fact("agreement", "Agreement", "not checked", detail, "plain", "#agreement")
     wrong = [item for item in every if item.verdict is Verdict.DISAGREES]
     ran = [item for item in every if item.verdict is not Verdict.REFUSED]
@@ -143,7 +162,7 @@ def _agreement(inspection: Inspection) -> Data:
 def _speed(inspection: Inspection) -> Iterator[Data]:
     found = compared(inspection)
     if found is None or found.usual.speed is None:
-        yield _fact("speed", "Speed", "not measured", "compile-inspect bench TARGET --capture FILE times it", "plain", "#speed")
+        yield _fact("speed", "Speed", "not measured", f"{_command(inspection, 'bench')} times it", "plain", "#speed")
         return
     usual, fastest, speed = found.usual, found.fastest, found.usual.speed
     told = f"{usual.variant}, {speed.low:.2f} to {speed.high:.2f}; {found.of}"
@@ -154,7 +173,8 @@ def _speed(inspection: Inspection) -> Iterator[Data]:
     if usual.payback is not None:
         pays = usual.payback
         value = "never" if pays.never else "unclear" if pays.unclear else count(pays.calls or 0, "call")
-        tone = "bad" if pays.never else "plain"
+        # Where the interval holds 1, the next measurement may say otherwise.
+        tone = "bad" if found.never_pays_back else "warn" if pays.never else "plain"
         yield _fact(
             "payback", "Pays back after", value, f"{timing_words.payback(pays)}, {usual.variant}, cold build", tone, "#speed"
         )

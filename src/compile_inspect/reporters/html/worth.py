@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect.records import BreakEffect, Inspection
 from compile_inspect.records.accidents import Accident, Suspicion
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.fixes import Finding
-from compile_inspect.records.timing import Measurement
-from compile_inspect.reporters import timings as timing_words
+from compile_inspect.records.recompile_causes import RecompileCause
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.text.causes import by_function, cause
+from compile_inspect.reporters.remedies import remedies
+from compile_inspect.reporters.speedups import compared
+from compile_inspect.reporters.text.causes import cause
 from compile_inspect.reporters.text.compilations import function_name
 from compile_inspect.reporters.text.failures import headline
 from compile_inspect.reporters.text.failures import sentence as failure_sentence
@@ -23,40 +23,10 @@ from compile_inspect.reporters.text.quantities import TIMES, count, seconds
 
 Data = dict[str, Any]
 
-_EAGER = "eager"
 
-
-@dataclass(frozen=True)
-class Compared:
-    """What stands for torch.compile in the verdict, the fastest there is where that is another, of what and at what size."""
-
-    usual: Measurement
-    fastest: Measurement | None
-    of: str
-
-
-def compared(inspection: Inspection) -> Compared | None:
-    """The last timing, at its last size; variants that do not agree with eager are no choice.
-
-    >>> compared(Inspection()) is None
-    True
-    """
-    wrong = {
-        item.name for agreement in inspection.agreements for item in agreement.variants if item.verdict is Verdict.DISAGREES
-    }
-    for timing in reversed(inspection.timings):
-        for point in reversed(timing.points):
-            ran = [item for item in point.measurements if item.speed is not None and item.variant not in (_EAGER, *wrong)]
-            if ran:
-                usual = next((item for item in ran if item.variant == "inductor"), None)
-                fastest = max(ran, key=lambda item: item.speed.ratio if item.speed else 0.0)
-                size = timing_words.sizes(point.sizes)
-                of = f"{shorten(timing.target, 60)}{f', {size}' if size else ''}"
-                return Compared(usual or fastest, None if usual is None or fastest is usual else fastest, of)
-    return None
-
-
-def worth_doing(inspection: Inspection, findings: Sequence[Finding], accidents: Sequence[Accident]) -> Iterator[Data]:
+def worth_doing(
+    inspection: Inspection, findings: Sequence[Finding], accidents: Sequence[Accident], causes: Sequence[RecompileCause] = ()
+) -> Iterator[Data]:
     """What is worth doing, the most worthwhile first: what is wrong, what stops compiling, what was proven, what is faster."""
     for agreement in inspection.agreements:
         for item in agreement.variants:
@@ -79,12 +49,15 @@ def worth_doing(inspection: Inspection, findings: Sequence[Finding], accidents: 
         yield _entry(
             f"Stop {function_name(limit.function)} from being compiled again and again", why, "#recompiles", "measured"
         )
+    for sentence in remedies(inspection):
+        yield _entry("Compile inside, then wrap", sentence, "#breaks", "suggested")
     yield from _break_entries(findings, failed)
     yield from _speed_entries(inspection)
-    for (function, _, _), group in by_function(inspection.recompiles).items():
-        if not any(limit.function == function for limit in inspection.limits):
-            title = f"See what makes {function_name(function)} compile again ({count(len(group), 'time')})"
-            yield _entry(title, cause(group[-1].latest), "#recompiles", "measured")
+    functions = {limit.function for limit in inspection.limits}
+    limited = {item.compilation for item in inspection.recompiles if item.function in functions}
+    for recompile_cause in causes:
+        if limited.isdisjoint(recompile_cause.recompiles):  # else it was said that torch gave up
+            yield _recompile_entry(recompile_cause)
     for accident in accidents:
         title = f"{accident.guard.variable} is compiled in as {accident.value}"
         yield _entry(title, accident.remedy, "#guards", "measured" if accident.suspicion is Suspicion.SEEN else "suggested")
@@ -109,6 +82,14 @@ def _break_entries(findings: Sequence[Finding], failed: set[str]) -> Iterator[Da
         else:
             kind = shorten(finding.cause.kind, 60)
             yield _entry(f"Remove the graph break at {place}: {kind}", finding.advice.why, f"#break-{number + 1}", "suggested")
+
+
+def _recompile_entry(cause: RecompileCause) -> Data:
+    times = count(len(cause.recompiles), "recompile")
+    if not cause.remedies:
+        return _entry(f"See what led to {times}", cause.why, "#recompiles", "measured")
+    title = cause.remedies[0].title
+    return _entry(f"{title} ({times})", cause.why, "#recompiles", "suggested")
 
 
 def _speed_entries(inspection: Inspection) -> Iterator[Data]:

@@ -6,8 +6,9 @@ from rich.console import Console
 from rich.text import Text
 
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
+from compile_inspect.reporters import conclusions
 from compile_inspect.reporters.text.locations import where
-from compile_inspect.reporters.text.messages import print_heading, print_paragraph
+from compile_inspect.reporters.text.messages import print_heading, print_line, print_paragraph
 from compile_inspect.reporters.text.plain import one_line
 from compile_inspect.reporters.text.quantities import count
 
@@ -32,12 +33,14 @@ def render(agreement: Agreement, console: Console) -> None:
         print_paragraph(console, "There is no float64 reference: variants were held against eager itself.", indent="  ")
     for note in agreement.notes:
         print_paragraph(console, note, indent="  ", bullet="- ")
+    console.print()
+    wrong = not agreement.agrees or not any(item.agrees for item in agreement.variants)
+    print_paragraph(console, conclusions.conclude_agreement(agreement), style="bold red" if wrong else "bold")
 
 
 def _print_variant(item: VariantAgreement, console: Console) -> None:
-    console.print(
-        Text.assemble("  ", (one_line(item.name), "bold"), ": ", (one_line(item.reason), _STYLES[item.verdict])),
-        soft_wrap=True,
+    print_line(
+        console, Text.assemble("  ", (one_line(item.name), "bold"), ": ", (one_line(item.reason), _STYLES[item.verdict]))
     )
     for difference in item.differences[:_MOST_DIFFERENCES]:
         if str(difference) not in item.reason:

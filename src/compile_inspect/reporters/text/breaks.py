@@ -9,10 +9,12 @@ from compile_inspect.records import GraphBreak, Inspection, Location, Outcome
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.failures import sentence as failure_sentence
 from compile_inspect.reporters.text.locations import print_stack, stack_at, where
-from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_paragraph
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_line, print_paragraph
 from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
 from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.source import print_excerpt
+
+LED = "Met only because torch gave up here"
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
@@ -20,12 +22,13 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if not inspection.breaks:
         print_empty(console, inspection, no_breaks(inspection), no_breaks(inspection))
         return
-    shown = options.first(inspection.breaks)
+    leading = inspection.leading_breaks
+    shown = options.first(leading)
     for number, item in enumerate(shown, 1):
-        _print_break(item, number, inspection, console, options)
+        _print_break(item, number, len(leading), inspection, console, options)
         console.print()
-    if len(shown) < len(inspection.breaks):
-        print_folded(console, len(inspection.breaks) - len(shown), "graph break", indent="")
+    if len(shown) < len(leading):
+        print_folded(console, len(leading) - len(shown), "graph break", indent="")
         console.print()
 
 
@@ -41,14 +44,22 @@ def no_breaks(inspection: Inspection) -> str:
     return "No graph breaks: every frame was captured whole."
 
 
-def _print_break(item: GraphBreak, number: int, inspection: Inspection, console: Console, options: ShowOptions) -> None:
+def followers(item: GraphBreak, inspection: Inspection) -> list[str]:
+    """The breaks that came of this one, each in a few words."""
+    led = inspection.following_breaks(item)
+    return [f"{one_line(other.kind)}, {where(other.own_location or other.location)}" for other in led]
+
+
+def _print_break(
+    item: GraphBreak, number: int, total: int, inspection: Inspection, console: Console, options: ShowOptions
+) -> None:
     known = (item.identifier,) if item.identifier else ()
-    print_heading(console, f"Graph break {number} of {len(inspection.breaks)}: {one_line(item.kind)}", *known)
+    print_heading(console, f"Graph break {number} of {total}: {one_line(item.kind)}", *known)
     facts = [item.effect.value[:1].upper() + item.effect.value[1:], count(item.hits, "hit")]
     if item.compilations:
         label = "compilation" if len(item.compilations) == 1 else "compilations"
         facts.append(f"{label} {enumerate_some(item.compilations, None if options.all else 8)}")
-    console.print(Text("  " + " · ".join(facts)), soft_wrap=True)
+    print_line(console, Text("  " + " · ".join(facts)))
     if item.own_location is not None and item.own_location != item.location:
         _print_line(console, inspection, "Your line", item.own_location)
         _print_line(console, inspection, "In library line", item.location)
@@ -58,12 +69,15 @@ def _print_break(item: GraphBreak, number: int, inspection: Inspection, console:
     if item.explanation:
         _print_label(console, "Why")
         print_paragraph(console, item.explanation, indent="    ")
-    if item.hints:
-        _print_label(console, "What to do")
-        for hint in item.hints:
-            print_paragraph(console, hint, indent="    ", bullet="- ")
+    _print_remedies(item, inspection, console)
     if item.link:
         _print_label(console, "Read more", item.link)
+    led = followers(item, inspection)
+    if led:
+        _print_label(console, LED)
+        for told in options.first(led):
+            print_paragraph(console, told, indent="    ", bullet="- ")
+        print_folded(console, len(led) - len(options.first(led)), "graph break", indent="    ")
     stack = stack_at(inspection, item.stack)
     if stack is not None and stack.locations:
         _print_label(console, "Stack")
@@ -72,11 +86,33 @@ def _print_break(item: GraphBreak, number: int, inspection: Inspection, console:
         _print_details(item, console)
 
 
+def _print_remedies(item: GraphBreak, inspection: Inspection, console: Console) -> None:
+    """What trials have shown, where the capture holds some; otherwise the hints of torch, of which nothing was tried."""
+    finding = next((known for known in inspection.findings if _same_cause(known.cause, item)), None)
+    if finding is None:
+        if item.hints:
+            _print_label(console, "Hints of torch, none of which was tried")
+        for hint in item.hints:
+            print_paragraph(console, hint, indent="    ", bullet="- ")
+        return
+    for proposal, proof in sorted(finding.trials, key=lambda trial: trial[0] is not finding.chosen):
+        told = f"{proposal.title}: {proof.standing.value}"
+        _print_label(
+            console, "Fix" if proof.holds else "Tried and withdrawn", f"{told}: {proof.reason}" if proof.reason else told
+        )
+    for hint in finding.advice.hints if finding.chosen is None else ():
+        print_paragraph(console, hint, indent="    ", bullet="- ")
+
+
+def _same_cause(one: GraphBreak, other: GraphBreak) -> bool:
+    return (one.kind, one.location, one.own_location) == (other.kind, other.location, other.own_location)
+
+
 def _print_label(console: Console, label: str, value: str = "", style: str = "") -> None:
     line = Text(f"  {label}", style="bold")
     if value:
         line.append("  ").append_text(plain(value, f"not bold {style}"))
-    console.print(line, soft_wrap=True)
+    print_line(console, line)
 
 
 def _print_line(console: Console, inspection: Inspection, label: str, location: Location | None) -> None:

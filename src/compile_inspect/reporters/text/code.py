@@ -29,10 +29,11 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         facts.append(count(lowering.code.count("\n") + (not lowering.code.endswith("\n")), "line"))
         if lowering.from_cache:
             facts.append("from a cache")
-        _print_comment(console, " · ".join(facts), "bold")
+        language = "cpp" if lowering.code_path.endswith((".cpp", ".cu", ".h")) else "python"
+        _print_comment(console, " · ".join(facts), "bold", language)
         if lowering.code_path:
-            _print_comment(console, lowering.code_path, "dim")
-        print_code(console, lowering.code)
+            _print_comment(console, lowering.code_path, "dim", language)
+        print_code(console, lowering.code, language)
         console.print()
     if len(shown) < len(generated):
         folded = count(len(generated) - len(shown), "more module")
@@ -40,6 +41,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         console.print()
 
 
-def _print_comment(console: Console, words: str, style: str) -> None:
-    # A comment, so that what is piped into a file remains a Python module.
-    console.print(Text(f"# {one_line(words)}", style=style), soft_wrap=True)
+def _print_comment(console: Console, words: str, style: str, language: str = "python") -> None:
+    # A comment, so that what is piped into a file remains a Python module, or a C++ file.
+    mark = "#" if language == "python" else "//"
+    console.print(Text(f"{mark} {one_line(words)}", style=style), soft_wrap=True)

@@ -10,7 +10,7 @@ from rich.text import Text
 from compile_inspect.records import Location
 from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
 from compile_inspect.reporters.text.locations import where
-from compile_inspect.reporters.text.messages import print_heading, print_paragraph
+from compile_inspect.reporters.text.messages import print_heading, print_line, print_paragraph
 from compile_inspect.reporters.text.plain import clean, enumerate_some, one_line
 from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.reporters.text.source import print_excerpt
@@ -40,7 +40,7 @@ def _print_finding(
     print_heading(console, f"Graph break {number} of {total}: {one_line(cause.kind)}", *known)
     effect = cause.effect.value[:1].upper() + cause.effect.value[1:]
     facts = [effect, count(cause.hits, "hit"), *([str(finding.cost)] if str(finding.cost) else [])]
-    console.print(Text("  " + " · ".join(facts)), soft_wrap=True)
+    print_line(console, Text("  " + " · ".join(facts)))
     _print_place(console, sources, cause.own_location or cause.location)
     if cause.own_location is not None and cause.location is not None and cause.own_location != cause.location:
         _print_label(console, "In library line", where(cause.location))
@@ -151,4 +151,4 @@ def _print_label(console: Console, label: str, value: str = "") -> None:
     line = Text(f"  {label}", style="bold")
     if value:
         line.append(f"  {one_line(value)}", style="not bold")
-    console.print(line, soft_wrap=True)
+    print_line(console, line)

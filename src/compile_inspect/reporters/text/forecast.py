@@ -22,7 +22,7 @@ _MOST_REMEDIES = 3
 def render(forecast: Forecast, console: Console, *, limit: int | None = None) -> None:
     """Print how many graphs are compiled, for which calls, and why."""
     told = f"{count(len(forecast.calls), 'call')}: {count(forecast.count, 'graph')} compiled"
-    print_heading(console, told, f"found out in {seconds(forecast.seconds)}, without a compiler behind Dynamo")
+    print_heading(console, told, f"predicted in {seconds(forecast.seconds)}, without a compiler behind Dynamo")
     shown = forecast.graphs if limit is None else forecast.graphs[:limit]
     rows = [(_label(forecast, item), function_name(item.function), place(item.file, item.line), _why(item)) for item in shown]
     print_listing(console, ("For", "Function", "Line", "Because"), rows, indent="  ", keep_ends=(0, 2), whole=True)
@@ -30,9 +30,8 @@ def render(forecast: Forecast, console: Console, *, limit: int | None = None) ->
     for item in forecast.limits:
         label = _call(forecast, item.call)
         value = "" if item.value is None else f" = {item.value}"
-        sentence = (
-            f"At {label} {function_name(item.function)} reaches {item.limit}{value}: from then on new sizes run in eager mode."
-        )
+        reached = f"At {label} {function_name(item.function)} reaches {item.limit}{value}"
+        sentence = f"{reached}: calls that need another version run in eager mode."
         console.print(Text("  Warning: ", style="bold yellow").append(one_line(sentence), style="not bold"), soft_wrap=True)
     for error in dict.fromkeys(call.error for call in forecast.calls if call.error):
         first = next(call for call in forecast.calls if call.error == error)

@@ -9,7 +9,7 @@ from compile_inspect.records import Direction, Graph, Inspection, Node, Stage
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
 from compile_inspect.reporters.text.locations import user_line, where
-from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_line
 from compile_inspect.reporters.text.plain import one_line
 from compile_inspect.reporters.text.quantities import TIMES, count
 from compile_inspect.reporters.text.source import print_code
@@ -21,7 +21,9 @@ _MOST_OPERATIONS = 12
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
     """Print the graphs of every compilation; node by node with `--compilation` or `--all`."""
     if not inspection.graphs:
-        print_empty(console, inspection, "No graphs: nothing that was traced held an operation on tensors.")
+        made = inspection.graph_count
+        lost = f"No graph was recorded, though torch captured {made:,}: the summary says what is missing."
+        print_empty(console, inspection, lost if made else "No graphs: nothing that was traced held an operation on tensors.")
         return
     known = by_identifier(inspection)
     for identifier, graphs in grouped(inspection.graphs, lambda graph: graph.compilation).items():
@@ -67,7 +69,7 @@ def _print_counts(graphs: list[Graph], console: Console) -> None:
         print_folded(console, len(operations) - _MOST_OPERATIONS, "operation", indent="    ")
     if others:
         told = "; ".join(f"{_label(graph)}, {_size(graph)}" for graph in others)
-        console.print(Text(f"  then: {told}", style="dim"), soft_wrap=True)
+        print_line(console, Text(f"  then: {told}", style="dim"))
 
 
 def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options: ShowOptions) -> None:

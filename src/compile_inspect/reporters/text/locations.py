@@ -35,6 +35,8 @@ def short_path(file: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _short_path(file: str, directory: str) -> str:
+    if "/" in file or "\\" in file:
+        file = os.path.normpath(file)  # ./model.py and sub/../model.py are the same file
     # The package comes first: a virtual environment often lies in the current directory.
     for prefix in (_PACKAGES, _STANDARD_LIBRARY):
         match = prefix.match(file)

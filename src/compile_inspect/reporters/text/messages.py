@@ -5,6 +5,7 @@ Every part ends with an empty line where it stands by itself, so that sections c
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from rich.console import Console
@@ -18,12 +19,42 @@ PARTIAL = "This capture is partial: the program was cut short, or the file could
 _READABLE_WIDTH = 100
 
 
+def print_line(console: Console, line: Text) -> None:
+    """Print one line; a terminal that is too narrow gets it broken between words, set in as far as it begins.
+
+    Anywhere else it stays one line, which can be searched and cut by other programs.
+    """
+    if not console.is_terminal or line.cell_len <= console.width:
+        console.print(line, soft_wrap=True)
+        return
+    indent = " " * (len(line.plain) - len(line.plain.lstrip(" ")) + 2)
+    first, *rest = line.divide(_breaks(line.plain, console.width, len(indent)))
+    for part in (first, *(Text(indent).append_text(part) for part in rest)):
+        part.rstrip()
+        console.print(part, soft_wrap=True)
+
+
+def _breaks(text: str, width: int, indent: int) -> list[int]:
+    """Where lines begin, such that each fits between words; a word that is longer than a line stays whole.
+
+    >>> _breaks("one two three", 9, 2), _breaks("one", 2, 0)
+    ([8], [])
+    """
+    found: list[int] = []
+    start, room = 0, width
+    for match in re.finditer(r"\S+", text):
+        if match.end() - start > room and match.start() > start and text[start : match.start()].strip():
+            found.append(match.start())
+            start, room = match.start(), max(width - indent, 20)
+    return found
+
+
 def print_heading(console: Console, title: str, *details: str, indent: str = "") -> None:
     """Print a bold title with details after it."""
     line = Text(indent + one_line(title), style="bold")
     for detail in details:
         line.append(" · ", style="not bold dim").append(one_line(detail), style="not bold dim")
-    console.print(line, soft_wrap=True)
+    print_line(console, line)
 
 
 def print_paragraph(console: Console, sentences: str, *, indent: str = "", bullet: str = "", style: str = "") -> None:
@@ -46,7 +77,7 @@ def print_paragraph(console: Console, sentences: str, *, indent: str = "", bulle
 
 def print_warning(console: Console, sentence: str) -> None:
     """Print a sentence that must not be overlooked."""
-    console.print(Text("Warning: ", style="bold yellow").append(one_line(sentence), style="not bold"), soft_wrap=True)
+    print_line(console, Text("Warning: ", style="bold yellow").append(one_line(sentence), style="not bold"))
 
 
 def print_folded(console: Console, hidden: int, noun: str, plural: str | None = None, indent: str = "  ") -> None:

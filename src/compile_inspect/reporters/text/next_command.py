@@ -10,6 +10,7 @@ from rich.text import Text
 
 from compile_inspect.records import CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.target_name import target_words
 from compile_inspect.reporters.text.plain import one_line
 
 # In the order in which they are worth reading: what costs most first. A section is offered only where there is
@@ -46,6 +47,9 @@ def next_command(inspections: Sequence[Inspection], section: str, files: Sequenc
         first = next((graph.compilation for item in inspections for graph in item.graphs if graph.compilation), None)
         if first is not None:  # the nodes themselves are the next thing to look at
             return " ".join([*show, "graphs", "--compilation", _argument(first)])
+    known = _beyond_reading(inspections, section, files)
+    if known:
+        return known
     names = list(_WORTH_READING)
     start = names.index(section) + 1 if section in names else 0
     for name in names[start:]:
@@ -54,6 +58,22 @@ def next_command(inspections: Sequence[Inspection], section: str, files: Sequenc
     if section == "summary":  # there is nothing to see anywhere: record again
         return "compile-inspect run --help"
     return " ".join([*show, "summary"])
+
+
+def _beyond_reading(inspections: Sequence[Inspection], section: str, files: Sequence[str]) -> str:
+    """The command that does something about what a section showed; empty where there is none."""
+    if section == "breaks":
+        broken = next(((item, file) for item, file in zip(inspections, files, strict=False) if item.breaks), None)
+        if broken is not None:
+            words = target_words(broken[0])
+            proven = any(finding.chosen is not None for finding in broken[0].findings)
+            command = "fix" if proven and words is not None else "breaks"
+            return " ".join(["compile-inspect", command, *(_argument(word) for word in words or (broken[1],))])
+    if section == "recompiles":
+        again = next((file for item, file in zip(inspections, files, strict=False) if item.recompiles), None)
+        if again is not None:
+            return f"compile-inspect guards {_argument(again)}"
+    return ""
 
 
 def _argument(value: str) -> str:

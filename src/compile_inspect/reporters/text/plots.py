@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from string import ascii_letters
+
+from rich.console import Console
+from rich.text import Text
 
 from compile_inspect.reporters.text.quantities import seconds
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+_BRAILLE = 0x2800
+# The dots of a braille character by column and row, rows from the bottom up.
+_DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
+_COLORS = ("cyan", "yellow", "magenta", "green", "blue", "red")
 _HEIGHT = 12
+_GUTTER = 10
 
 
 @dataclass(frozen=True)
@@ -21,6 +29,30 @@ class Line:
     points: tuple[tuple[int, float], ...]
 
 
+@dataclass(frozen=True)
+class _Glyphs:
+    """The characters of a plot: markers of measured points, one where several meet, and what the axes are drawn with."""
+
+    markers: str
+    shared: str
+    axes: tuple[str, str, str, str, str]
+    """The upright axis and a tick on it, the corner, a tick on the level axis and that itself."""
+    across: int = 1
+    """Dots side by side in one character."""
+    up: int = 1
+    path: str = ""
+    """The character of a line between points; empty: braille dots."""
+
+
+_UNICODE = _Glyphs("●▲■◆▼★○△□◇▽☆", "✱", ("│", "┤", "└", "┬", "─"), across=2, up=4)
+_ASCII = _Glyphs("ox+#@%&$=~^v", "*", ("|", "+", "+", "+", "-"), path=".")
+
+
+def encoding_of(console: Console) -> str:
+    """The encoding that what a console prints is written in; rich itself takes UTF-8 for granted on standard output."""
+    return getattr(console.file, "encoding", None) or "utf-8"
+
+
 def bar(share: float, width: int, encoding: str) -> str:
     """A bar for a share of 1, to an eighth of a character where the terminal knows them.
 
@@ -28,86 +60,141 @@ def bar(share: float, width: int, encoding: str) -> str:
     ('██', '█▎', '##')
     """
     share = min(max(share, 0.0), 1.0)
-    if not encoding.lower().startswith("utf"):
+    if not _can_encode(_EIGHTHS, encoding):
         return "#" * round(share * width)
     whole, rest = divmod(round(share * width * 8), 8)
     return "█" * whole + (_EIGHTHS[rest] if rest else "")
 
 
-def line_plot(lines: Sequence[Line], *, width: int, label: str) -> list[str]:
-    """Rows of a plot with both axes logarithmic; every line is drawn with a letter, `*` where several meet.
+def line_plot(lines: Sequence[Line], *, width: int, label: str, encoding: str = "utf-8") -> list[Text]:
+    """Rows of a plot with both axes logarithmic: a marker at every size that was measured, dots in between.
 
-    >>> for row in line_plot([Line("eager", ((1, 1e-3), (100, 0.1)))], width=24, label="batch"):
-    ...     print(row.rstrip())
-    100.0 ms │            a
-             │           a
-             │          a
-             │         a
-             │        a
-             │      aa
-     10.0 ms │     a
-             │    a
-             │   a
-             │  a
-             │ a
-      1.0 ms │a
-             └─────────────
+    >>> for row in line_plot([Line("eager", ((1, 1e-3), (100, 0.1)))], width=24, label="batch", encoding="ascii"):
+    ...     print(row.plain.rstrip())
+    100.0 ms +            o
+             |           .
+             |          .
+             |         .
+             |        .
+             |      ..
+      8.1 ms +     .
+             |    .
+             |   .
+             |  .
+             | .
+      1.0 ms +o
+             ++-----------+
               1         100
               batch
-    a eager
+    o eager
     """
     drawn = [line for line in lines if line.points]
     if not drawn:
         return []
+    glyphs = _UNICODE if _can_encode("".join((_UNICODE.markers, _UNICODE.shared, *_UNICODE.axes, "⣿")), encoding) else _ASCII
+    columns = max(width - _GUTTER - 1, 8)
     xs = sorted({size for line in drawn for size, _ in line.points})
     ys = [value for line in drawn for _, value in line.points]
-    gutter = 9
-    columns = max(width - gutter - 2, 8)
-    across = _scale(math.log(max(1, xs[0])), math.log(max(1, xs[-1])), columns - 1)
-    up = _scale(math.log(min(ys)), math.log(max(ys)), _HEIGHT - 1)
-    grid = [[" "] * columns for _ in range(_HEIGHT)]
-    for letter, line in zip(_letters(len(drawn)), drawn, strict=True):
-        _draw(grid, [(across(math.log(max(1, size))), up(math.log(value))) for size, value in sorted(line.points)], letter)
     low, high = min(ys), max(ys)
-    ticks = {_HEIGHT - 1: high, _HEIGHT // 2 - 1: math.sqrt(low * high), 0: low}
-    rows = [
-        f"{seconds(ticks[row]) if row in ticks else '':>{gutter - 1}} │{''.join(grid[row])}" for row in reversed(range(_HEIGHT))
-    ]
-    rows.append(" " * gutter + "└" + "─" * columns)
-    rows.append(" " * (gutter + 1) + _tick_line({across(math.log(max(1, size))): f"{size:,}" for size in xs}, columns))
-    rows.append(" " * (gutter + 1) + label)
-    return rows + [f"{letter} {line.name}" for letter, line in zip(_letters(len(drawn)), drawn, strict=True)]
-
-
-def _letters(count: int) -> str:
-    return (ascii_letters * (count // len(ascii_letters) + 1))[:count]
-
-
-def _scale(low: float, high: float, last: int) -> _Scale:
-    return _Scale(low, high - low, last)
+    across = _Scale(math.log(max(1, xs[0])), math.log(max(1, xs[-1])), columns)
+    up = _Scale(math.log(low), math.log(high), _HEIGHT)
+    canvas = _Canvas(columns, glyphs)
+    for index, line in enumerate(drawn):
+        canvas.draw([(across(math.log(max(1, size))), up(math.log(value))) for size, value in sorted(line.points)], index)
+    bar_glyph, tick, corner, mark, dash = glyphs.axes
+    labels = {0: low}
+    if high > low:
+        for row in (_HEIGHT // 2 - 1, _HEIGHT - 1):
+            labels[row] = low * (high / low) ** (row / (_HEIGHT - 1))
+    rows = []
+    for row in reversed(range(_HEIGHT)):
+        told = seconds(labels[row]) if row in labels else ""
+        rows.append(Text(f"{told:>{_GUTTER - 2}} {tick if told else bar_glyph}").append_text(canvas.row(row)))
+    ticks = {across.cell(math.log(max(1, size))): f"{size:,}" for size in xs}
+    rows.append(Text(" " * (_GUTTER - 1) + corner + "".join(mark if at in ticks else dash for at in range(columns))))
+    rows.append(Text(" " * _GUTTER + _tick_line(ticks, columns)))
+    rows.append(Text(" " * _GUTTER + label))
+    for index, line in enumerate(drawn):
+        rows.append(Text(_marker(glyphs, index), style=_color(index)).append(f" {line.name}", style="default"))
+    if canvas.shared:
+        rows.append(Text(f"{glyphs.shared} several in one place"))
+    return rows
 
 
 @dataclass(frozen=True)
 class _Scale:
+    """Values to places: whole numbers are the middles of characters."""
+
     low: float
-    span: float
-    last: int
+    high: float
+    cells: int
 
-    def __call__(self, value: float) -> int:
-        return round((value - self.low) / self.span * self.last) if self.span > 0 else 0
+    def __call__(self, value: float) -> float:
+        span = self.high - self.low
+        return (value - self.low) / span * (self.cells - 1) if span > 0 else 0.0
+
+    def cell(self, value: float) -> int:
+        return round(self(value))
 
 
-def _draw(grid: list[list[str]], places: Sequence[tuple[int, int]], letter: str) -> None:
-    for index, (column, row) in enumerate(places):
-        next_column, next_row = places[min(index + 1, len(places) - 1)]
-        for step in range(max(1, next_column - column)):
-            part = step / max(1, next_column - column)
-            cell = grid[round(row + (next_row - row) * part)]
-            cell[column + step] = letter if cell[column + step] in (" ", letter) else "*"
+class _Canvas:
+    """A field of characters, each of which holds dots of several lines, or a marker."""
+
+    def __init__(self, columns: int, glyphs: _Glyphs) -> None:
+        self._glyphs = glyphs
+        self._dots = [[0] * columns for _ in range(_HEIGHT)]
+        self._owners = [[-1] * columns for _ in range(_HEIGHT)]
+        self._markers = [[""] * columns for _ in range(_HEIGHT)]
+        self.shared = False
+
+    def draw(self, places: Sequence[tuple[float, float]], index: int) -> None:
+        """Draw a line: dots from place to place, then a marker at each."""
+        for (left, bottom), (right, top) in itertools.pairwise(places):
+            steps = max(1, round(max((right - left) * self._glyphs.across, abs(top - bottom) * self._glyphs.up)))
+            for step in range(steps + 1):
+                self._dot(left + (right - left) * step / steps, bottom + (top - bottom) * step / steps, index)
+        for across, up in places:
+            cell = self._markers[round(up)]
+            taken = bool(cell[round(across)])
+            cell[round(across)] = self._glyphs.shared if taken else _marker(self._glyphs, index)
+            self._owners[round(up)][round(across)] = -1 if taken else index
+            self.shared |= taken
+
+    def _dot(self, across: float, up: float, index: int) -> None:
+        wide, high = self._glyphs.across, self._glyphs.up
+        column, row = (math.floor((across + 0.5) * wide), math.floor((up + 0.5) * high))
+        at, over = min(column // wide, len(self._dots[0]) - 1), min(row // high, _HEIGHT - 1)
+        self._dots[over][at] |= _DOTS[column % wide][row % high]
+        if not self._markers[over][at]:
+            self._owners[over][at] = index if self._owners[over][at] in (-1, index) else self._owners[over][at]
+
+    def row(self, number: int) -> Text:
+        """One row, each character in the color of its line."""
+        text = Text()
+        for marker, dots, owner in zip(self._markers[number], self._dots[number], self._owners[number], strict=True):
+            character = marker or (self._glyphs.path or chr(_BRAILLE + dots) if dots else " ")
+            text.append(character, style=_color(owner) if owner >= 0 else "")
+        return text
+
+
+def _can_encode(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except (UnicodeError, LookupError):
+        return False
+    return True
+
+
+def _marker(glyphs: _Glyphs, index: int) -> str:
+    return glyphs.markers[index % len(glyphs.markers)]
+
+
+def _color(index: int) -> str:
+    return _COLORS[index % len(_COLORS)]
 
 
 def _tick_line(ticks: dict[int, str], columns: int) -> str:
-    """Labels at their columns, those left out that would touch their neighbour."""
+    """Labels at their columns, those left out that would touch their neighbor."""
     line = [" "] * columns
     free = 0
     for column, text in sorted(ticks.items()):

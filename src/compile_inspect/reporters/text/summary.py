@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import CacheOutcome, Inspection
+from compile_inspect.records import CacheOutcome, CompiledShare, Inspection
 from compile_inspect.reporters.counts import Counts, total
 from compile_inspect.reporters.counts import count as count_records
 from compile_inspect.reporters.text.messages import print_folded
@@ -67,6 +67,8 @@ def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
     'Not captured whole: 2 graph breaks, 1 recompile.'
     >>> verdict(Counts(compilations=2, breaks=1))[0]
     'Nothing runs compiled: 2 frames traced, no graph made; 1 graph break.'
+    >>> verdict(Counts(compilations=2, graphs=1, breaks=1, share=CompiledShare(1, 39)))[0]
+    'Next to nothing runs compiled: 2 % of the operations that torch traced run compiled (1 of 40); 1 graph break.'
     >>> verdict(Counts(kernels=3))[0]
     'Nothing was compiled by torch.compile; 3 kernels made outside of it.'
     """
@@ -91,17 +93,42 @@ def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
     if counts.recompiles:
         findings.append(count(counts.recompiles, "recompile"))
     told = ", ".join(findings) or "no graph break and no recompile"
+    share = share_words(counts.share) if all_evidence else ""
     if not counts.graphs and not counts.failed and all_evidence:
         return f"Nothing runs compiled: {count(counts.compilations, 'frame')} traced, no graph made; {told}.", "red"
     if counts.raised and not counts.failed:
         return f"The run ended with an exception. Until then: {told}.", "red"
+    if share and counts.share is not None and counts.share.is_near_zero:
+        return f"Next to nothing runs compiled: {share}; {told}.", "red"
     if split:
-        return f"Not captured whole: {told}.", "red" if counts.failed or counts.limits else "yellow"
+        tail = f" {share[:1].upper()}{share[1:]}." if share else ""
+        return f"Not captured whole: {told}.{tail}", "red" if counts.failed or counts.limits else "yellow"
     if not all_evidence:
         return f"As far as the evidence goes: {told}.", "yellow"
     if findings:
         return f"Captured whole, but compiled again: {told}.", "yellow"
     return f"Captured whole: {told}.", "green"
+
+
+def share_words(share: CompiledShare | None) -> str:
+    """How much of what was traced runs compiled; nothing where all of it does, or that is not known.
+
+    >>> share_words(CompiledShare(9, 3)), share_words(CompiledShare(9, 0))
+    ('75 % of the operations that torch traced run compiled (9 of 12)', '')
+    """
+    if share is None or share.fraction is None or not share.eager:
+        return ""
+    numbers = f"{share.compiled:,} of {share.traced:,}"
+    return f"{percent(share.fraction)} of the operations that torch traced run compiled ({numbers})"
+
+
+def percent(fraction: float) -> str:
+    """A share as a percentage: 0 and 100 only where that is so to the last operation.
+
+    >>> percent(0.0), percent(0.002), percent(0.75), percent(0.999), percent(1.0)
+    ('0 %', '1 %', '75 %', '99 %', '100 %')
+    """
+    return f"{fraction:.0%}".replace("%", " %") if fraction in (0.0, 1.0) else f"{min(99, max(1, round(100 * fraction)))} %"
 
 
 def cache_result(cache: Mapping[CacheOutcome, int]) -> str:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
+from compile_inspect.reporters.remedies import remedies
 from compile_inspect.reporters.text.causes import by_function, cause, limit_sentence
 from compile_inspect.reporters.text.compilations import function_name
 from compile_inspect.reporters.text.failures import sentence as failure_sentence
@@ -33,6 +34,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     parts: tuple[Callable[[Inspection, Console, ShowOptions], bool], ...] = (
         _failures,
         _breaks,
+        _remedies,
         _recompiles,
         _limits,
         _cuda_graphs,
@@ -63,7 +65,7 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
         return False
     print_heading(console, "Graph breaks")
     # Numbered as in the section itself, most frequent first.
-    ranked = sorted(enumerate(inspection.breaks, 1), key=lambda item: -item[1].hits)
+    ranked = sorted(enumerate(inspection.leading_breaks, 1), key=lambda item: -item[1].hits)
     shown = options.first(ranked, _TOP)
     table = new_table(">#", "Line", "Kind", "GB id", ">Hits", "Code")
     for number, item in shown:
@@ -79,7 +81,19 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
         )
     print_table(console, table)
     print_folded(console, len(ranked) - len(shown), "graph break")
+    led = len(inspection.breaks) - len(ranked)
+    if led:
+        print_paragraph(console, f"{count(led, 'more graph break')} met only because of these.", indent="  ", style="dim")
     return True
+
+
+def _remedies(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
+    told = [*remedies(inspection)]
+    if told:
+        print_heading(console, "What to do")
+        for sentence in told:
+            print_paragraph(console, one_line(sentence), indent="  ", bullet="- ")
+    return bool(told)
 
 
 def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) -> bool:

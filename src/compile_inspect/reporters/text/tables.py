@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -26,7 +26,11 @@ def new_table(*columns: str) -> Table:
         border_style="dim",
     )
     for column in columns:
-        table.add_column(Text(column.removeprefix(">")), justify="right" if column.startswith(">") else "left", overflow="fold")
+        heading = column.removeprefix(">")
+        # Cells may be folded anywhere, the words of a heading are not.
+        longest = max(map(len, heading.split()), default=0)
+        justify: JustifyMethod = "right" if column.startswith(">") else "left"
+        table.add_column(Text(heading), justify=justify, overflow="fold", min_width=longest)
     return table
 
 

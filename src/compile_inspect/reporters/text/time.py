@@ -14,6 +14,7 @@ from compile_inspect.reporters.text.compilations import by_identifier, grouped, 
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
 from compile_inspect.reporters.text.phases import Branch, tree, walk
 from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.reporters.text.plots import bar, encoding_of
 from compile_inspect.reporters.text.quantities import TIMES, count, percent, seconds
 
 _MOST_COMPILATIONS = 5
@@ -69,8 +70,7 @@ def _label(entry: Branch | int, depth: int) -> str:
 
 
 def _bar(part: float, whole: float, console: Console) -> str:
-    block = "█" if console.encoding.lower().startswith("utf") else "#"
-    return block * round(_BAR_WIDTH * min(part / whole, 1.0)) if whole > 0 else ""
+    return bar(part / whole, _BAR_WIDTH, encoding_of(console)) if whole > 0 else ""
 
 
 def _print_top(phases: Sequence[Phase], console: Console, options: ShowOptions) -> None:

@@ -10,11 +10,12 @@ from rich.text import Text
 
 from compile_inspect.records import Inspection
 from compile_inspect.records.timing import Doubt, Measurement, Timing, TimingPoint
+from compile_inspect.reporters import conclusions
 from compile_inspect.reporters import timings as words
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_paragraph
+from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_line, print_paragraph
 from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
-from compile_inspect.reporters.text.plots import Line, bar, line_plot
+from compile_inspect.reporters.text.plots import Line, bar, encoding_of, line_plot
 from compile_inspect.reporters.text.quantities import seconds
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
 
@@ -25,7 +26,7 @@ _BAR_WIDTH = 40
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
     """Print every timing that a capture holds."""
     if not inspection.timings:
-        print_empty(console, inspection, "No timings: compile-inspect bench TARGET --capture FILE adds them to a capture.")
+        print_empty(console, inspection, "No timings: `compile-inspect bench` adds them to a capture with --capture.")
         return
     for timing in inspection.timings:
         print_timing(timing, console, options)
@@ -48,6 +49,8 @@ def print_timing(timing: Timing, console: Console, options: ShowOptions) -> None
     if any(item.speed and item.speed.low <= 1 <= item.speed.high for point in timing.points for item in point.measurements):
         print_paragraph(console, "?: no difference to eager beyond the noise", indent="  ", bullet="- ", style="dim")
     console.print()
+    print_paragraph(console, conclusions.conclude_timing(timing), style="bold")
+    console.print()
 
 
 def _doubted(timing: Timing, doubt: Doubt) -> str:
@@ -61,7 +64,7 @@ def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
     if point.sizes:
         print_heading(console, words.sizes(point.sizes), *point.inputs[:4], indent="  ")
     ran = [item for item in point.measurements if item.summary is not None]
-    best = point.fastest
+    best = conclusions.choose(point).variant  # the lowest median may be so by chance
     if ran:
         # Doubts come with their sentences below: in the table they would take the width of all else.
         name, *numbers, _doubts = words.COLUMNS
@@ -73,7 +76,7 @@ def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
     for item in point.measurements:
         if item.summary is None:
             line = Text(f"  {one_line(item.variant)} cannot run: ", style="yellow").append(one_line(item.refused), style="dim")
-            console.print(line, soft_wrap=True)
+            print_line(console, line)
     console.print()
     if alone:
         _print_bars(ran, console)
@@ -87,7 +90,7 @@ def _print_bars(ran: Sequence[Measurement], console: Console) -> None:
     width = max(map(len, medians))
     for name, median in medians.items():
         line = Text(f"  {name.ljust(width)}  ")
-        line.append(bar(median / longest, _BAR_WIDTH, console.encoding), style="blue")
+        line.append(bar(median / longest, _BAR_WIDTH, encoding_of(console)), style="blue")
         line.append(f" {seconds(median)}")
         console.print(line, soft_wrap=True)
     console.print()
@@ -107,6 +110,7 @@ def _print_lines(timing: Timing, console: Console) -> None:
             if item is not None and item.summary is not None and 0 < item.summary.median < math.inf:
                 found.append((next(iter(point.sizes.values())), item.summary.median))
         lines.append(Line(one_line(name), tuple(found)))
-    for row in line_plot(lines, width=min(console.width - 4, 76), label=one_line(next(iter(axes))[0])):
-        console.print(Text(f"  {row}"), soft_wrap=True)
+    width, label = min(console.width - 4, 76), one_line(next(iter(axes))[0])
+    for row in line_plot(lines, width=width, label=label, encoding=encoding_of(console)):
+        console.print(Text("  ").append_text(row), soft_wrap=True)
     console.print()

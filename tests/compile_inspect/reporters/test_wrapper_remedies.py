@@ -1,0 +1,87 @@
+"""Wrappers of torch's own that were compiled: the remedy by name, and only where it helps."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+import torch._dynamo
+
+import compile_inspect
+from compile_inspect.records import BreakEffect, Compilation, GraphBreak, Inspection, Location, Outcome, Stack
+from compile_inspect.reporters.remedies import remedies
+
+TORCH = "/venv/lib/python3.11/site-packages/torch"
+WRAPPERS = [f"{TORCH}/nn/parallel/distributed.py", f"{TORCH}/distributed/fsdp/_fully_shard/_fsdp_state.py"]
+
+
+def wrapped(file: str) -> Inspection:
+    script, inside = Location("/home/me/train.py", 9), Location(file, 1757, "_pre_forward")
+    cause = GraphBreak("Unsupported method call", inside, None, BreakEffect.SPLIT, stack=0, compilations=("0/0",))
+    frame = Compilation("0/0", "forward", file, 1700, Outcome.COMPILED, call_stack=0)
+    return Inspection(compilations=(frame,), breaks=(cause,), stacks=(Stack((script, inside)),))
+
+
+@pytest.mark.parametrize("file", WRAPPERS)
+def test_a_compiled_wrapper(file: str) -> None:
+    (sentence,) = remedies(wrapped(file))
+    assert "torch cannot trace" in sentence
+    assert "nothing of what is inside runs compiled" in sentence
+    assert ", then" in sentence
+
+
+@pytest.mark.parametrize("file", WRAPPERS)
+def test_what_else_was_compiled_is_not_denied(file: str) -> None:
+    inspection = wrapped(file)
+    other = Compilation("1/0", "loss", "/home/me/train.py", 3, Outcome.COMPILED, graph_calls=4)
+    (sentence,) = remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, other)))
+    assert "nothing" not in sentence
+
+
+@pytest.mark.parametrize("file", WRAPPERS)
+def test_nothing_is_said_where_the_model_inside_was_compiled(file: str) -> None:
+    inspection = wrapped(file)
+    inner = Compilation("1/0", "forward", "/home/me/model.py", 3, Outcome.COMPILED, call_stack=0, graph_calls=4)
+    assert not [*remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, inner)))]
+
+
+@pytest.mark.parametrize("file", WRAPPERS)
+def test_nothing_is_said_where_the_wrapper_is_outside(file: str) -> None:
+    stack = Stack((Location("/home/me/train.py", 9), Location(file, 1757), Location("/home/me/model.py", 5)))
+    cause = GraphBreak("print", Location("/home/me/model.py", 5), Location("/home/me/model.py", 5), BreakEffect.SPLIT, stack=0)
+    frame = Compilation("0/0", "forward", "/home/me/model.py", 3, Outcome.COMPILED, call_stack=0)
+    assert not [*remedies(Inspection(compilations=(frame,), breaks=(cause,), stacks=(stack,)))]
+
+
+def trained(whole: bool) -> Inspection:
+    torch._dynamo.reset()
+    net = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.AdamW(net.parameters())
+
+    def step(x: torch.Tensor) -> None:
+        net(x).sum().backward()
+        optimizer.step()
+
+    update = torch.compile(optimizer.step, backend="eager")
+    with compile_inspect.record() as recording:
+        if whole:
+            torch.compile(step, backend="eager")(torch.ones(2, 4))
+        else:
+            net(torch.ones(2, 4)).sum().backward()
+            update()
+    return recording.inspection
+
+
+def test_a_train_step_compiled_whole() -> None:
+    (sentence,) = remedies(trained(whole=True))
+    assert "`optimizer.step()` inside compiled code" in sentence
+    assert "torch.compile(optimizer.step)" in sentence
+
+
+def test_an_optimizer_step_compiled_by_itself_needs_nothing() -> None:
+    inspection = trained(whole=False)
+    (sentence,) = remedies(inspection)
+    assert "nothing to do" in sentence
+    assert not inspection.nothing_compiled
+    assert len(inspection.breaks) == 1
