@@ -32,7 +32,9 @@ MEANINGS: dict[str, dict[str, str]] = {
         "complete": "False when the program ended before the recording did.",
         "missing": "Evidence that could not be collected.",
         "notes": "Sentences for the reader.",
+        "target": "What was inspected, as it was named on the command line; empty for a whole program.",
         "failures": "Compilations that failed, and the exception that ended the run.",
+        "share": "How much of what torch traced runs compiled; null where that is not known.",
         "compilations": "Every compilation, in the order they started.",
         "graphs": "Every graph at every stage.",
         "breaks": "Causes of graph breaks, in the order they were met.",
@@ -72,6 +74,12 @@ MEANINGS: dict[str, dict[str, str]] = {
         "started": "When the recording began, in seconds since 1970.",
         "ended": "When it ended.",
         "recorder": "Version of compile-inspect that recorded.",
+    },
+    "NamedTarget": {
+        "specification": "`module:attribute` or `file.py:attribute`.",
+        "inputs": "The value of `--inputs`.",
+        "folder": "The folder in which the command was typed.",
+        "no_grad": "Whether it ran without gradients.",
     },
     "Missing": {
         "collector": "Which kind of evidence.",
@@ -143,8 +151,8 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "GraphBreak": {
         "kind": "Torch's name for this kind of break.",
-        "location": "Innermost line outside torch.",
-        "own_location": "Innermost line outside every installed package; null where the stack has none.",
+        "location": "Where it happened: the innermost line outside torch, or torch's own where only the user's code called it.",
+        "own_location": "Innermost line inside compiled code that is in no installed package; null where there is none.",
         "effect": "What it did to the frame.",
         "identifier": "Torch's `GB…` id.",
         "link": "Torch's page about it.",
@@ -155,6 +163,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "stack": "Index of the whole stack.",
         "compilations": "Ids of the compilations that ran into it.",
         "hits": "How many compilations did.",
+        "follows": "Place in `breaks` of the break that led to this one; absent where it stands by itself.",
         "text": "Torch's whole message.",
     },
     "Guard": {
@@ -371,6 +380,10 @@ MEANINGS: dict[str, dict[str, str]] = {
         "location": "The line it came from.",
         "graph": "The graph that was searched, as text.",
         "evidence": "Every run that this rests on, and what came of it.",
+    },
+    "CompiledShare": {
+        "compiled": "Operations in compiled graphs: calls in Dynamo's graph of the newest version of each frame.",
+        "eager": "Operations that torch had traced of frames that it gave up, and that no compiled graph holds.",
     },
     "Failure": {
         "error": "The type of the exception.",

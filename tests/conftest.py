@@ -49,6 +49,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip("no CUDA device")
 
 
+@pytest.fixture
+def always_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After every change a guard finds a shortcut again, and takes it however quick it is and however slow the machine."""
+    from compile_inspect.variants import guard
+
+    monkeypatch.setattr(guard, "MAX_RECAPTURE_SECONDS", 600.0)
+    monkeypatch.setattr(guard, "ASSIGNMENTS_BEFORE_BUSY", 10**9)
+    monkeypatch.setattr(guard, "SHORTCUT_DELAY_GROWTH", 0)
+    monkeypatch.setattr(guard, "pays", lambda one, other: True)
+
+
 def environment(cache: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("TORCH", "COMPILE_INSPECT"))}
     source = str(ROOT / "src")
@@ -61,7 +72,7 @@ def run_plain(script: Path, *arguments: str, cache: Path, **more: str) -> subpro
 
 
 def run_recorded(script: Path, *arguments: str, output: Path, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "compile_inspect", "run", "-o", str(output), str(script), *arguments]
+    command = [sys.executable, "-m", "compile_inspect", "run", "--quiet", "-o", str(output), str(script), *arguments]
     return subprocess.run(command, env=environment(cache, **more), capture_output=True, text=True, timeout=500)
 
 

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.reporters.text.quantities import percent, seconds
-from compile_inspect.tour.calls import median_seconds, model_name
+from compile_inspect.tour.calls import median_seconds, model_name, wait
 from compile_inspect.tour.stages import Stage, time_by_stage
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class BackendComparison:
     model: str
     uncompiled_seconds: float
     runs: tuple[BackendRun, ...]
+    setup_seconds: float = 0.0
+    """The first compilation of all, of a sine with the last backend: imports, and what the tool chain does once."""
 
     @property
     def ran(self) -> tuple[BackendRun, ...]:
@@ -56,8 +58,14 @@ class BackendComparison:
         *others, run = self.ran
         told = [
             f"With {run.backend} the first call of {self.model} took {seconds(run.first_seconds)} and a later one "
-            f"{seconds(run.later_seconds)}: {run.first_seconds / run.later_seconds:,.0f} times as long."
+            f"{seconds(run.later_seconds)}: {_times(run.first_seconds, run.later_seconds)}."
         ]
+        if self.setup_seconds > 0:
+            told.append(
+                "Not counted there: before it, the first compilation of all, that of a sine, took "
+                f"{seconds(self.setup_seconds)}. Modules are imported in it, and with Inductor the compiler is tried and its "
+                "headers are translated, once for a cache folder."
+            )
         spent = [(stage, value) for stage, value in run.stages if value > 0]
         if spent:
             parts = ", ".join(f"{stage.short} {seconds(value)}" for stage, value in spent)
@@ -68,15 +76,21 @@ class BackendComparison:
             )
         if others:
             listed = " and ".join(f"{seconds(other.first_seconds)} with {other.backend}" for other in others)
-            less = all(other.first_seconds < run.first_seconds for other in others)
-            reason = "Backends that stop earlier have less to do: their" if less else "The other backends'"
-            told.append(f"{reason} first calls took {listed}.")
+            told.append(f"The other backends stop earlier; their first calls took {listed}. Each was measured once.")
         apart = [item.difference for item in self.ran if item.difference is not None]
         if apart:
             told.append(f"No result differs from that of eager by more than {max(apart):.1g}.")
         else:
             told.append(f"{self.model} draws random numbers: its results differ from call to call, and were not compared.")
         return tuple(told)
+
+
+def _times(first: float, later: float) -> str:
+    """How a first call compares with later ones, which were measured often enough, as it was not."""
+    if not later > 0 or not first > 0:
+        return "too short to compare"
+    ratio = first / later
+    return f"{ratio:,.0f} times as long" if ratio >= 10 else f"{ratio:.1f} times as long" if ratio >= 2 else "not twice as long"
 
 
 def run_backend_comparison(target: Target | None = None, *, guide: Guide | None = None) -> BackendComparison:
@@ -94,15 +108,24 @@ def run_backend_comparison(target: Target | None = None, *, guide: Guide | None 
     name = model_name(target)
     deepest = "Inductor" if guide.machine.inductor else "aot_eager"
     guide.guess(f"Compiled by {deepest}, the first call takes how many times as long as a later one?", FACTORS)
-    with torch.no_grad(), silence():
-        # What is imported and set up at the first compilation of a process is no part of the comparison.
-        torch.compile(torch.sin, backend="aot_eager")(torch.ones(1, device=guide.machine.device))
+    with torch.no_grad(), guide.working("compiling a sine, for what is done once"), silence():
+        # What is imported, tried and translated at the first compilation is no part of the comparison.
+        started = perf_counter()
+        torch.compile(torch.sin, backend="inductor" if guide.machine.inductor else "aot_eager")(_few_numbers(guide))
+        wait(guide.machine.device)
+        setup = perf_counter() - started
         uncompiled = median_seconds(lambda: target.function(*target.args, **target.kwargs), guide.machine.device)
     with torch.no_grad():
         runs = tuple(_run(target, name, backend, guide) for backend in BACKENDS)
-    comparison = BackendComparison(name, uncompiled, runs)
+    comparison = BackendComparison(name, uncompiled, runs, setup)
     _show(comparison, guide)
     return comparison
+
+
+def _few_numbers(guide: Guide) -> Any:
+    import torch
+
+    return torch.ones(64, device=guide.machine.device)
 
 
 def _run(target: Target, name: str, backend: str, guide: Guide) -> BackendRun:
@@ -111,7 +134,7 @@ def _run(target: Target, name: str, backend: str, guide: Guide) -> BackendRun:
     from compile_inspect.capture import torch_private
     from compile_inspect.capture.recorder import record
     from compile_inspect.silence import silence
-    from compile_inspect.tour.calls import difference, is_steady, result_of, wait
+    from compile_inspect.tour.calls import difference, is_steady, result_of
 
     if backend == "inductor" and not guide.machine.inductor:
         guide.note(guide.machine.lacking)
@@ -131,12 +154,15 @@ def _run(target: Target, name: str, backend: str, guide: Guide) -> BackendRun:
 
 
 def _show(comparison: BackendComparison, guide: Guide) -> None:
-    rows = [["none: the model as it is", "-", seconds(comparison.uncompiled_seconds), "-", "-"]]
+    rows = [
+        ["the first compilation of all, of a sine", seconds(comparison.setup_seconds), "-", "-", "-"],
+        ["none: the model as it is", "-", seconds(comparison.uncompiled_seconds), "-", "-"],
+    ]
     for run in comparison.runs:
         if run.refused:
             rows.append([run.backend, "not here", "-", "-", "-"])
         else:
-            times = f"{run.first_seconds / run.later_seconds:,.0f}"
+            times = f"{run.first_seconds / run.later_seconds:,.0f}" if run.later_seconds > 0 else "-"
             apart = "random" if run.difference is None else f"{run.difference:.1g}"
             rows.append([run.backend, seconds(run.first_seconds), seconds(run.later_seconds), times, apart])
     columns = ["Backend", ">First call", ">Later call", ">First / later", ">Largest difference from eager"]
@@ -148,7 +174,7 @@ def _show(comparison: BackendComparison, guide: Guide) -> None:
     stages = [[stage.value, seconds(value), percent(value, deepest.first_seconds)] for stage, value in deepest.stages]
     stages.append(["Not timed by torch: imports, the call itself", seconds(other), percent(other, deepest.first_seconds)])
     guide.table(f"The first call with {deepest.backend}, by stage", ["Stage", ">Time", ">Share"], stages)
-    ratio = deepest.first_seconds / deepest.later_seconds
+    ratio = deepest.first_seconds / deepest.later_seconds if deepest.later_seconds > 0 else 0.0
     guide.settle(0 if ratio < 3 else 1 if ratio < 30 else 2 if ratio < 1000 else 3)
 
 

@@ -74,8 +74,8 @@ class BenchmarkSuite:
         """From which batch size on it helps, in figures of this run."""
         told = [self._about(model) for model in dict.fromkeys(item.model for item in self.results)]
         slow = min(self.results, key=lambda item: item.speed[0], default=None)
-        if slow is not None and slow.hurts and not slow.busy:
-            more = slow.compiled_seconds - slow.eager_seconds
+        more = 0.0 if slow is None else slow.compiled_seconds - slow.eager_seconds
+        if slow is not None and slow.hurts and more > 0 and not slow.busy:
             why = (
                 " Checking guards and entering compiled code has a price of its own, which so little work does not win back."
                 if slow.eager_seconds < _LITTLE
@@ -207,7 +207,7 @@ def _calls(measurement: Measurement) -> int | None:
 def _paid_back(item: BatchResult) -> str:
     if item.payback is not None:
         return count(item.payback, "call")
-    return "never" if item.speed[0] <= 1 else "not timed" if item.build_seconds is None else "unclear"
+    return "never" if item.hurts else "not timed" if item.build_seconds is None else "unclear"
 
 
 def _show(suite: BenchmarkSuite, guide: Guide) -> None:

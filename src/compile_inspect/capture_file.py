@@ -37,6 +37,31 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
         raise CaptureError(f"the directory {path.parent} does not exist; create it first")
 
 
+def replaceable(path: Path) -> bool:
+    """Whether a file under a name that nobody chose may be replaced: a capture to which no results were added since.
+
+    One that is being recorded by a process that still runs is not replaceable.
+    """
+    try:
+        header = None if zipfile.is_zipfile(path) else journal.read_header(path)
+        if header is not None:
+            return not _is_alive(int(header.get("pid", 0)))
+        known = load(path)
+    except (OSError, ValueError, CaptureError):
+        return False
+    return not (known.timings or known.agreements or known.findings)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return pid > 0
+
+
 def save(inspection: Inspection, path: str | Path, *, force: bool = False) -> None:
     """Write a capture; the file appears whole or not at all.
 

@@ -13,7 +13,11 @@ TargetOrCaptureArgument = Annotated[
 InputsOption = Annotated[
     str | None,
     typer.Option(
-        "--inputs", metavar="TARGET", help="Where the inputs are: a tuple, a mapping, a tensor, or a function that makes one."
+        "--inputs",
+        metavar="INPUTS",
+        help="Where the inputs are, module:attribute: a tuple, a mapping, a tensor, or a function that makes one. "
+        "Or what they look like: 'float32[16, 8], int64[16], scale=0.5'.",
     ),
 ]
+NoGradOption = Annotated[bool, typer.Option("--no-grad", help="Run without gradients, as under torch.no_grad().")]
 NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")]

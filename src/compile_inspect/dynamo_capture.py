@@ -77,7 +77,7 @@ class DynamoExploration:
             listed = ", ".join(most.operations)
             told.append(
                 f"The most came from line {most.statement.line} of {many.model}, `{most.statement.code}`: "
-                f"{len(most.operations)} nodes ({listed})."
+                f"{count(len(most.operations), 'node')} ({listed})."
             )
         empty = [
             (model, line.statement)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 from compile_inspect.capture.backward import run_backward
 from compile_inspect.capture.collectors.exceptions import rows_of
@@ -27,7 +28,10 @@ def require_eager(target: Target) -> Target:
         error = eager_failure(target, inputs)
         if error is not None:
             which = f" at its further inputs {number}" if number else ""
-            raise TargetError(f"the target fails in eager mode{which}: {described(error)}") from error
+            told = f"the target fails in eager mode{which}: {described(error)}"
+            if target.gradients is None and eager_failure(replace(target, gradients=False), inputs) is None:
+                told += "\n  Without gradients it runs: add --no-grad, or give a Target gradients=False."
+            raise TargetError(told) from error
     return target
 
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from compile_inspect.errors import TargetError
 from compile_inspect.records.breaks import BreakEffect
+from compile_inspect.records.timing import Speed
 from compile_inspect.reporters.text.findings import comparison
 from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.tour.calls import model_name
+from compile_inspect.tour.intervals import speed_in_words
 
 if TYPE_CHECKING:
     from compile_inspect.fixes.proving import Laboratory
@@ -55,6 +57,8 @@ class FixedModel:
     graphs: tuple[int, int]
     kernels: tuple[int, int] | None = None
     seconds: tuple[float, float] | None = None
+    speed: Speed | None = None
+    """How many times as fast it is afterwards, from calls taken in turn."""
     whole: str = ""
     """Why `fullgraph=True` still fails; empty where it works."""
 
@@ -95,8 +99,7 @@ class FixedGraphBreaks:
                     f"{count(model.kernels[side], 'kernel')}"
                     for side in (0, 1)
                 ]
-                ratio = model.seconds[0] / model.seconds[1]
-                told.append(f"A call of {model.model} took {pieces[0]}, and {pieces[1]}: {ratio:.2f} times as fast.")
+                told.append(f"A call of {model.model} took {pieces[0]}, and {pieces[1]}: {speed_in_words(model.speed)}.")
         return tuple(told)
 
 
@@ -199,6 +202,7 @@ def _measured(
     from compile_inspect.capture.inspecting import inspect
     from compile_inspect.fixes.loading import load_target
     from compile_inspect.silence import silence
+    from compile_inspect.timing.noise import ratio
     from compile_inspect.timing.sampling import sample_rounds
     from compile_inspect.tour.workshop import moved
 
@@ -215,7 +219,13 @@ def _measured(
             calls[side] = lambda compiled=compiled, there=there: compiled(*there.args, **there.kwargs)
             calls[side]()
         sampled = sample_rounds(calls, device=guide.machine.device, seconds=_SECONDS).wall
-    return replace(model, kernels=(kernels[0], kernels[1]), seconds=(median(sampled["before"]), median(sampled["after"])))
+    before, after = sampled["before"], sampled["after"]
+    return replace(
+        model,
+        kernels=(kernels[0], kernels[1]),
+        seconds=(median(before), median(after)),
+        speed=ratio(after, before),
+    )
 
 
 def _write_fixed(studies: Sequence[_Study], guide: Guide) -> None:

@@ -71,7 +71,7 @@ class InductorInspection:
             largest = max(fused, key=lambda kernel: len(kernel.operations))
             lines = f" of line {', '.join(largest.lines)}" if largest.lines else ""
             told.append(
-                f"The largest, {largest.name} of {largest.model}, computes {len(largest.operations)} operations "
+                f"The largest, {largest.name} of {largest.model}, computes {count(len(largest.operations), 'operation')} "
                 f"({', '.join(largest.operations)}){lines} in one launch."
             )
         reasons: dict[str, int] = {}

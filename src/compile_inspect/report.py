@@ -62,12 +62,16 @@ def html(
 def _shown(label: str, inspection: Inspection) -> Shown:
     from compile_inspect.advice.accidental import accidental
     from compile_inspect.fixes.differences import differences
+    from compile_inspect.recompiles.root_causes import root_causes
     from compile_inspect.reporters.html import Shown
+    from compile_inspect.reporters.text.quantities import count
 
     findings, strangers = findings_of(inspection)
-    told = f"Fixes were tried for {strangers} causes of graph breaks that this capture does not have: they are not shown."
-    notes = [told.replace("1 causes", "1 cause")] if strangers else []
-    return Shown(label, inspection, findings, accidental(inspection), differences(inspection.sources), notes)
+    causes = count(strangers, "cause")
+    told = f"Fixes were tried for {causes} of graph breaks that this capture does not have, and are not shown."
+    notes = [told] if strangers else []
+    diff = differences(inspection.sources)
+    return Shown(label, inspection, findings, accidental(inspection), diff, notes, root_causes(inspection))
 
 
 def findings_of(inspection: Inspection) -> tuple[tuple[Finding, ...], int]:

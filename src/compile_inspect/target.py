@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect as python_inspect
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from compile_inspect.errors import TargetError
+from compile_inspect.literal_inputs import make_inputs, names_an_object
 
 Inputs = tuple[tuple[Any, ...], Mapping[str, Any]]
 
@@ -45,13 +47,19 @@ class Target:
         return ((self.args, self.kwargs), *self.further)
 
 
-def find_target(specification: str, inputs: str | None = None) -> Target:
+def find_target(specification: str, inputs: str | None = None, *, no_grad: bool = False) -> Target:
     """The target that `module:attribute` or `file.py:attribute` names.
 
     The attribute is a `Target`, a callable that needs no arguments, or a callable or module whose inputs
     `inputs` names in the same way: a tuple of arguments, a mapping of keyword arguments, one tensor, or a
-    function that returns one of these.
+    function that returns one of these. Inputs can also be written down: `float32[16, 8], int64[16], scale=0.5`.
+    With `no_grad` it is computed without gradients, as under `torch.no_grad()`.
     """
+    target = _find_target(specification, inputs)
+    return replace(target, gradients=False) if no_grad else target
+
+
+def _find_target(specification: str, inputs: str | None) -> Target:
     found = find_object(specification)
     if isinstance(found, Target):
         if inputs is not None:
@@ -61,13 +69,11 @@ def find_target(specification: str, inputs: str | None = None) -> Target:
         raise TargetError(
             f"{specification} is a {type(found).__name__}, which cannot be called; name a function, module or Target"
         )
-    if inputs is not None:
-        args, kwargs = as_inputs(find_object(inputs))
-        return Target(found, args, kwargs)
-    if isinstance(found, type):
+    if isinstance(found, type) and (inputs is None or hasattr(found, "forward")):
         found = _instantiate(specification, found)
-        raise_if_inputs_needed(specification, getattr(found, "forward", found))
-        return Target(found)
+    if inputs is not None:
+        args, kwargs = as_inputs(find_object(inputs)) if names_an_object(inputs) else make_inputs(inputs)
+        return Target(found, args, kwargs)
     raise_if_inputs_needed(specification, found)
     return Target(found)
 
@@ -140,6 +146,8 @@ def _instantiate(specification: str, kind: type) -> Any:
 def _import_file(path: Path) -> Any:
     if not path.is_file():
         raise TargetError(f"there is no file {path}")
+    # However it is written: code that is found in two forms of one path would look like two files.
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays what the user named
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path.resolve():
         return known  # the target and its inputs may come from one file, which runs once

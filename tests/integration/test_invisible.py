@@ -119,7 +119,7 @@ def test_torch_trace_still_works(tmp_path: Path, quick_cache: Path) -> None:
 
 def test_fresh_watches_the_scheduler_although_the_cache_is_warm(both, tmp_path: Path) -> None:
     folder, _, _ = both
-    command = [sys.executable, "-m", "compile_inspect", "run", "--fresh", "-o", str(tmp_path / "a.inspection")]
+    command = [sys.executable, "-m", "compile_inspect", "run", "--quiet", "--fresh", "-o", str(tmp_path / "a.inspection")]
     process = subprocess.run(
         [*command, str(PROGRAMS / "breaking.py")], env=environment(folder / "plain"), capture_output=True, text=True
     )

@@ -143,10 +143,8 @@ def test_gpt2_names_the_logger_call_that_explain_hides(recorded: GetRecorded) ->
     assert cause.location.file.endswith("transformers/modeling_utils.py")
     assert "logger.warning_once" in cause.location.code
     assert cause.hits == 3
-    # The line the user wrote, although every frame in between is transformers' own.
-    assert cause.own_location is not None
-    assert Path(cause.own_location.file) == PROGRAMS / "gpt2.py"
-    assert "compiled(input_ids" in cause.own_location.code
+    # Every compiled frame is transformers' own; the line that calls it is outside, and nothing there is to blame.
+    assert cause.own_location is None
 
 
 def test_recompile_names_variable_expected_actual_and_line(recorded: GetRecorded) -> None:

@@ -18,6 +18,7 @@ from compile_inspect.assemble.guards import assemble_guards
 from compile_inspect.assemble.lowerings import assemble_lowerings
 from compile_inspect.assemble.recompiles import assemble_limits, assemble_recompiles
 from compile_inspect.assemble.runtime import assemble_caches, assemble_cuda_graphs
+from compile_inspect.assemble.share import assemble_share
 from compile_inspect.assemble.specializations import assemble_specializations
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
@@ -61,6 +62,7 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
     lowered = parts.build("kernels", assemble_lowerings, listed, stacks, call_stacks, graphs)
     guards = parts.build("guards", assemble_guards, listed, stacks)
     breaks = parts.build("graph breaks", assemble_breaks, listed, stacks, call_stacks)
+    shares = parts.build("share compiled", assemble_share, of_kind["graph break"], by_id, graphs, stacks)
     environments = parts.build("environment", _environments, of_kind["environment"])
     return Inspection(
         environment=environments[0] if environments else Environment(),
@@ -69,6 +71,7 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         notes=tuple(dict.fromkeys(str(event.get("text")) for event in of_kind["note"])),
         compilations=compilations,
         failures=parts.build("failures", assemble_failures, of_kind["failure"], by_id, stacks),
+        share=shares[0] if shares else None,
         graphs=(*graphs, *(graph for _, graph in lowered)),
         breaks=breaks,
         guards=guards,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from compile_inspect.assemble.compilations import is_soft_failure
 from compile_inspect.assemble.stacks import StackTable, parse_stack
 from compile_inspect.journal import Event
-from compile_inspect.records import BreakEffect, GraphBreak, Location
+from compile_inspect.records import BreakEffect, GraphBreak, Location, Stack
 
 _LINK = re.compile(r"https?://\S*/gb/(gb\d+)\.html")
 _INSTRUCTION = re.compile(r"^Encountered graph break when attempting to trace (?P<instruction>.*?):?\s*$")
@@ -58,36 +58,98 @@ def parse_message(text: str) -> Message:
     )
 
 
+@dataclass(frozen=True)
+class _Frame:
+    """How the frame of a compilation was called, and how many of the last lines of that are inside compiled code."""
+
+    call: tuple[Location, ...] = ()
+    inside: int | None = None
+
+
+@dataclass(frozen=True)
+class _Met:
+    """One break as it was met, with the lines inside compiled code that lead to it, and those that were traced."""
+
+    record: GraphBreak
+    compiled: tuple[Location, ...]
+    traced: tuple[Location, ...]
+
+    @property
+    def innermost(self) -> tuple[str, int] | None:
+        """The line that broke the graph, whoever wrote it."""
+        return _line(self.traced[-1]) if self.traced else None
+
+
 def assemble_breaks(events: Iterable[Event], stacks: StackTable, call_stacks: Mapping[str, int]) -> list[GraphBreak]:
     """All causes of graph breaks in the order they were met.
 
     Frames that Dynamo gave up on carry their reason in their metrics; where the same cause was logged before,
     only its effect changes.
     """
-    causes: dict[tuple[str, str, int], GraphBreak] = {}
+    causes: list[_Met] = []
     whole_graph: dict[str | None, bool] = {}
+    inside: dict[str | None, int | None] = {}
     for event in events:
-        if event["kind"] == "frame":
-            whole_graph[event["compilation"]] = bool(event.get("fullgraph"))
-        elif event["kind"] == "graph break":
-            _merge(causes, _from_log(event, stacks, call_stacks))
-        elif event["kind"] == "metrics" and _broke_the_graph(event["metrics"]):
-            _merge_failure(causes, _from_metrics(event, stacks, call_stacks, whole_graph.get(event["compilation"], False)))
-    return list(causes.values())
+        identifier = event.get("compilation")
+        if event["kind"] == "start":
+            inside[identifier] = event.get("inside")
+        elif event["kind"] == "frame":
+            whole_graph[identifier] = bool(event.get("fullgraph"))
+        elif event["kind"] == "graph break" or (event["kind"] == "metrics" and _broke_the_graph(event["metrics"])):
+            call = stacks.stack(call_stacks.get(identifier or ""))
+            frame = _Frame(call.locations if call is not None else (), inside.get(identifier))
+            if event["kind"] == "graph break":
+                _merge(causes, _from_log(event, stacks, frame))
+            else:
+                _merge_failure(causes, _from_metrics(event, stacks, frame, whole_graph.get(identifier, False)))
+    return [replace(met.record, follows=_leader(causes, number)) for number, met in enumerate(causes)]
 
 
-def _from_log(event: Event, stacks: StackTable, call_stacks: Mapping[str, int]) -> GraphBreak:
+def _leader(causes: list[_Met], number: int) -> int | None:
+    """The earlier break without which torch would not have met this one, as far as lines can tell; None where there is none."""
+    met = causes[number]
+    caller = _caller(causes, met)
+    if caller is not None and caller < number:
+        return caller
+    return next((index for index in range(number) if _traced_past(causes[index], met)), None)
+
+
+def _caller(causes: list[_Met], met: _Met) -> int | None:
+    """The break whose line, left to Python, called what broke here.
+
+    Where another break has split the same line, either of them can have led here.
+    """
+    for called in reversed([_line(location) for location in met.compiled[: -len(met.traced) or None]]):
+        split = [index for index, item in enumerate(causes) if item.traced and _line(item.traced[0]) == called]
+        if split and all(causes[index].innermost == called for index in split):
+            return split[0]
+    return None
+
+
+def _traced_past(first: _Met, met: _Met) -> bool:
+    """Whether torch had traced past this line, without a break, when it met `first` further down in the same function.
+
+    Only because it then gave up the frame that it was tracing, the function was compiled by itself.
+    """
+    if set(first.record.compilations) & set(met.record.compilations):
+        return False
+    for one, other in zip(_outside_dynamo(first.compiled), _outside_dynamo(met.compiled), strict=False):
+        if one != other:
+            return (one.file, one.function) == (other.file, other.function) and one.line > other.line
+    return False
+
+
+def _from_log(event: Event, stacks: StackTable, frame: _Frame) -> _Met:
     message = parse_message(event["message"])
     inner = stacks.stack(stacks.number(event["stack"]))
-    number = _whole_stack(event["compilation"], inner.locations if inner else (), stacks, call_stacks)
     first = event["reason"].splitlines()[0] if event["reason"] else ""
     instruction = _INSTRUCTION.match(first)
     # A break that cannot be handled (inside a loop, say) is told together with the one that came first, which is the cause.
     chained = _CHAINED in event["message"]
-    return GraphBreak(
+    record = GraphBreak(
         kind=message.kind if chained else event["type"],
-        location=stacks.user_line(number),
-        own_location=_own_line(number, stacks),
+        location=None,
+        own_location=None,
         effect=BreakEffect.SKIPPED if first.startswith(_SKIPPING) else BreakEffect.SPLIT,
         identifier=message.identifier if chained else event.get("identifier") or message.identifier,
         link=message.link if chained else event.get("link") or message.link,
@@ -95,13 +157,13 @@ def _from_log(event: Event, stacks: StackTable, call_stacks: Mapping[str, int]) 
         hints=message.hints,
         context=message.context,
         traced_instruction=instruction["instruction"] if instruction else "",
-        stack=number,
         compilations=(event["compilation"],) if event["compilation"] else (),
         text=event["reason"],
     )
+    return _placed(record, frame, inner.locations if inner else (), stacks)
 
 
-def _from_metrics(event: Event, stacks: StackTable, call_stacks: Mapping[str, int], fullgraph: bool) -> GraphBreak:
+def _from_metrics(event: Event, stacks: StackTable, frame: _Frame, fullgraph: bool) -> _Met:
     metrics = event["metrics"]
     text = str(metrics.get("fail_reason") or "")
     message = parse_message(text)
@@ -111,58 +173,79 @@ def _from_metrics(event: Event, stacks: StackTable, call_stacks: Mapping[str, in
     if not locations and metrics.get("co_filename"):
         function = str(metrics.get("co_name", ""))
         locations = (Location(str(metrics["co_filename"]), int(metrics.get("co_firstlineno") or 0), function),)
-    number = _whole_stack(event["compilation"], locations, stacks, call_stacks)
-    return GraphBreak(
+    record = GraphBreak(
         kind=message.kind,
-        location=stacks.user_line(number),
-        own_location=_own_line(number, stacks),
+        location=None,
+        own_location=None,
         effect=BreakEffect.RAISED if fullgraph else BreakEffect.SKIPPED,
         identifier=message.identifier,
         link=message.link,
         explanation=message.explanation,
         hints=message.hints,
         context=message.context,
-        stack=number,
         compilations=(event["compilation"],) if event["compilation"] else (),
         text=text,
     )
+    return _placed(record, frame, locations, stacks)
 
 
-def _whole_stack(
-    compilation: str | None, inner: tuple[Location, ...], stacks: StackTable, call_stacks: Mapping[str, int]
-) -> int | None:
-    """The stack of a break from the program's first line on: how the frame was called, then what it traced."""
-    call = stacks.stack(call_stacks.get(compilation or ""))
-    # The last line of the call is the frame itself, of which the inner stack knows the line.
-    outer = call.locations[:-1] if call is not None and inner else call.locations if call is not None else ()
-    outer = tuple(location for location in outer if "_dynamo" not in location.file)
-    return stacks.add((*outer, *inner)) if outer or inner else None
+def _placed(record: GraphBreak, frame: _Frame, traced: tuple[Location, ...], stacks: StackTable) -> _Met:
+    """A break with its place, which is inside compiled code: what called that is not to blame.
+
+    The stack goes from the program's first line on: how the frame was called, then what was traced of it. The last line of
+    the call is the frame itself, of which the traced lines know better.
+    """
+    outer = frame.call[:-1] if traced else frame.call
+    around = outer if frame.inside is None else outer[len(frame.call) - frame.inside :]
+    compiled = Stack((*_outside_dynamo(around), *traced))
+    whole = (*_outside_dynamo(outer), *traced)
+    own, user = compiled.own_line, compiled.user_line
+    placed = replace(
+        record,
+        location=compiled.innermost if user is own else user,
+        own_location=own,
+        stack=stacks.add(whole) if whole else None,
+    )
+    return _Met(placed, compiled.locations, traced)
 
 
-def _merge_failure(causes: dict[tuple[str, str, int], GraphBreak], new: GraphBreak) -> None:
+def _outside_dynamo(locations: Iterable[Location]) -> tuple[Location, ...]:
+    return tuple(location for location in locations if "_dynamo" not in location.file)
+
+
+def _merge_failure(causes: list[_Met], new: _Met) -> None:
     """A frame was given up. If the cause was logged before, in whichever line, only its effect is news."""
-    for key, known in causes.items():
-        if known.kind == new.kind and set(new.compilations) <= set(known.compilations):
-            causes[key] = replace(known, effect=new.effect)
+    for index, known in enumerate(causes):
+        if known.record.kind == new.record.kind and set(new.record.compilations) <= set(known.record.compilations):
+            causes[index] = replace(known, record=replace(known.record, effect=new.record.effect))
             return
     _merge(causes, new)
 
 
-def _merge(causes: dict[tuple[str, str, int], GraphBreak], new: GraphBreak) -> None:
-    place = (new.location.file, new.location.line) if new.location else ("", 0)
-    key = (new.kind, *place)
-    known = causes.get(key)
-    if known is None:
-        causes[key] = new
-        return
-    compilations = tuple(dict.fromkeys((*known.compilations, *new.compilations)))
-    effect = new.effect if new.effect is not BreakEffect.SPLIT else known.effect
-    causes[key] = replace(known, compilations=compilations, hits=len(compilations), effect=effect)
+def _merge(causes: list[_Met], new: _Met) -> None:
+    """Add a break, or count it with the one it repeats: the same kind at the line of the user's, or at the innermost line.
+
+    The latter is what torch itself calls a duplicate.
+    """
+    for index, known in enumerate(causes):
+        if known.record.kind == new.record.kind and _is_same_place(known, new):
+            compilations = tuple(dict.fromkeys((*known.record.compilations, *new.record.compilations)))
+            effect = new.record.effect if new.record.effect is not BreakEffect.SPLIT else known.record.effect
+            merged = replace(known.record, compilations=compilations, hits=len(compilations), effect=effect)
+            causes[index] = replace(known, record=merged)
+            return
+    causes.append(new)
 
 
-def _own_line(number: int | None, stacks: StackTable) -> Location | None:
-    stack = stacks.stack(number)
-    return None if stack is None else stack.own_line
+def _is_same_place(one: _Met, other: _Met) -> bool:
+    places = [Stack(item.compiled).user_line for item in (one, other)]
+    if places[0] is None or places[1] is None:
+        return places[0] is places[1]
+    return _line(places[0]) == _line(places[1]) or (one.innermost is not None and one.innermost == other.innermost)
+
+
+def _line(location: Location) -> tuple[str, int]:
+    return location.file, location.line
 
 
 def _broke_the_graph(metrics: Mapping[str, object]) -> bool:

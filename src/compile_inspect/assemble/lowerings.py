@@ -72,7 +72,10 @@ def assemble_lowerings(
                 text = printed[place].pop(0) if printed[place] else ""
                 claimed = _Work(event["compilation"], Direction.UNKNOWN, text=text, from_cache=True)
                 works.append(claimed)
-            claimed.code, claimed.path = event["text"], event["path"]
+            # Of a graph that has been written already, it is another file.
+            if event["text"] not in claimed.code:
+                claimed.code = f"{claimed.code}\n{event['text']}" if claimed.code else event["text"]
+            claimed.path = claimed.path or event["path"]
         elif kind in ("kernel", "not fused", "memory") and event["lowering"] in numbered:
             _read_detail(numbered[event["lowering"]], event)
     captured = _Captured(earlier_graphs, stacks)

@@ -24,7 +24,7 @@ from typing import Any
 from compile_inspect import __version__
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.autostart import OUTPUT, ROLE, SESSION, own_rank
-from compile_inspect.capture_file import SUFFIX, load_together, process_path, refuse_to_overwrite, save
+from compile_inspect.capture_file import SUFFIX, load_together, process_path, refuse_to_overwrite, replaceable, save
 from compile_inspect.errors import CaptureError, TargetError
 from compile_inspect.journal import FileJournal, read_header
 from compile_inspect.records import SCHEMA_VERSION, Inspection, Process
@@ -34,10 +34,22 @@ BOOTSTRAP = Path(__file__).parent / "bootstrap"
 _SIGNAL_AT_DEATH_OF_PARENT = 1
 
 
-def launch(program: str, arguments: list[str], *, module: bool, output: Path | None, force: bool, fresh: bool = False) -> int:
-    """Run the program, wait for it, and return its exit status."""
+def launch(
+    program: str,
+    arguments: list[str],
+    *,
+    module: bool,
+    output: Path | None,
+    force: bool,
+    fresh: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Run the program, wait for it, and return its exit status.
+
+    Under the name that nobody chose, the capture of an earlier run is replaced.
+    """
     if not module and not Path(program).exists():
-        raise TargetError(f"there is no file {program}; to run a module write: compile-inspect run -m {program}")
+        raise TargetError(f"there is no file {program}{_hint(program)}")
     try:
         path = (output or Path(_default_name(program, module))).absolute()
     except FileNotFoundError:
@@ -45,7 +57,7 @@ def launch(program: str, arguments: list[str], *, module: bool, output: Path | N
     rank = own_rank()
     if rank is not None:  # one of several launchers that were given the same name
         path = process_path(path, rank=rank, pid=os.getpid())
-    refuse_to_overwrite(path, force=force)
+    refuse_to_overwrite(path, force=force or (output is None and replaceable(path)))
     command = [sys.executable, *(["-m"] if module else []), program, *arguments]
     environment = program_environment(path)
     if fresh:
@@ -55,7 +67,8 @@ def launch(program: str, arguments: list[str], *, module: bool, output: Path | N
     status = _run(command, environment)
     with contextlib.suppress(Exception):  # what follows must not change how the program ended
         _complete(path, process, status)
-        _tell(path)
+        if not quiet:
+            _tell(path)
     if status < 0:
         _die_of_the_same_signal(-status)
     return status
@@ -88,6 +101,18 @@ def _complete(path: Path, process: Process, status: int) -> None:
     header = read_header(path) if status >= 0 else None
     if header is not None and header.get("launched"):
         save(Inspection(process=replace(process, ended=time.time())), path, force=True)
+
+
+def _hint(program: str) -> str:
+    """What may have been meant by the name of a program that is no file.
+
+    >>> _hint("package.train"), _hint("nosuch.py"), _hint("--epochs")
+    ('; to run a module write: compile-inspect run -m package.train', '', ': options of the program come after its name')
+    """
+    if program.startswith("-"):
+        return ": options of the program come after its name"
+    is_module = all(part.isidentifier() for part in program.split(".")) and not program.endswith(".py")
+    return f"; to run a module write: compile-inspect run -m {program}" if is_module else ""
 
 
 def _default_name(program: str, module: bool) -> str:
@@ -149,8 +174,8 @@ def _in_foreground() -> bool:
 
 
 def _tell(path: Path) -> None:
-    """Say where the capture is, on a terminal only: redirected output belongs to the program."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    """Say where the capture is, after all that the program itself has said."""
+    if sys.stderr is None:
         return
     shown = os.path.relpath(path)
     try:
@@ -163,7 +188,7 @@ def _tell(path: Path) -> None:
         "" if all(inspection.complete for _, inspection in captures) else "; the program was cut short, the capture is partial"
     )
     processes = f" in {len(captures)} processes" if len(captures) > 1 else ""
-    compilations = f"{count} compilation{'s' if count != 1 else ''}"
+    compilations = "1 compilation" if count == 1 else f"{count} compilations"
     print(f"\nRecorded {compilations}{processes}{state}.\nNext: compile-inspect show {shlex.quote(shown)}", file=sys.stderr)
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # A collector that fails does so for every graph; a few reports tell as much as a thousand.
 REPORTED_FAILURES = 3
+# Events of torch's that say inside what they are.
+_NAMED_INSIDE = ("artifact", "graph_dump")
 
 
 class Tap:
@@ -156,7 +158,7 @@ class Tap:
         """
         call = {**dict(zip(("name", "metadata_fn"), args, strict=False)), **kwargs}
         name, content = call["name"], None
-        if name == "artifact":
+        if name in _NAMED_INSIDE:
             content = call["metadata_fn"]()
             name = str(content.get("name"))
         self._protect("recorder", self._prepare)
@@ -277,13 +279,13 @@ class _TraceHandler(logging.Handler):
         self._tap = tap
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one event on under its own name, or under its artifact's name."""
+        """Pass one event on under its own name, or under the name of what it holds."""
         metadata: dict[str, Any] | None = getattr(record, "metadata", None)
         if not metadata:
             return
         name = next(iter(metadata))
-        if name == "artifact":
-            name = str(metadata["artifact"].get("name"))
+        if name in _NAMED_INSIDE:
+            name = str(metadata[name].get("name"))
         self._tap.trace_event(name, metadata, getattr(record, "payload", None))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)

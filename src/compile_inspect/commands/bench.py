@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from compile_inspect.command_options import InputsOption, TargetArgument
+from compile_inspect.commands.following import command_line, named_target, tell_next, words_of
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.progress import VerboseOption, measuring
 from compile_inspect.errors import TargetError
 
 if TYPE_CHECKING:
     from compile_inspect.records.timing import Timing
-
-_REDRAWN_SECONDS = 0.25
 
 
 def bench(
@@ -45,7 +42,9 @@ def bench(
     seconds: Annotated[float, typer.Option("--seconds", help="How long to sample at every size, all variants together.")] = 2.0,
     gradients: Annotated[
         bool | None,
-        typer.Option("--gradients/--no-gradients", help="Forward and backward, or forward. Default: as the target says."),
+        typer.Option(
+            "--gradients/--no-gradients", " /--no-grad", help="Forward and backward, or forward. Default: as the target says."
+        ),
     ] = None,
     builds: Annotated[
         int,
@@ -64,6 +63,7 @@ def bench(
     ] = None,
     capture: CaptureOption = None,
     force: Annotated[bool, typer.Option("--force", help="Let --export overwrite a file.")] = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Time a target in every variant: how fast, how much faster than eager, what the build costs and when it pays back.
 
@@ -85,11 +85,11 @@ def bench(
     from compile_inspect.timing.cold import Origin
     from compile_inspect.timing.measuring import measure
 
-    found = find_target(target, inputs)
-    if gradients is not None:
-        found = replace(found, gradients=gradients)
-    require_eager(found)
-    with _progress(target) as report:
+    with measuring(target, verbose=verbose) as report:
+        found = find_target(target, inputs)
+        if gradients is not None:
+            found = replace(found, gradients=gradients)
+        require_eager(found)
         timing = measure(
             found,
             variants=names,
@@ -100,12 +100,13 @@ def bench(
             origin=Origin(target, inputs),
         )
     if capture is not None:
-        join(capture, lambda known: replace(known, timings=(*known.timings, timing)))
+        target_name = named_target(target, inputs, gradients is False)
+        join(capture, lambda known: replace(known, timings=(*known.timings, timing)), target_name)
     if export is not None:
         from compile_inspect.reporters.timings import export as export_timings
 
         export_timings([timing], export, named=export_format)
-    _print(timing, export, capture)
+    _print(timing, export, capture, words_of(target, inputs, gradients is False))
     if not any(item.summary for point in timing.points for item in point.measurements):
         sys.exit(1)
     if timing.interrupted:
@@ -140,40 +141,19 @@ def _check_export(path: Path, named: str | None, force: bool) -> None:
     refuse_to_overwrite(path, force=force)
 
 
-def _print(timing: Timing, export: Path | None, capture: Path | None) -> None:
+def _print(timing: Timing, export: Path | None, capture: Path | None, words: Sequence[str]) -> None:
     from compile_inspect.commands.show import make_console
+    from compile_inspect.reporters.conclusions import recommended_variants
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.reporters.text.timing import print_timing
 
-    print_timing(timing, make_console(no_color=False), ShowOptions())
+    console = make_console(no_color=False)
+    print_timing(timing, console, ShowOptions())
     if export is not None:
         typer.echo(f"Wrote {export}.")
     if capture is not None:
-        typer.echo(f"Next: compile-inspect show {shlex.quote(str(capture))} timing")
-
-
-@contextmanager
-def _progress(target: str) -> Iterator[Callable[[str, float], object] | None]:
-    """A bar on standard error, where that is a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True, markup=False)
-    if not console.is_terminal:
-        yield None
+        tell_next(console, command_line("show", (str(capture), "timing")))
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    # Drawn in the same thread, between rounds: a thread of its own would take time from the samples.
-    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
-        task = bar.add_task(target, total=1.0)
-        drawn = 0.0
-
-        def report(told: str, part: float) -> None:
-            # Drawing takes a millisecond, more than a round of short calls: four times a second is enough.
-            nonlocal drawn
-            if monotonic() - drawn >= _REDRAWN_SECONDS:
-                drawn = monotonic()
-                bar.update(task, completed=part, description=told, refresh=True)
-
-        yield report
+    recommended = recommended_variants(timing)
+    if recommended:  # faster is not yet right
+        tell_next(console, command_line("verify", words, "--variants", ",".join(recommended)))

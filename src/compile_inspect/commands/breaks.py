@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compile_inspect.command_options import InputsOption, NoColorOption, TargetArgument, TargetOrCaptureArgument
+from compile_inspect.command_options import InputsOption, NoColorOption, NoGradOption, TargetArgument, TargetOrCaptureArgument
+from compile_inspect.commands.following import command_line, grad_mode, named_target, tell_next, words_of
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.progress import working
 from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
@@ -36,6 +36,7 @@ def breaks(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N causes.")] = None,
     capture: CaptureOption = None,
+    no_grad: NoGradOption = False,
     no_color: NoColorOption = False,
 ) -> None:
     """List what breaks the graph, most expensive first, each with a fix that was tried.
@@ -45,6 +46,7 @@ def breaks(
     """
     known = None if capture is None else known_capture(capture)  # said before minutes are spent
 
+    from compile_inspect.commands.show import make_console
     from compile_inspect.fixes.treating import advised, together, treated
 
     if Path(target).is_file() and ":" not in Path(target).name:
@@ -59,9 +61,11 @@ def breaks(
         loaded = [inspection for _, inspection in load_together([Path(target)])]
         for inspection in loaded:
             _tell(advised(inspection), inspection, as_json=as_json, limit=limit, no_color=no_color, tried=False)
+        if not as_json:
+            _tell_after_capture(loaded, target, make_console(no_color))
         sys.exit(status_of(loaded))
-    with _progress(f"compiling {target} …") as say:
-        laboratory = _laboratory(target, inputs, backend, seconds)
+    with working(f"compiling {target} …") as say, grad_mode(no_grad):
+        laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
         refuse_another_program(known, laboratory.inspection, capture)
         findings = (
             treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
@@ -73,9 +77,15 @@ def breaks(
         if verdict and findings and backend != "inductor":
             verdict = f"{_of_backend(backend)}\n{verdict}"
     if capture is not None:
-        join(capture, lambda known: with_findings(known, laboratory.inspection, findings))
+        name = named_target(target, inputs, no_grad)
+        join(capture, lambda known: with_findings(known, laboratory.inspection, findings), name)
     _tell(findings, laboratory.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
-    sys.exit(status_of([laboratory.inspection]))
+    status = status_of([laboratory.inspection])
+    if not as_json and not status:
+        following = _after_trials(findings, words_of(target, inputs, no_grad), backend, proof)
+        if following:
+            tell_next(make_console(no_color), following)
+    sys.exit(status)
 
 
 def refuse_another_program(known: Inspection | None, laboratory: Inspection, capture: Path | None) -> None:
@@ -94,7 +104,7 @@ def refuse_another_program(known: Inspection | None, laboratory: Inspection, cap
 def with_findings(known: Inspection, laboratory: Inspection, findings: Sequence[Finding]) -> Inspection:
     """A capture with causes that were looked into; one that holds no compilation takes what the trials recorded."""
     if not known.compilations:
-        known = replace(laboratory, timings=known.timings, agreements=known.agreements, notes=known.notes)
+        known = replace(laboratory, timings=known.timings, agreements=known.agreements, notes=known.notes, target=known.target)
     return replace(known, findings=tuple(findings))
 
 
@@ -107,6 +117,7 @@ def fix(
     ] = False,
     backend: _Backend = "inductor",
     seconds: _Seconds = 0.5,
+    no_grad: NoGradOption = False,
     no_color: NoColorOption = False,
 ) -> None:
     """Change what breaks the graph: the fixes that were proven, all at once, as one diff.
@@ -122,23 +133,21 @@ def fix(
     from compile_inspect.reporters.text.findings import proof_details
     from compile_inspect.reporters.text.quantities import count
 
-    with _progress(f"compiling {target} …") as say:
-        laboratory = _laboratory(target, inputs, backend, seconds)
+    with working(f"compiling {target} …") as say, grad_mode(no_grad):
+        laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
         findings = treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
         say("trying all of them at once …")
         treatment = together(laboratory, findings, unreached=unreached)
     console = make_console(no_color)
+    words = words_of(target, inputs, no_grad)
     if not findings:
         told = no_breaks(laboratory.inspection)
         whole = laboratory.inspection.captured_whole
         console.print(f"{told} There is nothing to fix." if whole else told, markup=False, soft_wrap=True)
         sys.exit(status_of([laboratory.inspection]))
     if treatment is None:
-        console.print(
-            f"No fix was proven for any of {count(len(findings), 'cause')}. To read about them: {_again(target, inputs)}",
-            markup=False,
-            soft_wrap=True,
-        )
+        told = f"No fix was proven for any of {count(len(findings), 'cause')}."
+        console.print(f"{told} To read about them: {command_line('breaks', words)}", markup=False, soft_wrap=True)
         _tell_unreached(console, findings, unreached)
         sys.exit(1)
     for line in differences(laboratory.inspection.sources, disk=True)(treatment.proposal).split("\n"):
@@ -159,11 +168,14 @@ def fix(
     if apply:
         for sentence in write(laboratory.texts(treatment.proposal)):
             console.print(sentence, soft_wrap=True)
+        tell_next(console, command_line("verify", words))
     elif treatment.proposal.replacements:
+        given = ["--unreached"] if unreached else []
         console.print("Nothing was written. To write it, add --apply.")
+        tell_next(console, command_line("fix", words, *_same_backend(backend), *given, "--apply"))
     _tell_unreached(console, findings, unreached)
     if treatment.left:
-        left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {_again(target, inputs)}"
+        left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {command_line('breaks', words)}"
         console.print(left, markup=False, soft_wrap=True)
         sys.exit(1)
 
@@ -173,10 +185,36 @@ def _of_backend(backend: str) -> str:
     return f"Compiled with the backend {backend}: this proves nothing of what Inductor computes; leave out --backend for that."
 
 
-def _again(target: str, inputs: str | None) -> str:
-    """The command that tells about the causes of a target, as it can be typed."""
-    given = [] if inputs is None else ["--inputs", inputs]
-    return shlex.join(["compile-inspect", "breaks", target, *given])
+def _same_backend(backend: str) -> list[str]:
+    return [] if backend == "inductor" else ["--backend", backend]
+
+
+def _after_trials(findings: Sequence[Finding], words: Sequence[str], backend: str, proof: bool) -> str:
+    """What to do once causes are known: apply what was proven, or see whether what is captured whole is right."""
+    if not findings:
+        return command_line("verify", words)
+    if not proof:
+        return command_line("breaks", words, *_same_backend(backend))
+    if any(finding.chosen is not None for finding in findings):
+        return command_line("fix", words, *_same_backend(backend))
+    return ""
+
+
+def _tell_after_capture(inspections: Sequence[Inspection], file: str, console: Any) -> None:
+    """Where trials can be made: with the target, if the capture tells how it is named."""
+    from compile_inspect.reporters.target_name import target_words
+
+    broken = [inspection for inspection in inspections if inspection.breaks]
+    if not broken:
+        failed = any(inspection.failures for inspection in inspections)
+        tell_next(console, command_line("show", (file, "failures") if failed else (file,)))
+        return
+    words = next(filter(None, map(target_words, broken)), None)
+    if words is not None:
+        tell_next(console, command_line("breaks", words))
+        return
+    told = "The capture does not tell how to call the target by itself: compile-inspect breaks --help says how to name it."
+    console.print(f"{told} Fixes are then tried.", markup=False, soft_wrap=True)
 
 
 def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) -> None:
@@ -189,10 +227,10 @@ def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) ->
             console.print(f"{told} Give inputs that reach it, or add --unreached.", markup=False, soft_wrap=True)
 
 
-def _laboratory(target: str, inputs: str | None, backend: str, seconds: float) -> Laboratory:
+def _laboratory(target: str, inputs: str | None, backend: str, seconds: float, no_grad: bool) -> Laboratory:
     from compile_inspect.fixes.proving import Laboratory
 
-    return Laboratory(target, inputs, backend=backend, seconds=seconds)
+    return Laboratory(target, inputs, backend=backend, seconds=seconds, no_grad=no_grad)
 
 
 def _tell(
@@ -234,6 +272,8 @@ def _verdict(
     laboratory: Laboratory, findings: Sequence[Finding], together: Callable[..., Any], say: Callable[[str], object]
 ) -> str:
     """What remains before `fullgraph=True` works: all of it at once."""
+    from compile_inspect.reporters.text.quantities import count
+
     say("trying fullgraph=True …")
     if not findings:
         prevented = laboratory.whole()
@@ -241,24 +281,12 @@ def _verdict(
     treatment = together(laboratory, findings)
     left = len(findings) if treatment is None else len(treatment.left)
     if treatment is None or not treatment.proof.holds:
-        return f"For fullgraph=True {left} causes have to be removed by hand: all that are listed here."
+        return f"For fullgraph=True {count(len(findings), 'cause')} must be removed by hand: all that is listed here."
     prevented = laboratory.whole(treatment.proposal)
     many = len(treatment.findings)
     if prevented is None:
         return f"With {'this fix' if many == 1 else f'these {many} fixes'} fullgraph=True works; it was tried."
     if left:
-        return f"With {many} of {len(findings)} causes fixed, {left} remain to be removed by hand before fullgraph=True works."
+        fixed = f"With {many} of {count(len(findings), 'cause')} fixed"
+        return f"{fixed}, {left} must still be removed by hand before fullgraph=True works."
     return f"With all fixes fullgraph=True still does not work: {prevented}"
-
-
-@contextmanager
-def _progress(first: str) -> Iterator[Callable[[str], object]]:
-    """A line on standard error that says what is being done, where that is a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    with console.status(first) as status:
-        yield status.update

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from compile_inspect.command_options import InputsOption, NoColorOption, TargetOrCaptureArgument
+from compile_inspect.command_options import InputsOption, NoColorOption, NoGradOption, TargetOrCaptureArgument
+from compile_inspect.commands.following import grad_mode
+from compile_inspect.commands.progress import VerboseOption, working
 from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
+
+if TYPE_CHECKING:
+    from compile_inspect.records.forecast import Comparison, Forecast, Treatment
+    from compile_inspect.target import Target
 
 
 def guards(
@@ -35,6 +43,8 @@ def guards(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Show what is folded otherwise.")] = False,
     no_color: NoColorOption = False,
+    no_grad: NoGradOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Show what compiled code depends on, and foretell recompiles.
 
@@ -54,18 +64,28 @@ def guards(
             _depends(inspection, console, everything=everything, as_json=as_json)
         return
     from compile_inspect.eager import require_eager
+    from compile_inspect.reporters.text.quantities import seconds
     from compile_inspect.target import find_target
 
-    found = require_eager(find_target(target, inputs))
+    if check is not None and not what_if:
+        raise InspectError("--check needs inputs to run: add --what-if, for example --what-if batch=1..64")
     if not what_if:
-        if check is not None:
-            raise InspectError("--check needs inputs to run: add --what-if, for example --what-if batch=1..64")
         from compile_inspect.capture.inspecting import inspect
 
-        inspection = inspect(found, backend="eager", dynamic=dynamic)
+        with working(f"capturing {target} …", verbose=verbose):
+            found = require_eager(find_target(target, inputs, no_grad=no_grad))
+            inspection = inspect(found, backend="eager", dynamic=dynamic)
         _depends(inspection, console, everything=everything, as_json=as_json)
         sys.exit(status_of([inspection]))
-    _foretell(found, what_if, dynamic, limit, check, console, as_json)
+    with working(f"capturing {target} …", verbose=verbose) as say, grad_mode(no_grad):
+        found = require_eager(find_target(target, inputs, no_grad=no_grad))
+        started = perf_counter()
+        forecast, treatments, comparison = _foretell(found, what_if, dynamic, limit, check, say)
+        spent = perf_counter() - started
+    _tell_forecast(forecast, treatments, comparison, console, as_json)
+    if treatments and not as_json:
+        told = f"All of this took {seconds(spent)}, {seconds(forecast.seconds)} of it for the prediction."
+        console.print(told, style="dim")
 
 
 def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) -> None:
@@ -96,18 +116,40 @@ def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) 
 
 
 def _foretell(
-    target: Any, texts: list[str], dynamic: bool | None, limit: int | None, check: str | None, console: Any, as_json: bool
-) -> None:
+    target: Target,
+    texts: list[str],
+    dynamic: bool | None,
+    limit: int | None,
+    check: str | None,
+    say: Callable[[str], object],
+) -> tuple[Forecast, tuple[Treatment, ...], Comparison | None]:
     from compile_inspect.recompiles import calls_of, compare, observe, predict, treat
-    from compile_inspect.serialization import to_data
+
+    def telling(what: str) -> Callable[[int, int], object]:
+        return lambda number, count: say(f"{what} (call {number + 1} of {count}) …")
 
     calls = calls_of(target, texts)
-    forecast = predict(target, calls, dynamic=dynamic, limit=limit)
-    treatments = treat(target, calls, forecast, dynamic=dynamic, limit=limit)
-    comparison = None
-    if check is not None:
-        comparison = compare(forecast, observe(target, calls, backend=check, dynamic=dynamic, limit=limit))
+    forecast = predict(target, calls, dynamic=dynamic, limit=limit, on_call=telling("capturing"))
+    treatments = treat(
+        target,
+        calls,
+        forecast,
+        dynamic=dynamic,
+        limit=limit,
+        on_trial=lambda title: telling(f"trying: {title}"),
+    )
+    if check is None:
+        return forecast, treatments, None
+    seen = observe(target, calls, backend=check, dynamic=dynamic, limit=limit, on_call=telling(f"running with {check}"))
+    return forecast, treatments, compare(forecast, seen)
+
+
+def _tell_forecast(
+    forecast: Forecast, treatments: tuple[Treatment, ...], comparison: Comparison | None, console: Any, as_json: bool
+) -> None:
     if as_json:
+        from compile_inspect.serialization import to_data
+
         data = {"forecast": to_data(forecast), "remedies": [to_data(item) for item in treatments]}
         if comparison is not None:
             data["agrees"], data["differences"] = comparison.agrees, list(comparison.differences)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from compile_inspect.command_options import InputsOption, TargetArgument
+from compile_inspect.command_options import InputsOption, NoGradOption, TargetArgument
+from compile_inspect.commands.following import named_target
+from compile_inspect.commands.progress import VerboseOption, working
 from compile_inspect.commands.status import status_of
 from compile_inspect.errors import TargetError
 
@@ -31,30 +34,32 @@ def inspect(
     option: Annotated[
         list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend; may be repeated.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the capture file if it exists.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the file that -o names. Without -o an earlier capture is replaced.")
+    ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Compile graphs anew instead of loading them from torch's caches on disk.")
     ] = False,
+    no_grad: NoGradOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Compile a target, run it forward and backward, and record everything about it.
 
     TARGET is a Target, a callable that needs no arguments, or a callable or module whose inputs --inputs names.
     """
     path = output or Path(target.rpartition(":")[2].rpartition(".")[2] + ".inspection")
-    from compile_inspect.capture_file import refuse_to_overwrite
+    from compile_inspect.capture_file import refuse_to_overwrite, replaceable, save
 
     # Said before torch is imported and the model is built, not after.
+    force = force or (output is None and replaceable(path))
     refuse_to_overwrite(path, force=force)
     options = dict(_parse_option(item) for item in option or [])
-    from rich.console import Console
-
     from compile_inspect.capture.inspecting import inspect as inspect_target
     from compile_inspect.eager import require_eager
     from compile_inspect.target import find_target
 
-    progress = Console(stderr=True)
-    with progress.status(f"compiling {target} …") if progress.is_terminal else progress:
-        found = require_eager(find_target(target, inputs))
+    with working(f"compiling {target} …", verbose=verbose):
+        found = require_eager(find_target(target, inputs, no_grad=no_grad))
         inspection = inspect_target(
             found,
             backend=backend,
@@ -66,6 +71,8 @@ def inspect(
             force=force,
             fresh=fresh,
         )
+        inspection = replace(inspection, target=named_target(target, inputs, no_grad))
+        save(inspection, path, force=True)
     from compile_inspect.commands.show import show
 
     show([str(path)])

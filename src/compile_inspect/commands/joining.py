@@ -12,7 +12,7 @@ import typer
 from compile_inspect.errors import CaptureError
 
 if TYPE_CHECKING:
-    from compile_inspect.records import Inspection
+    from compile_inspect.records import Inspection, NamedTarget
 
 CaptureOption = Annotated[
     Path | None, typer.Option("--capture", metavar="FILE", help="Add the results to a capture, made if there is none.")
@@ -32,8 +32,8 @@ def known_capture(path: Path) -> Inspection | None:
     return None
 
 
-def join(path: Path, change: Callable[[Inspection], Inspection]) -> None:
-    """Change a capture as it is now: another program may have added to it meanwhile."""
+def join(path: Path, change: Callable[[Inspection], Inspection], target: NamedTarget) -> None:
+    """Change a capture as it is now: another program may have added to it meanwhile. A new one keeps what it is about."""
     import os
     import time
 
@@ -48,5 +48,6 @@ def join(path: Path, change: Callable[[Inspection], Inspection]) -> None:
         known = Inspection(
             environment=from_data(Environment, describe_environment()),
             process=Process(pid=os.getpid(), command=tuple(sys.argv), ended=time.time(), recorder=__version__),
+            target=target,
         )
     save(change(known), path, force=True)

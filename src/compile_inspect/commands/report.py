@@ -15,6 +15,8 @@ from compile_inspect.errors import CaptureError, InspectError
 if TYPE_CHECKING:
     from compile_inspect.records import Inspection
 
+_DATA = b'<script type="application/gzip" id="data">'
+
 
 def report(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Capture files.")],
@@ -27,7 +29,9 @@ def report(
     ] = False,
     whole: Annotated[bool, typer.Option("--whole", help="Leave nothing out of large captures.")] = False,
     title: Annotated[str, typer.Option("--title", help="What the page is called. Default: the names of the captures.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the page if it exists.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite the file that -o names. Without -o an earlier page is replaced.")
+    ] = False,
 ) -> None:
     """Write captures as one HTML file: source, graphs and kernels side by side, linked, with all that was found.
 
@@ -36,8 +40,9 @@ def report(
     """
     if compare and len(files) != 2:
         raise InspectError(f"--compare takes two captures, the earlier one first, not {len(files)}")
+    # A name that nobody chose is the command's own: what it wrote there before, it may replace.
     path = output if output is not None else Path(files[0].name or "report").with_suffix(".html")
-    _refuse(path, files, force)
+    _refuse(path, files, force or (output is None and _is_own_page(path)))
 
     from compile_inspect.capture_file import load, load_together
     from compile_inspect.report import html
@@ -60,6 +65,14 @@ def report(
         ) from error
     _write(path, page)
     typer.echo(f"Wrote {shlex.quote(str(path))} ({len(page.encode()) / 1e6:.1f} MB). Open it in a browser.")
+
+
+def _is_own_page(path: Path) -> bool:
+    """Whether a file is a page that this command wrote: only those hold their data in this way."""
+    try:
+        return path.is_file() and _DATA in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _refuse(path: Path, files: Sequence[Path], force: bool) -> None:

@@ -101,7 +101,7 @@ def _show(
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], str]:
-    """Tell the files from the section, which comes last if at all; a file of that name wins.
+    """Tell the files from the section, which comes last if at all; a file or folder of that name is written `./breaks`.
 
     >>> split_arguments(["step.inspection", "breaks"])[1]
     'breaks'
@@ -111,13 +111,10 @@ def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], str]:
     *before, last = arguments
     section = "summary"
     files = list(arguments)
-    if not _exists(last):
-        if last in SECTIONS:
-            files, section = before, last
-        elif before and _is_bare_word(last):
-            raise InspectError(
-                f"there is no section {last!r}, and no file of that name; the sections are {', '.join(SECTIONS)}"
-            )
+    if last in SECTIONS and (before or not _exists(last)):
+        files, section = before, last
+    elif before and not _exists(last) and _is_bare_word(last):
+        raise InspectError(f"there is no section {last!r}, and no file of that name; the sections are {', '.join(SECTIONS)}")
     if not files:
         raise InspectError(f"name a capture file before the section: compile-inspect show FILE {section}")
     for name in files:

@@ -64,7 +64,7 @@ def tour(
         except KeyboardInterrupt:  # what was taught until now is not lost
             interrupted = True
             guide.console.print("\nInterrupted.")
-        write_report(taught, guide, perf_counter() - started)
+        write_report(taught, guide, perf_counter() - started - guide.waited)
     failed = [lesson.key for lesson in taught if lesson.failed]
     if failed:
         typer.echo(f"These lessons failed: {', '.join(failed)}.", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,9 @@ import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, TargetArgument
 from compile_inspect.commands.bench import names_of
+from compile_inspect.commands.following import command_line, named_target, tell_next, words_of
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.progress import VerboseOption, working
 from compile_inspect.errors import TargetError
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def verify(
     ] = None,
     gradients: Annotated[
         bool | None,
-        typer.Option("--gradients/--no-gradients", help="Compare gradients too. Default: where eager gives them."),
+        typer.Option(
+            "--gradients/--no-gradients", " /--no-grad", help="Compare gradients too. Default: where eager gives them."
+        ),
     ] = None,
     second_derivatives: Annotated[
         bool, typer.Option("--second-derivatives", help="Differentiate the gradients once more, and compare those.")
@@ -51,6 +54,7 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     capture: CaptureOption = None,
     no_color: NoColorOption = False,
+    verbose: VerboseOption = False,
 ) -> None:
     """Compare every variant of a target with eager: values, gradients, and what is changed in place.
 
@@ -63,15 +67,12 @@ def verify(
         known_capture(capture)
     names = None if variants is None else names_of(variants)
 
-    from rich.console import Console
-
     from compile_inspect.agreement.verifying import verify as verify_target
     from compile_inspect.commands.show import make_console
     from compile_inspect.records.agreement import Verdict
     from compile_inspect.target import find_target
 
-    progress = Console(stderr=True)
-    with progress.status(f"comparing {target} …") if progress.is_terminal else progress:
+    with working(f"comparing {target} …", verbose=verbose):
         found = verify_target(
             find_target(target, inputs),
             variants=names,
@@ -81,7 +82,7 @@ def verify(
             seed=seed,
         )
     if capture is not None:
-        join(capture, lambda known: with_agreement(known, found))
+        join(capture, lambda known: with_agreement(known, found), named_target(target, inputs, gradients is False))
     console = make_console(no_color)
     if as_json:
         import json
@@ -94,9 +95,11 @@ def verify(
 
         render(found, console)
         if capture is not None:
-            typer.echo(f"Next: compile-inspect report {shlex.quote(str(capture))}")
+            tell_next(console, command_line("report", (str(capture),)))
+        elif found:
+            tell_next(console, command_line("bench", words_of(target, inputs, gradients is False)))
     nothing = bool(found.variants) and all(item.verdict is Verdict.REFUSED for item in found.variants)
-    if nothing:
+    if nothing and as_json:
         typer.echo("Nothing was compared: none of the variants could run.", err=True)
     if nothing or not found.agrees:
         sys.exit(1)

@@ -29,7 +29,8 @@ class Place:
     def of(cls, cause: GraphBreak, sources: Mapping[str, str], *, disk: bool = False) -> Place:
         """The place of a cause, in the text that was recorded; with `disk`, in the file itself, where it is the same."""
         location = cause.own_location or cause.location
-        deeper = cause.location is not None and cause.location != location and cause.location.in_library
+        library = cause.location is not None and cause.location.in_library and not cause.location.in_torch
+        deeper = library and cause.location != location
         if location is None or location.in_library:
             return cls(cause, location, None, True)
         return cls(cause, location, read(location.file, sources.get(location.file), disk=disk), deeper)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import Observation, observe, opaque, same
 from compile_inspect.agreement.reference import Point, Reference, make_reference
 from compile_inspect.capture import torch_private
 from compile_inspect.variants import Step, Task
+from compile_inspect.variants.task import cotangent
 
 # A clock that counts seconds has moved on after this.
 _NEXT_SECOND = 1.1
@@ -108,7 +108,7 @@ class Original:
         return found
 
     def _judge(self, found: Comparison, index: int, point: Point, seen: Observation, name: str) -> None:
-        judged = judge(seen, self.reference.bystanders(point))
+        judged = self.reference.judge(seen, point)
         found.unsteady |= self._changing(index, point) | set(judged.incomparable)
         differences = [item for item in judged.differences if item.name not in found.unsteady]
         if any(not torch_private.is_tensor(point.eager.everything.get(item.name)) for item in differences):
@@ -237,7 +237,7 @@ def _flow(leaf: Any, wanted: list[Any]) -> int:
     if leaf.grad_fn is None or not wanted:
         return _FLOWS
     try:
-        found = torch.autograd.grad(leaf, wanted, torch.ones_like(leaf), retain_graph=True, allow_unused=True)
+        found = torch.autograd.grad(leaf, wanted, cotangent(leaf), retain_graph=True, allow_unused=True)
     except RuntimeError:  # the function runs a backward of its own, and what is needed is gone
         return _FLOWS
     return _FLOWS if any(one is not None and bool((one != 0).any()) for one in found) else _ZERO

@@ -6,7 +6,7 @@ import contextlib
 import importlib.machinery
 import linecache
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,14 @@ class Program:
     specification: str
     inputs: str | None
     target: Target
-    modules: Mapping[str, ModuleType]
+    modules: dict[str, ModuleType]
+    """Those of the user's; what is imported while it runs joins them."""
+    texts: Mapping[str, str]
+    """What stands in the place of some files."""
+    path: tuple[str, ...]
+    """Where it finds modules: its own folder first, and none of another program."""
+    no_grad: bool = False
+    """Whether it runs without gradients, whatever the target says."""
 
     @classmethod
     def load(
@@ -37,17 +44,18 @@ class Program:
         texts: Mapping[str, str] | None = None,
         shared: Mapping[str, ModuleType] | None = None,
         seed: int = 0,
+        no_grad: bool = False,
     ) -> Program:
         """The target that a specification names, with `texts` in the place of what is in those files.
 
         All modules of the user's are new but the `shared` ones. Random numbers begin at the same seed, so that weights that
         are drawn while loading are those of the original.
         """
-        with replaced_sources(texts or {}), own_modules(), seeded(seed):
+        with replaced_sources(texts or {}), own_modules(), _own_path(sys.path), seeded(seed):
             sys.modules.update(shared or {})
-            target = find_target(specification, inputs)
-            modules = {name: module for name, module in sys.modules.items() if _is_the_users(module)}
-        return cls(specification, inputs, target, modules)
+            target = find_target(specification, inputs, no_grad=no_grad)
+            modules, path = _modules_of_the_user(), tuple(sys.path)
+        return cls(specification, inputs, target, modules, dict(texts or {}), path, no_grad)
 
     def changed(self, texts: Mapping[str, str]) -> Program:
         """The same program with other texts.
@@ -57,14 +65,20 @@ class Program:
         """
         new = self._affected(texts)
         shared = {name: module for name, module in self.modules.items() if name not in new}
-        return Program.load(self.specification, self.inputs, texts=texts, shared=shared)
+        return Program.load(self.specification, self.inputs, texts=texts, shared=shared, no_grad=self.no_grad)
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
-        """Meanwhile Python finds the modules of this program: torch asks for some by their names while it compiles."""
-        with own_modules():
+        """Meanwhile Python finds the modules of this program: torch asks for some by their names while it compiles.
+
+        A function may import some only when it is called: these belong to the program too, and are gone afterwards.
+        """
+        with replaced_sources(self.texts), own_modules(), _own_path(self.path):
             sys.modules.update(self.modules)
-            yield
+            try:
+                yield
+            finally:
+                self.modules.update(_modules_of_the_user())
 
     def _affected(self, texts: Mapping[str, str]) -> set[str]:
         """Names of the modules that are to be new."""
@@ -139,6 +153,21 @@ def own_modules() -> Iterator[None]:
             del sys.modules[name]
         for name, module in before.items():
             sys.modules.setdefault(name, module)
+
+
+@contextlib.contextmanager
+def _own_path(path: Iterable[str]) -> Iterator[None]:
+    """Meanwhile modules are looked for there; what is added is forgotten afterwards."""
+    before = list(sys.path)
+    sys.path[:] = path
+    try:
+        yield
+    finally:
+        sys.path[:] = before
+
+
+def _modules_of_the_user() -> dict[str, ModuleType]:
+    return {name: module for name, module in sys.modules.items() if _is_the_users(module)}
 
 
 def _is_the_users(module: ModuleType) -> bool:

@@ -42,19 +42,22 @@ class Laboratory:
         backend: str = "inductor",
         samples: int = 2,
         seconds: float = 0.5,
+        no_grad: bool = False,
     ) -> None:
         self._backend, self._seconds = backend, seconds
         try:
             with silence():
-                self._program = Program.load(specification, inputs)
+                self._program = Program.load(specification, inputs, no_grad=no_grad)
                 target = self._program.target
-                require_eager(target)
-                gradients = _has_gradient(target) if target.gradients is None else target.gradients
+                with self._program.installed():
+                    require_eager(target)
+                    gradients = _has_gradient(target) if target.gradients is None else target.gradients
         except SystemExit as error:
             raise TargetError(f"calling {specification} ended the program: SystemExit({error.code})") from error
         self.target = replace(target, gradients=gradients)
         self.task = Task.of(self.target)
-        self._original = Original(self.task, samples)
+        with self._program.installed():
+            self._original = Original(self.task, samples)
 
     @cached_property
     def inspection(self) -> Inspection:
@@ -102,6 +105,8 @@ class Laboratory:
     def prove_together(self, causes: Sequence[GraphBreak], proposal: Proposal) -> Proof:
         """Try a proposal that is to remove several causes at once."""
         before = self.inspection
+        with self._program.installed(), silence():
+            _ = self._original.points  # with the original's modules: those that are imported at a call, too
         # Compiled code does not remember the settings it was made with: its time is taken before they are changed.
         earlier = self._alone(self._before) if proposal.settings else None
         with torch_private.preserved_configuration(), silence():
@@ -151,7 +156,8 @@ class Laboratory:
         }
         if found.difference or not (found.values or found.gradients):
             return Proof.of(breaks=breaks, reason=found.reason, difference=found.difference, **numbers)
-        missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
+        with self._program.installed():
+            missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
         hidden = f"{_where(matching.revealed[0])} is met now" if matching.revealed else ""
         return Proof.of(
             breaks=breaks,
@@ -183,7 +189,10 @@ class Laboratory:
             failure = one_line(error)
         if failure is None:
             return None
-        return fullgraph_failure_elsewhere(self._program.specification, self._program.inputs, texts, codes, self._backend)
+        loaded = self._program
+        return fullgraph_failure_elsewhere(
+            loaded.specification, loaded.inputs, texts, codes, self._backend, no_grad=loaded.no_grad
+        )
 
     @cached_property
     def _reached(self) -> set[tuple[str, int]]:

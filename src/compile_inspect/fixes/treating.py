@@ -16,11 +16,15 @@ MOST_TRIALS = 4
 
 
 def advised(inspection: Inspection, *, disk: bool = False) -> tuple[Finding, ...]:
-    """Advice for every cause of a capture, from what was recorded alone; with `disk`, from the files as they are."""
+    """Advice for every cause of a capture, from what was recorded alone; with `disk`, from the files as they are.
+
+    What torch met only because of another break is gone with that one, and needs no advice.
+    """
     sources = inspection.sources
     return by_cost(
         tuple(
-            Finding(cause, advise(cause, sources, disk=disk), cost=break_cost(inspection, cause)) for cause in inspection.breaks
+            Finding(cause, advise(cause, sources, disk=disk), cost=break_cost(inspection, cause))
+            for cause in inspection.leading_breaks
         )
     )
 
@@ -70,7 +74,7 @@ def together(laboratory: Laboratory, findings: Iterable[Finding], *, unreached: 
         return None
     settings = tuple(dict.fromkeys(item for finding in taken if finding.chosen for item in finding.chosen.settings))
     causes = [finding.cause for finding in taken]
-    proposal = Proposal("together", f"{len(taken)} fixes at once", tuple(replacements), settings)
+    proposal = Proposal("together", "all proven fixes at once", tuple(replacements), settings)
     proof = laboratory.prove_together(causes, proposal)
     for setting in settings if replacements else ():  # a change of the code for one cause may do for another
         fewer = replace(proposal, settings=tuple(item for item in proposal.settings if item != setting))

@@ -38,12 +38,18 @@ def fullgraph_failure(target: Target, backend: str, settings: Sequence[str] = ()
 
 
 def fullgraph_failure_elsewhere(
-    specification: str, inputs: str | None, texts: Mapping[str, str], settings: Sequence[str], backend: str
+    specification: str,
+    inputs: str | None,
+    texts: Mapping[str, str],
+    settings: Sequence[str],
+    backend: str,
+    *,
+    no_grad: bool = False,
 ) -> str | None:
     """As `fullgraph_failure`, of a target that a process of its own loads, with other texts in the place of some files."""
     with tempfile.TemporaryDirectory(prefix="compile-inspect-") as folder:
         request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
-        asked = {"specification": specification, "inputs": inputs, "texts": dict(texts)}
+        asked = {"specification": specification, "inputs": inputs, "texts": dict(texts), "no_grad": no_grad}
         request.write_text(json.dumps({**asked, "settings": list(settings), "backend": backend}))
         path = os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path)
         command = [sys.executable, "-c", _SERVE, str(request), str(answer)]
@@ -63,7 +69,7 @@ def serve(request: str, answer: str) -> None:
     """What the other process runs."""
     asked = json.loads(Path(request).read_text())
     try:
-        program = Program.load(asked["specification"], asked["inputs"], texts=asked["texts"])
+        program = Program.load(asked["specification"], asked["inputs"], texts=asked["texts"], no_grad=asked["no_grad"])
         with program.installed():
             failure = fullgraph_failure(program.target, asked["backend"], asked["settings"])
     except Exception as error:

@@ -10,7 +10,7 @@ from compile_inspect.capture import torch_private
 from compile_inspect.capture.torch_private import guarding
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.reading import read
-from compile_inspect.recompiles.running import run
+from compile_inspect.recompiles.running import OnCall, run
 from compile_inspect.records.forecast import Comparison, Forecast, Observed
 from compile_inspect.target import Inputs, Target
 
@@ -23,6 +23,7 @@ def observe(
     dynamic: bool | None = None,
     limit: int | None = None,
     fresh: bool = False,
+    on_call: OnCall | None = None,
 ) -> Observed:
     """Compile for these inputs with a backend, as a fresh process would, and say what was compiled for which.
 
@@ -32,9 +33,9 @@ def observe(
     counting = guarding.Counting(backend)
     if fresh:
         with torch_private.without_graph_caches():
-            seen = read(run(target, calls, counting, dynamic=dynamic, limit=limit), calls, dynamic)
+            seen = read(run(target, calls, counting, dynamic=dynamic, limit=limit, on_call=on_call), calls, dynamic)
     else:
-        seen = read(run(target, calls, counting, dynamic=dynamic, limit=limit), calls, dynamic)
+        seen = read(run(target, calls, counting, dynamic=dynamic, limit=limit, on_call=on_call), calls, dynamic)
     known = {item.name: getattr(seen, item.name) for item in fields(seen)}
     return Observed(**known, backend=backend if isinstance(backend, str) else getattr(backend, "__name__", "own"))
 

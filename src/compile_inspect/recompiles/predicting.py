@@ -13,22 +13,29 @@ from collections.abc import Sequence
 from compile_inspect.capture.torch_private import guarding
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.reading import read
-from compile_inspect.recompiles.running import run
+from compile_inspect.recompiles.running import OnCall, run
 from compile_inspect.records.forecast import Forecast
 from compile_inspect.target import Inputs, Target
 
 
 def predict(
-    target: Target, inputs: Sequence[Inputs | Call], *, dynamic: bool | None = None, limit: int | None = None
+    target: Target,
+    inputs: Sequence[Inputs | Call],
+    *,
+    dynamic: bool | None = None,
+    limit: int | None = None,
+    on_call: OnCall | None = None,
 ) -> Forecast:
     """What torch.compile will compile for these inputs, one after the other, in a fresh process.
 
     `dynamic` is what torch.compile would be given, `limit` the recompile limit (Dynamo's own where it is None). The
-    process is left as it was: compiled code, counters, configuration, random numbers, and what the target holds.
+    process is left as it was: compiled code, counters, configuration, random numbers, and what the target holds. `on_call`
+    is told before each call how many were made and how many there are.
 
         forecast = predict(Target(model), [((torch.randn(n, 8),), {}) for n in (1, 2, 8, 64)])
         for compilation in forecast.recompiles:
             print(compilation.call, compilation.cause)
     """
     calls = as_calls(inputs)
-    return read(run(target, calls, guarding.Counting(), dynamic=dynamic, limit=limit, sparing=True), calls, dynamic)
+    ran = run(target, calls, guarding.Counting(), dynamic=dynamic, limit=limit, sparing=True, on_call=on_call)
+    return read(ran, calls, dynamic)

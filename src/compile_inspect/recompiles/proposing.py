@@ -138,7 +138,8 @@ def _padded(places: Places, buckets: Buckets) -> Remedy:
             f"padding[{place}] = size - {other}.shape[{place}]",
             f"{other} = torch.cat([{other}, {other}.new_zeros(padding)], dim={place})",
         ]
-    few = f"{len(buckets.sizes)} sizes" if len(buckets.sizes) <= 8 else f"{len(buckets.sizes)} sizes (those seen)"
+    number = len(buckets.sizes)
+    few = ("1 size" if number == 1 else f"each of {number} sizes") + (" (those seen)" if number > 8 else "")
     title = f"Pad {' and '.join(dict.fromkeys(other for other, _ in places))} to {few}, {buckets.rule}"
     waste = f"{buckets.waste:g} % of what is computed is padding, which the code must not let into its results."
     return Remedy(RemedyKind.BUCKETS, title, "\n".join(lines), places, waste, buckets)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.causes import Cause, CauseKind, decisive
 from compile_inspect.recompiles.predicting import predict
 from compile_inspect.recompiles.proposing import remedies_for, why
+from compile_inspect.recompiles.running import OnCall
 from compile_inspect.recompiles.trials import Named, prove
 from compile_inspect.records import GuardFailure, Inspection
 from compile_inspect.records.forecast import Forecast, Remedy, RemedyKind, RemedyProof, Treatment
@@ -42,8 +43,12 @@ def treat(
     dynamic: bool | None = None,
     limit: int | None = None,
     trials: bool = True,
+    on_trial: Callable[[str], OnCall | None] = lambda title: None,
 ) -> tuple[Treatment, ...]:
-    """The causes of the recompiles that these inputs lead to, each with remedies; with `trials`, each is tried."""
+    """The causes of the recompiles that these inputs lead to, each with remedies; with `trials`, each is tried.
+
+    `on_trial` is told the title of what is tried, and gives what is to be told of its calls.
+    """
     calls = as_calls(inputs)
     if forecast is None:
         forecast = predict(target, calls, dynamic=dynamic, limit=limit)
@@ -57,7 +62,7 @@ def treat(
         if forecast.limits:
             remedies.append(_more_versions())
         if trials:
-            remedies = [_tried(item, named, forecast, tried, limit) for item in remedies]
+            remedies = [_tried(item, named, forecast, tried, limit, on_trial) for item in remedies]
         treatments.append(_treatment(group, remedies))
     return tuple(treatments)
 
@@ -113,13 +118,18 @@ def _more_versions() -> Remedy:
 
 
 def _tried(
-    remedy: Remedy, named: Named, forecast: Forecast, tried: dict[tuple[object, ...], RemedyProof | None], limit: int | None
+    remedy: Remedy,
+    named: Named,
+    forecast: Forecast,
+    tried: dict[tuple[object, ...], RemedyProof | None],
+    limit: int | None,
+    on_trial: Callable[[str], OnCall | None],
 ) -> Remedy:
     """The remedy with its proof; one that several causes share is tried once."""
     key = (remedy.kind, remedy.code, remedy.places)
     if key in tried and remedy.kind is not RemedyKind.LIMIT:
         return replace(remedy, proven=tried[key])
-    proven = prove(remedy, named, forecast, limit=limit)
+    proven = prove(remedy, named, forecast, limit=limit, on_call=on_trial(remedy.title))
     tried[key] = proven.proven
     return proven
 

@@ -21,6 +21,7 @@ from compile_inspect.variants import Task
 from compile_inspect.variants.base import one_line
 
 SEED = 0
+OnCall = Callable[[int, int], object]
 
 
 @dataclass
@@ -52,10 +53,12 @@ def run(
     dynamic: bool | None = None,
     limit: int | None = None,
     sparing: bool = False,
+    on_call: OnCall | None = None,
 ) -> Run:
     """Make the calls in turn; everything the function holds, and all that Dynamo knew, is put back afterwards.
 
-    With `sparing`, a graph that is all there is to a call is run once, and after that only asked for.
+    With `sparing`, a graph that is all there is to a call is run once, and after that only asked for. `on_call` is told
+    before each call how many there were and how many there will be.
     """
     import torch
 
@@ -67,7 +70,11 @@ def run(
     with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
         with torch_private.suppressed_compiler_output(), guarding.isolated(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
-            passages = [_pass(compiled, call, backend, sparing) for call in calls]
+            passages = []
+            for number, call in enumerate(calls):
+                if on_call is not None:
+                    on_call(number, len(calls))
+                passages.append(_pass(compiled, call, backend, sparing))
             value = torch_private.recompile_limit("recompile_limit") or 0
         inspection = recording.inspection
     return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)

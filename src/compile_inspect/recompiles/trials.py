@@ -13,7 +13,9 @@ from compile_inspect.capture import torch_private
 from compile_inspect.capture.torch_private import guarding
 from compile_inspect.recompiles.calls import Call
 from compile_inspect.recompiles.predicting import predict
+from compile_inspect.recompiles.running import OnCall
 from compile_inspect.records.forecast import Forecast, Remedy, RemedyKind, RemedyProof
+from compile_inspect.reporters.text.quantities import count
 from compile_inspect.target import Target
 from compile_inspect.variants import Task
 
@@ -68,7 +70,7 @@ class Named:
         return tuple(calls)
 
 
-def prove(remedy: Remedy, named: Named, before: Forecast, *, limit: int | None = None) -> Remedy:
+def prove(remedy: Remedy, named: Named, before: Forecast, *, limit: int | None = None, on_call: OnCall | None = None) -> Remedy:
     """The remedy with what a trial of it has shown; as it is where none can be made."""
     calls, dynamic = _applied(remedy, named), before.dynamic
     if remedy.kind is RemedyKind.DYNAMIC:
@@ -82,7 +84,7 @@ def prove(remedy: Remedy, named: Named, before: Forecast, *, limit: int | None =
     with torch_private.preserved_configuration() if remedy.settings else nullcontext():
         for setting in remedy.settings if remedy.kind is not RemedyKind.LIMIT else ():
             torch_private.run_setting(setting)
-        after = predict(named.target, calls, dynamic=dynamic, limit=limit)
+        after = predict(named.target, calls, dynamic=dynamic, limit=limit, on_call=on_call)
     if remedy.kind is RemedyKind.LIMIT:
         remedy = _with_limit(remedy, after)
     return replace(remedy, proven=_judged(before, after))
@@ -98,11 +100,10 @@ def _judged(before: Forecast, after: Forecast) -> RemedyProof:
     if after.breaks > before.breaks:
         return RemedyProof(False, counts, eager, "there is then a graph break that was not there before")
     holds = eager[1] < eager[0] or (eager[1] == eager[0] and counts[1] < counts[0])
-    words = (
-        f"{counts[1]} instead of {counts[0]} compilations" if counts[0] != counts[1] else f"{counts[0]} compilations as before"
-    )
+    compiled = count(counts[0], "compilation")
+    words = f"{counts[1]} instead of {compiled}" if counts[0] != counts[1] else f"{compiled} as before"
     if eager[0] != eager[1]:
-        words += f", {eager[1]} instead of {eager[0]} calls without a graph"
+        words += f", {eager[1]} instead of {count(eager[0], 'call')} without a graph"
     return RemedyProof(holds, counts, eager, words)
 
 

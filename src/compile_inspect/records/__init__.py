@@ -25,11 +25,13 @@ from compile_inspect.records.inspection import (
     Environment,
     Inspection,
     Missing,
+    NamedTarget,
     Process,
 )
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.records.lowerings import Fate, Kernel, KernelKind, Lowering, MemoryEstimate, NotFused, UnplacedNode
 from compile_inspect.records.runtime import CacheEvent, CacheOutcome, CudaGraphEvent, CudaGraphOutcome
+from compile_inspect.records.share import CompiledShare
 from compile_inspect.records.timing import (
     Build,
     CacheUse,
@@ -56,6 +58,7 @@ __all__ = [
     "CacheOutcome",
     "CacheUse",
     "Compilation",
+    "CompiledShare",
     "CudaGraphEvent",
     "CudaGraphOutcome",
     "Difference",
@@ -80,6 +83,7 @@ __all__ = [
     "Memory",
     "MemoryEstimate",
     "Missing",
+    "NamedTarget",
     "Node",
     "NotFused",
     "Outcome",

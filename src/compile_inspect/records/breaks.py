@@ -20,8 +20,10 @@ class BreakEffect(Enum):
 class GraphBreak:
     """One cause of graph breaks: a kind at a user line, however many frames ran into it.
 
-    `location` is the innermost line outside torch; `own_location` the innermost line outside every
-    installed package, which is where the user can act.
+    `location` is where it happened: the innermost line outside torch, or torch's own line where only the user's code called
+    torch. `own_location` is the innermost line outside every installed package, which is where the user can act; None where
+    no such line is inside compiled code. `follows` is the place in `Inspection.breaks` of the break that led to this one:
+    its line was left to Python, and what that called broke in turn, so that both go together.
     """
 
     kind: str
@@ -38,6 +40,7 @@ class GraphBreak:
     compilations: tuple[str, ...] = ()
     hits: int = 1
     text: str = ""
+    follows: int | None = None
 
     def __repr__(self) -> str:
         """Kind and place.

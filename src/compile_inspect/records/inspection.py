@@ -16,6 +16,7 @@ from compile_inspect.records.guards import Guard, LimitHit, Recompile, Specializ
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.records.lowerings import Kernel, Lowering
 from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
+from compile_inspect.records.share import CompiledShare
 from compile_inspect.records.timing import Timing
 
 SCHEMA_VERSION = 1
@@ -56,6 +57,16 @@ class Process:
 
 
 @dataclass(frozen=True)
+class NamedTarget:
+    """What was inspected, as it was named on the command line in `folder`, with what was said about its inputs."""
+
+    specification: str
+    inputs: str | None = None
+    folder: str = ""
+    no_grad: bool = False
+
+
+@dataclass(frozen=True)
 class Missing:
     """Evidence that could not be collected, and why."""
 
@@ -68,9 +79,10 @@ class Missing:
 class Inspection:
     """All evidence about the compilations of one process.
 
-    `complete` is False when the program was killed before the recording ended: what is here was written
-    until then. `missing` lists collectors that failed; `notes` are sentences for the reader. `timings`, `agreements` and
-    `findings` (causes of graph breaks with fixes that were tried) are added by later runs, where these are told to.
+    `share` is None where it is not known. `complete` is False when the program was killed before the recording ended: what
+    is here was written until then. `missing` lists collectors that failed; `notes` are sentences for the reader. `timings`,
+    `agreements` and `findings` (causes of graph breaks with fixes that were tried) are added by later runs, where these are
+    told to.
     """
 
     environment: Environment = field(default_factory=Environment)
@@ -78,8 +90,10 @@ class Inspection:
     complete: bool = True
     missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
+    target: NamedTarget | None = None
     compilations: tuple[Compilation, ...] = ()
     failures: tuple[Failure, ...] = ()
+    share: CompiledShare | None = None
     graphs: tuple[Graph, ...] = ()
     breaks: tuple[GraphBreak, ...] = ()
     guards: tuple[Guard, ...] = ()
@@ -136,6 +150,20 @@ class Inspection:
         """All graphs seen at one stage, in the order they were made."""
         return tuple(graph for graph in self.graphs if graph.stage is stage)
 
+    @property
+    def leading_breaks(self) -> tuple[GraphBreak, ...]:
+        """The graph breaks that need work: those that did not come of another one."""
+        return tuple(item for item in self.breaks if item.follows is None)
+
+    def following_breaks(self, cause: GraphBreak) -> tuple[GraphBreak, ...]:
+        """The graph breaks that torch met only because of `cause`, directly or by way of others."""
+        led: list[GraphBreak] = [cause]
+        for item in self.breaks:  # a break comes after the one that it follows
+            leader = None if item.follows is None else self.breaks[item.follows : item.follows + 1]
+            if leader and any(leader[0] is known for known in led):
+                led.append(item)
+        return tuple(led[1:])
+
     def kernels(self) -> Iterator[tuple[Lowering, Kernel]]:
         """Every kernel launch with the lowering it belongs to."""
         for lowering in self.lowerings:
@@ -155,6 +183,12 @@ class Inspection:
     def raised(self) -> Failure | None:
         """The exception that left the program, if one did."""
         return next((item for item in self.failures if item.compilation is None), None)
+
+    @property
+    def graph_count(self) -> int:
+        """How many graphs Dynamo captured: those in `graphs`; where none was recorded, as many as torch counted."""
+        captured = sum(graph.stage is Stage.DYNAMO for graph in self.graphs)
+        return captured or sum(bool(item.graph_calls) for item in self.compilations)
 
     @property
     def nothing_compiled(self) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.capture import torch_private
+from compile_inspect.tour.intervals import CallTime
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -40,6 +40,13 @@ def wait(device: str) -> None:
 
 def median_seconds(call: Callable[[], object], device: str = "cpu") -> float:
     """The median of some calls, after two that do not count."""
+    return call_time(call, device).median
+
+
+def call_time(call: Callable[[], object], device: str = "cpu") -> CallTime:
+    """The median of some calls with its interval, after two that do not count."""
+    from compile_inspect.timing.noise import summarize
+
     for _ in range(2):
         call()
     taken: list[float] = []
@@ -49,7 +56,8 @@ def median_seconds(call: Callable[[], object], device: str = "cpu") -> float:
         call()
         wait(device)
         taken.append(perf_counter() - started)
-    return median(taken)
+    found = summarize(taken)
+    return CallTime(found.median, found.low, found.high)
 
 
 def result_of(target: Target, function: Callable[..., Any] | None = None, *, seed: int = 0) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from compile_inspect.records.lessons import Lesson, Listing, Remark, Table
@@ -59,7 +60,11 @@ class Guide:
     notes: list[str] = field(default_factory=list)
     captures: dict[str, Inspection] = field(default_factory=dict)
     """What goes into the report beside the lessons, by the name it is shown under."""
+    waited: float = 0.0
+    """Seconds that were spent waiting for answers, in all lessons."""
     _guess: _Guess | None = None
+    _theory: tuple[str, ...] = ()
+    """What is to be explained once the question of a quiz was asked: it would give the answer away."""
 
     @classmethod
     def silent(cls) -> Guide:
@@ -137,11 +142,14 @@ class Guide:
         self._print(f"Before it runs: {question}", style="bold cyan")
         for letter, choice in zip(_LETTERS, choices, strict=False):
             self.console.print(f"    {letter}) {choice}")
+        started = perf_counter()
         try:
             said = self.ask(f"  Your guess (a to {_LETTERS[len(choices) - 1]}, or nothing): ").strip().lower()
         except EOFError:
             said = ""
             self.console.print()
+        finally:
+            self.waited += perf_counter() - started
         known = {
             **dict(zip(_LETTERS, range(len(choices)), strict=False)),
             **{item.lower(): i for i, item in enumerate(choices)},
@@ -151,6 +159,7 @@ class Guide:
             self._print(f"{said!r:.40} is none of them: no guess, then.", style="yellow")
         self._guess = _Guess(tuple(choices), position)
         self.console.print()
+        self._explain()
 
     def settle(self, right: int) -> None:
         """Tell which choice the run has shown to be right, where there was a quiz."""
@@ -173,7 +182,14 @@ class Guide:
         self.console.rule(title, style="blue", align="left")
         self._print(f"Question: {question}", style="bold")
         self.console.print()
-        for paragraph in theory if self.explain else ():
+        self._theory = tuple(theory) if self.explain else ()
+        if not self.quiz:
+            self._explain()
+
+    def _explain(self) -> None:
+        """Tell the theory, where it is wanted and was not told yet."""
+        theory, self._theory = self._theory, ()
+        for paragraph in theory:
             self._print(paragraph, style="italic")
             self.console.print()
 
@@ -181,6 +197,7 @@ class Guide:
         """Show the answer; the lesson comes back with everything that was shown."""
         from dataclasses import replace
 
+        self._explain()  # a lesson that had nothing to ask
         self._print("Answer, from this run", style="bold green")
         for sentence in lesson.answer:
             self._print(sentence, indent=4)

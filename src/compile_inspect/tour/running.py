@@ -22,7 +22,7 @@ def teach(chapter: Chapter, guide: Guide, target: Target | None = None, *, numbe
     from compile_inspect.capture.torch_private.guarding import quiet
 
     guide.begin(f"{number}{chapter.title}", chapter.question, chapter.theory)
-    started = perf_counter()
+    started, waited = perf_counter(), guide.waited
     failed = False
     try:
         with quiet(), torch_private.suppressed_compiler_output():
@@ -32,7 +32,7 @@ def teach(chapter: Chapter, guide: Guide, target: Target | None = None, *, numbe
         told = first if isinstance(error, InspectError) else f"{type(error).__name__}: {first}"
         guide.note(f"this lesson failed: {told[:300]}")
         answer, failed = (), True
-    took = perf_counter() - started
+    took = perf_counter() - started - (guide.waited - waited)  # a reader who thinks is no part of it
     if not answer:
         answer = ("There is none: " + (guide.notes[-1] if guide.notes else "nothing was measured").rstrip(".") + ".",)
     lesson = Lesson(chapter.key, chapter.title, chapter.question, chapter.theory, answer=answer, seconds=took, failed=failed)
@@ -43,8 +43,8 @@ def teach_all(chapters: Sequence[Chapter], guide: Guide, target: Target | None =
     """Run lessons one after the other, each with its number and the time so far; what one compiled is not the next one's."""
     from compile_inspect.capture import torch_private
 
-    started = perf_counter()
+    started, waited = perf_counter(), guide.waited
     for index, chapter in enumerate(chapters, start=1):
-        so_far = f", {seconds(perf_counter() - started)} so far" if index > 1 else ""
+        so_far = f", {seconds(perf_counter() - started - (guide.waited - waited))} so far" if index > 1 else ""
         yield teach(chapter, guide, target, number=f"[{index} of {len(chapters)}{so_far}] ")
         torch_private.forget_compiled_code()

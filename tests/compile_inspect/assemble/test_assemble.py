@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compile_inspect.assemble import assemble
 from compile_inspect.assemble.breaks import parse_message
 from compile_inspect.assemble.fates import explain_unplaced
 from compile_inspect.assemble.generated_code import read_code
 from compile_inspect.assemble.graph_text import parse_graph
 from compile_inspect.assemble.guards import parse_tree
-from compile_inspect.assemble.recompiles import parse_failure
+from compile_inspect.assemble.recompiles import assemble_recompiles, parse_failure
 from compile_inspect.assemble.stacks import StackTable, parse_stack
 from compile_inspect.records import Direction, Fate, Graph, KernelKind, Node, Stage, TensorType
 
@@ -208,3 +210,31 @@ def test_fates_tell_what_became_of_a_node() -> None:
         "copy": Fate.WRAPPER,
         "output": Fate.OUTPUT,
     }
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "Unexpected recompilation: runtime guards failed even though they passed during recompilation-reason analysis.",
+        "BACKEND_MATCH failure: torch.compile detected different backend callables. If this is unexpected, wrap your backend",
+        "Duplicate tensor found where not expected! x should not alias to anything",
+        "the mode is unexpected here",
+        "cache limit > what is allowed by the user",
+    ],
+)
+def test_a_sentence_of_torch_is_no_condition_on_a_variable(reason: str) -> None:
+    failure = parse_failure(f"0/1: {reason}", {})
+    assert (failure.variable, failure.expected, failure.actual) == ("", None, None)
+    assert failure.reason == reason
+
+
+def test_threads_that_compile_one_function_are_told_of() -> None:
+    events = [
+        {"kind": "start", "compilation": "0/0", "thread": 1},
+        {"kind": "start", "compilation": "0/1", "thread": 2},
+        {"kind": "recompile", "compilation": "0/1", "reasons": ["0/0: Unexpected recompilation: runtime guards failed"]},
+    ]
+    (recompile,) = assemble_recompiles(events, {}, ())
+    assert recompile.failures[0].reason == "torch found no guard that fails; 2 threads compiled this function"
+    (recompile,) = assemble_recompiles(events[:1] + events[2:], {}, ())
+    assert recompile.failures[0].reason.startswith("Unexpected recompilation")

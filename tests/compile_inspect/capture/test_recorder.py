@@ -249,3 +249,25 @@ def test_the_programs_exception_is_not_hidden_by_ours(tmp_path: Path, monkeypatc
     monkeypatch.undo()
     partial = compile_inspect.load(tmp_path / "b.inspection")
     assert not partial.complete and len(partial.compilations) == 1
+
+
+@pytest.mark.parametrize(("dynamic", "own"), [(True, None), (False, None), (None, None), (True, "cache_size_limit")])
+def test_what_dynamic_switches_is_not_the_programs_setting(dynamic: bool | None, own: str | None) -> None:
+    changes = {} if own is None else {own: 3}
+    with torch._dynamo.config.patch(**changes), compile_inspect.record() as recording:
+        torch.compile(fresh(), backend="eager", dynamic=dynamic)(torch.ones(3))
+    changed = {name.rpartition(".")[2] for name in recording.inspection.environment.configuration}
+    assert not changed & {"assume_static_by_default", "automatic_dynamic_shapes"}
+
+
+def test_what_dynamic_switched_earlier_is_no_setting_either() -> None:
+    torch.compile(fresh(), backend="eager", dynamic=True)(torch.ones(3))
+    with compile_inspect.record() as recording:
+        torch.compile(fresh(), backend="eager")(torch.ones(3))
+    assert "torch._dynamo.config.assume_static_by_default" not in recording.inspection.environment.configuration
+
+
+def test_a_setting_of_the_programs_is_kept() -> None:
+    with torch._dynamo.config.patch(assume_static_by_default=False), compile_inspect.record() as recording:
+        torch.compile(fresh(), backend="eager")(torch.ones(3))
+    assert recording.inspection.environment.configuration["torch._dynamo.config.assume_static_by_default"] is False

@@ -80,7 +80,7 @@ def test_the_report_has_a_table_for_every_size_and_a_plot(swept: subprocess.Comp
     assert "batch 1 · float32[1, 4] cpu" in text and "batch 64 · float32[64, 4] cpu" in text
     assert text.count("  Variant ") == 2
     assert text.count("cuda-graph/eager cannot run: CUDA graphs need tensors on a CUDA device") == 2
-    assert "a eager\n" in text and "b eager-backend\n" in text and "└──" in text
+    assert "● eager\n" in text and "▲ eager-backend\n" in text and "└┬──" in text
     assert "- no cold build of eager-backend: cold builds were not asked for" in text and "warm, order-dependent" in text
     assert text.endswith("Wrote out.json.\nNext: compile-inspect show old.inspection timing\n")
     assert swept.stderr == ""  # no bar where there is no terminal

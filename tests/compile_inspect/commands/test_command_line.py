@@ -137,7 +137,9 @@ def test_a_program_without_torch_is_recorded_without_it(tmp_path: Path, without_
     (tmp_path / "script.py").write_text(
         "import sys; print('ran', sys.argv[1:], sorted(m for m in sys.modules if m == 'torch'))"
     )
-    done = command("run", "script.py", "-o", "mine", "--force", "-m", "--help", "--", "x y", cwd=tmp_path, **without_torch)
+    done = command(
+        "run", "--quiet", "script.py", "-o", "mine", "--force", "-m", "--help", "--", "x y", cwd=tmp_path, **without_torch
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "ran ['-o', 'mine', '--force', '-m', '--help', '--', 'x y'] []\n"
     shown = command("show", "script.inspection", cwd=tmp_path)
@@ -200,6 +202,7 @@ def test_a_program_that_dies_before_anything_is_compiled(tmp_path: Path) -> None
     assert broken.returncode == 1
     assert broken.stdout == (
         "No graph break was recorded before this. The run ended with an exception: KeyError: 'batch' (script.py:4).\n"
+        "Next: compile-inspect show script.inspection failures\n"
     )
 
 

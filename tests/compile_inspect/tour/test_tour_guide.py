@@ -243,3 +243,59 @@ def test_a_tour_with_a_failed_lesson_ends_with_a_status(tmp_path: object, monkey
     with pytest.raises(SystemExit) as ended:
         tour(lessons=["basics"], folder=tmp_path / "tour")  # type: ignore[operator]
     assert ended.value.code == 1
+
+
+def test_the_theory_is_told_after_the_question_of_a_quiz(tmp_path: object) -> None:
+    for quiz in (False, True):
+        guide = make_guide(tmp_path, explain=True, quiz=quiz, ask=lambda question: "a")
+        guide.begin("Title", "Why?", ["It is the compiler."])
+        guide.guess("What takes the time?", ("the compiler", "the model"))
+        guide.settle(0)
+        text = printed(guide)
+        assert text.count("It is the compiler.") == 1
+        if quiz:
+            assert text.index("What takes the time?") < text.index("It is the compiler.")
+
+
+def test_a_lesson_that_asks_nothing_still_explains(tmp_path: object) -> None:
+    guide = make_guide(tmp_path, explain=True, quiz=True)
+    guide.begin("Title", "Why?", ["It is the compiler."])
+    guide.conclude(Lesson("key", "Title", "Why?", answer=("Because.",)))
+    assert printed(guide).index("It is the compiler.") < printed(guide).index("Because.")
+
+
+def test_waiting_for_an_answer_is_no_part_of_a_lesson(tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("compile_inspect.tour.guide.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("compile_inspect.tour.running.perf_counter", lambda: clock[0])
+
+    def think(question: str) -> str:
+        clock[0] += 100.0
+        return ""
+
+    @dataclass(frozen=True)
+    class Nothing:
+        def answer(self) -> tuple[str, ...]:
+            return ("Done.",)
+
+    def lesson(target: object, *, guide: Guide) -> Nothing:
+        guide.guess("How long?", ("short", "long"))
+        clock[0] += 3.0
+        return Nothing()
+
+    monkeypatch.setattr(Chapter, "function", lambda self: lesson)
+    guide = make_guide(tmp_path, quiz=True, ask=think)
+    taught = list(running.teach_all(PHASES[:2], guide))
+    assert [item.seconds for item in taught] == [3.0, 3.0]
+    assert "[2 of 2, 3.00 s so far]" in printed(guide)
+    assert guide.waited == 200.0
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_headings_of_tables_are_broken_between_words_only(tmp_path: object, width: int) -> None:
+    guide = make_guide(tmp_path)
+    guide.console.width = width
+    columns = ["Backend", ">Compilations", ">CUDA graphs recorded", ">Largest difference"]
+    guide.table("Calls", columns, [["a" * 90, "1", "2", "3"]])
+    words = printed(guide).split()
+    assert {"Backend", "Compilations", "recorded", "difference"} <= set(words)

@@ -19,9 +19,10 @@ from compile_inspect.basics import BackendComparison, BackendRun, run_backend_co
 from compile_inspect.benchmark import BatchResult, BenchmarkSuite, run_benchmark_suite
 from compile_inspect.dynamo_capture import run_dynamo_exploration
 from compile_inspect.errors import TargetError
-from compile_inspect.graph_breaks import run_fix_graph_breaks
+from compile_inspect.graph_breaks import FixedBreak, FixedGraphBreaks, FixedModel, run_fix_graph_breaks
 from compile_inspect.inductor_codegen import run_inductor_inspection
-from compile_inspect.records.timing import Doubt
+from compile_inspect.records.breaks import BreakEffect
+from compile_inspect.records.timing import Doubt, Speed
 from compile_inspect.target import Target
 from compile_inspect.tour.calls import difference
 from compile_inspect.tour.guide import Guide
@@ -116,7 +117,45 @@ def test_phase_1_names_the_largest_stage() -> None:
     answer = BackendComparison("Net", 0.01, runs).answer()
     assert "took 10.0 s and a later one 1.0 ms: 10,000 times as long." in answer[0]
     assert "Compiler has the largest part, 60 %" in answer[1]
-    assert "1.00 s with eager" in answer[2] and "2e-07" in answer[3]
+    assert "1.00 s with eager. Each was measured once." in answer[2] and "2e-07" in answer[3]
+
+
+def test_phase_1_does_not_count_what_is_done_once() -> None:
+    runs = (BackendRun("inductor", 2.5, 0.001, 0.0, ((Stage.DYNAMO, 1.0), (Stage.COMPILER, 1.2))),)
+    answer = BackendComparison("Net", 0.01, runs, setup_seconds=28.4).answer()
+    assert "took 2.50 s and a later one 1.0 ms: 2,500 times as long." in answer[0]
+    assert "Not counted there: before it, the first compilation of all, that of a sine, took 28.4 s." in answer[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "words"),
+    [
+        (1.0, 0.9, "not twice as long"),
+        (0.5, 1.0, "not twice as long"),
+        (3.0, 1.0, "3.0 times as long"),
+        (50.0, 1.0, "50 times as long"),
+        (1.0, 0.0, "too short to compare"),
+        (0.0, 1.0, "too short to compare"),
+    ],
+)
+def test_phase_1_says_no_more_than_its_figures(first: float, later: float, words: str) -> None:
+    assert words in BackendComparison("Net", 0.01, (BackendRun("inductor", first, later),)).answer()[0]
+
+
+@pytest.mark.parametrize(
+    ("speed", "words"),
+    [
+        (Speed(1.3, 1.2, 1.4), "1.30 times as fast."),
+        (Speed(0.7, 0.6, 0.8), "0.70 times as fast."),
+        (Speed(1.3, 0.9, 1.7), "no difference beyond the noise."),
+        (Speed(0.9, 0.8, 1.1), "no difference beyond the noise."),
+        (None, "whether that is a difference was not measured."),
+    ],
+)
+def test_phase_3_calls_faster_only_what_is(speed: Speed | None, words: str) -> None:
+    cause = FixedBreak("Net", "net.py:3", "print(x)", "builtin", "GB0059", "taken out", "proven", BreakEffect.SPLIT)
+    model = FixedModel("Net", (2, 1), (4, 3), (2e-5, 1e-5), speed)
+    assert FixedGraphBreaks((cause,), (model,)).answer()[-1].endswith(words)
 
 
 def test_phase_2_counts_nodes_line_by_line(tmp_path: Path) -> None:

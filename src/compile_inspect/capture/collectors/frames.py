@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, decoded, rows_of_trace, trace_compile_id
+from compile_inspect.capture.collectors.call_stack import call_stack
 from compile_inspect.capture.collectors.exceptions import facts_of, rows_of
 
 # Settings dumped into every metrics record; `environment` has what differs from the defaults.
@@ -40,8 +41,11 @@ class FrameCollector(Collector):
         compilation = trace_compile_id(metadata)
         if name == "dynamo_start":
             self.tap.begin_compilation(compilation)
-            stack = self.tap.intern(rows_of_trace(metadata[name].get("stack", ()), torch_private.interned_strings()))
-            self.tap.emit("start", {"stack": stack}, compilation=compilation, stacks=(stack,))
+            rows = rows_of_trace(metadata[name].get("stack", ()), torch_private.interned_strings())
+            called = call_stack(rows[-1]) if rows else None
+            stack = self.tap.intern(rows if called is None else called.rows)
+            inside = None if called is None else called.inside
+            self.tap.emit("start", {"stack": stack, "inside": inside}, compilation=compilation, stacks=(stack,))
             return
         metrics = {key: value for key, value in metadata[name].items() if value is not None and key not in _BULKY_METRICS}
         self.tap.emit("metrics", {"backward": name.startswith("bwd"), "metrics": metrics}, compilation=compilation)

@@ -32,6 +32,8 @@ class GraphBreakCollector(Collector):
         if summary is None:
             summary = torch_private.tracing_stack()
         stack = self.tap.intern(rows_of_summary(summary))
+        # What was traced so far: if the frame is given up, these operations stay in eager mode.
+        operations = [self.tap.intern(text) for text in torch_private.traced_stacks(call["translator"])]
         identifier, link = torch_private.graph_break_identifier(kind) if kind else (None, None)
         self.tap.emit(
             "graph break",
@@ -42,6 +44,7 @@ class GraphBreakCollector(Collector):
                 "reason": str(call["reason"]),
                 "message": str(error),
                 "stack": stack,
+                "operations": operations,
             },
-            stacks=(stack,),
+            stacks=(stack, *operations),
         )

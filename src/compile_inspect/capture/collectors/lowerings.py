@@ -185,12 +185,15 @@ class CodeCollector(Collector):
     """The generated code; on a cache hit torch tells it too."""
 
     name = "generated code"
-    trace_names: ClassVar[frozenset[str]] = frozenset({"inductor_output_code"})
+    # AOTInductor writes C++ in two files, the calls and the kernels.
+    trace_names: ClassVar[frozenset[str]] = frozenset(
+        {"inductor_output_code", "inductor_aot_wrapper_code", "inductor_aot_kernel_code"}
+    )
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
         """Keep the generated module."""
         current = _current()
-        facts = metadata[name]
+        facts = metadata[name] if name in metadata else metadata.get("graph_dump")
         path = facts.get("file_path") or facts.get("filename") or "" if isinstance(facts, dict) else ""
         data = {"lowering": None if current is None else current[0], "path": str(path), "text": payload or ""}
         self.tap.emit("code", data, compilation=trace_compile_id(metadata))

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.reporters.text.quantities import count, seconds
-from compile_inspect.tour.calls import median_seconds, model_name, result_of
+from compile_inspect.tour.calls import call_time, model_name, result_of
 from compile_inspect.tour.chapters.padding import LONGEST, PaddingRun, run_padded
 from compile_inspect.tour.chapters.watching import device_of
+from compile_inspect.tour.intervals import CallTime, times_as_fast
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -35,8 +36,8 @@ class ByHand:
     copied: float
     old_address: int
     new_address: int
-    eager_seconds: float
-    replay_seconds: float
+    eager: CallTime
+    replay: CallTime
 
     @property
     def reads_memory(self) -> bool:
@@ -73,8 +74,8 @@ class CudaGraphs:
                 + ("as eager does." if hand.copy_is_right else f"where eager gives {hand.right:.6g}.")
             )
             told.append(
-                f"A replay of {hand.model} took {seconds(hand.replay_seconds)}, an eager call {seconds(hand.eager_seconds)}: "
-                f"{hand.eager_seconds / hand.replay_seconds:.1f} times as long."
+                f"An eager call of {hand.model} took {seconds(hand.eager.median)}, a replay {seconds(hand.replay.median)}: "
+                f"{times_as_fast(hand.eager, hand.replay)}."
             )
         for run in self.padding:
             recorded = "" if run.recorded is None else f" and {count(run.recorded, 'recording')}"
@@ -199,8 +200,8 @@ def _by_hand(target: Target, place: int, args: tuple[Any, ...], kwargs: dict[str
         recorded.copy_(new)
         graph.replay()
         copied = result.clone()
-        eager = median_seconds(lambda: model(recorded), "cuda")
-        replay = median_seconds(graph.replay, "cuda")
+        eager = call_time(lambda: model(recorded), "cuda")
+        replay = call_time(graph.replay, "cuda")
 
     def figure(tensor: Any) -> float:
         return float(tensor.flatten()[entry])
@@ -233,7 +234,7 @@ def _show_by_hand(hand: ByHand, guide: Guide) -> None:
         ["replay after x.copy_(new)", f"{hand.copied:.6g}"],
     ]
     guide.table(f"One entry of the result of {hand.model}", ["Way", ">Value"], rows)
-    rows = [["eager", seconds(hand.eager_seconds)], ["replay", seconds(hand.replay_seconds)]]
+    rows = [["eager", seconds(hand.eager.median)], ["replay", seconds(hand.replay.median)]]
     guide.table(f"A call of {hand.model}", ["Way", ">Time"], rows)
     if hand.old != hand.right:  # otherwise the two results cannot be told apart
         guide.settle(1 if hand.reads_memory else 0)

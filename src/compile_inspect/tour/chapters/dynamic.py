@@ -95,8 +95,8 @@ class DynamicShapes:
         first = self.runs[0]
         if first.compilations > len(first.compiled) > 0:
             told.append(
-                f"With {first.setting} {count(len(first.compiled), 'call')} compiled, {first.compilations} pieces in all: "
-                "where the graph breaks, one call compiles several."
+                f"With {first.setting} {count(len(first.compiled), 'call')} compiled, "
+                f"{count(first.compilations, 'piece')} in all: where the graph breaks, one call compiles several."
             )
         if first.compiled:
             rows = ", ".join(map(str, first.compiled))

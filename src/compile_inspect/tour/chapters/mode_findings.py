@@ -9,9 +9,8 @@ from enum import Enum
 from compile_inspect.records.runtime import CudaGraphOutcome
 from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.tour.chapters.generated_code import CALLS
+from compile_inspect.tour.intervals import CallTime
 
-_ALIKE = 1.3
-"""Times of the same code that differ by no more than this factor are put down to the measurement."""
 CALLS_MADE = 3
 """Calls that are recorded: a CUDA graph is made at the second or third."""
 
@@ -34,6 +33,8 @@ class ModeRun:
     settings: tuple[str, ...] = ()
     build_seconds: float = 0.0
     call_seconds: float = 0.0
+    call_interval: tuple[float, float] | None = None
+    """The ends of the 95 % interval of a call's median; None: nothing is claimed of its time."""
     difference: float | None = 0.0
     """From eager; None where the model draws random numbers, which compiled code may draw otherwise."""
     generated: int = 0
@@ -62,6 +63,11 @@ class ModeRun:
         if not self.same_kernels:
             return Effect.KERNELS
         return Effect.WRAPPER if self.changed_lines else Effect.NONE
+
+    @property
+    def call(self) -> CallTime:
+        """How long a call took."""
+        return CallTime(self.call_seconds, *(self.call_interval or (None, None)))
 
     @property
     def verdict(self) -> int | None:
@@ -110,7 +116,7 @@ class ModeComparison:
             told.append(
                 f"On this {self.device} {_listed(run.mode for run in idle)} gave the kernels of {default.mode} again; "
                 f"calls took {_listed(seconds(run.call_seconds) for run in idle)}, by default {seconds(default.call_seconds)}"
-                f"{': mostly the spread of the measurement' if _alike([default, *idle]) else ''}."
+                f"{_what_that_is(default, idle)}."
             )
         around = [run for run in idle if run.changed_lines]
         if around:
@@ -125,22 +131,32 @@ class ModeComparison:
                     f"{run.mode} made a difference ({run.effect.value}): {count(run.generated, 'generated kernel')} and "
                     f"{count(run.library_calls, 'library call')}, by default {default.generated} and {default.library_calls}"
                     f"{run.instead if run.launches == default.launches else ''}; "
-                    f"a call took {seconds(run.call_seconds)}, by default {seconds(default.call_seconds)}."
+                    f"a call took {seconds(run.call_seconds)}, by default {seconds(default.call_seconds)}"
+                    f"{'' if _differ(run.call, default.call, self.spread) else ', which is no difference beyond the noise'}."
                 )
         told += _about_cuda_graphs(others)
         differing = [run for run in self.ran if run not in idle]
-        quickest = min(differing, key=lambda run: run.call_seconds)
         told.append(
-            (
-                f"Of those that differ, {quickest.mode} had the quickest call of {self.model}, {seconds(quickest.call_seconds)}"
-                if len(differing) > 1
-                else f"A call of {self.model} took {seconds(default.call_seconds)} by default"
-            )
-            + f", where the model as it is takes {seconds(self.eager_seconds)}; the longest build was that of "
-            f"{max(self.ran, key=lambda run: run.build_seconds).mode}, "
-            f"{seconds(max(run.build_seconds for run in self.ran))}."
+            f"{self._quickest(differing)}, where the model as it is takes {seconds(self.eager_seconds)}; "
+            f"builds took {_listed(f'{seconds(run.build_seconds)} ({run.mode})' for run in differing)}, each measured once."
         )
         return tuple(told)
+
+    @property
+    def spread(self) -> float:
+        """The factor by which calls of the very same code came out apart: what is smaller may be the machine's doing."""
+        same = [run.call_seconds for run in self.ran if run.effect is Effect.NONE and run.call_seconds > 0]
+        return max(same) / min(same) if len(same) > 1 else 1.0
+
+    def _quickest(self, differing: list[ModeRun]) -> str:
+        """Which of the modes with code of their own is quickest, if the run shows it."""
+        if len(differing) == 1:
+            return f"A call of {self.model} took {seconds(differing[0].call_seconds)} by default"
+        for run in differing:
+            if all(run.call.quicker_than(other.call, spread=self.spread) for other in differing if other is not run):
+                return f"Of those that differ, {run.mode} had the quickest call of {self.model}, {seconds(run.call_seconds)}"
+        times = _listed(f"{seconds(run.call_seconds)} ({run.mode})" for run in differing)
+        return f"Which of those that differ is the quickest this run does not show: calls of {self.model} took {times}"
 
 
 def _about_cuda_graphs(runs: list[ModeRun]) -> list[str]:
@@ -166,10 +182,17 @@ def _about_cuda_graphs(runs: list[ModeRun]) -> list[str]:
     return told
 
 
-def _alike(runs: list[ModeRun]) -> bool:
-    """Whether calls took about the same time."""
-    taken = [run.call_seconds for run in runs]
-    return max(taken) <= _ALIKE * min(taken)
+def _what_that_is(default: ModeRun, idle: list[ModeRun]) -> str:
+    """What the times of the same kernels say: about the code nothing, where all of it is the same."""
+    if all(run.effect is Effect.NONE for run in idle):
+        return ": of the very same code, so that is the spread of the measurement"
+    if not any(_differ(run.call, default.call, 1.0) for run in idle):
+        return ": no difference beyond the noise"
+    return ": whether the lines around the kernels make that difference, or the machine, this run does not show"
+
+
+def _differ(one: CallTime, other: CallTime, spread: float) -> bool:
+    return one.quicker_than(other, spread=spread) or other.quicker_than(one, spread=spread)
 
 
 def _listed(items: Iterable[str]) -> str:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from compile_inspect.records.runtime import CudaGraphOutcome
 from compile_inspect.reporters.text.quantities import seconds
-from compile_inspect.tour.calls import difference, is_steady, median_seconds, model_name, result_of, wait
+from compile_inspect.tour.calls import call_time, difference, is_steady, model_name, result_of, wait
 from compile_inspect.tour.chapters.generated_code import GeneratedCode
 from compile_inspect.tour.chapters.mode_findings import CALLS_MADE, ModeComparison, ModeRun
 from compile_inspect.tour.chapters.watching import device_of
+from compile_inspect.tour.intervals import CallTime
 
 if TYPE_CHECKING:
     from compile_inspect.records import Inspection
@@ -45,7 +46,7 @@ def run_mode_comparison(target: Target | None = None, *, guide: Guide | None = N
         guide.guess(f"What does reduce-overhead do with {name} on this {where}?", _CHOICES)
     with torch.no_grad():
         with silence():
-            eager = _call_seconds(target, target.function, device)
+            eager = _call_time(target, target.function, device).median
             steady = is_steady(target)
         runs: list[ModeRun] = []
         codes: dict[str, GeneratedCode] = {}
@@ -82,9 +83,9 @@ def _reason_to_leave_out(mode: str, settings: Mapping[str, Any], runs: list[Mode
     return ""
 
 
-def _call_seconds(target: Target, function: Callable[..., Any], device: str) -> float:
+def _call_time(target: Target, function: Callable[..., Any], device: str) -> CallTime:
     """How long a call takes; what the calls change is put back."""
-    taken: float = result_of(target, lambda *args, **kwargs: median_seconds(lambda: function(*args, **kwargs), device))
+    taken: CallTime = result_of(target, lambda *args, **kwargs: call_time(lambda: function(*args, **kwargs), device))
     return taken
 
 
@@ -114,14 +115,15 @@ def _run(target: Target, mode: str, device: str, *, steady: bool) -> tuple[ModeR
                 result = result_of(target, compiled)
             apart = difference(result, expected)  # now: the next call may write over the result of this one
         with torch_private.suppressed_compiler_output():
-            called = _call_seconds(target, compiled, device)
+            called = _call_time(target, compiled, device)
     found = recording.inspection
     skipped = [event.reason for event in found.cuda_graphs if event.outcome is CudaGraphOutcome.SKIPPED]
     kinds = [kernel.kind.name for _, kernel in found.kernels()]
     run = ModeRun(
         mode,
         build_seconds=build,
-        call_seconds=called,
+        call_seconds=called.median,
+        call_interval=None if called.low is None or called.high is None else (called.low, called.high),
         difference=apart if steady else None,
         generated=sum(kind != "EXTERN" for kind in kinds),
         library_calls=kinds.count("EXTERN"),

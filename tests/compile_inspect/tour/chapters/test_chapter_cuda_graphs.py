@@ -11,6 +11,7 @@ from compile_inspect.tour.chapters import cuda_graphs
 from compile_inspect.tour.chapters.cuda_graphs import NO_GPU, ByHand, CudaGraphs, place_of_input, run_cuda_graphs
 from compile_inspect.tour.chapters.padding import PaddingRun, batch_of, pooled
 from compile_inspect.tour.guide import Guide
+from compile_inspect.tour.intervals import CallTime
 
 unchanged = pytest.fixture(autouse=True)(unchanged)
 guide = pytest.fixture(quiet_guide)
@@ -39,12 +40,12 @@ def test_padding_does_not_change_the_result(length: int | None) -> None:
 
 
 def test_the_answer_tells_the_two_results(guide: Guide) -> None:
-    hand = ByHand("Model", 1.5, 2.5, 1.5, 2.5, 0x1000, 0x2000, 4e-5, 1e-5)
+    hand = ByHand("Model", 1.5, 2.5, 1.5, 2.5, 0x1000, 0x2000, CallTime(4e-5, 3.9e-5, 4.1e-5), CallTime(1e-5, 0.9e-5, 1.1e-5))
     padding = run_cuda_graphs(guide=guide).padding
     text = " ".join(CudaGraphs(padding, hand).answer())
     assert "it gave 1.5, the old result (1.5), where eager gives 2.5" in text
     assert "After `x.copy_(new)` the replay gave 2.5, as eager does." in text
-    assert "0x1000" in text and "0x2000" in text and "4.0 times as long" in text
+    assert "0x1000" in text and "0x2000" in text and "4.00 times as fast" in text
     text = " ".join(CudaGraphs(padding, replace(hand, rebound=2.5)).answer())
     assert "the old result" not in text
     text = " ".join(CudaGraphs(padding, replace(hand, copied=1.5)).answer())

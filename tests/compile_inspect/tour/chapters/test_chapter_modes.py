@@ -25,32 +25,78 @@ without_compiler = pytest.fixture(guide_without_compiler)
 
 
 def comparison() -> ModeComparison:
-    default = ModeRun("default", (), 3.0, 2e-5, generated=2, library_calls=2, same_kernels=True)
+    default = ModeRun("default", (), 3.0, 2e-5, (1.9e-5, 2.1e-5), generated=2, library_calls=2, same_kernels=True)
     overhead = replace(
         default,
         mode="reduce-overhead",
         settings=("triton.cudagraphs = True",),
         call_seconds=3e-5,
+        call_interval=(2.9e-5, 3.1e-5),
         changed_lines=("assert_size(x)",),
         cuda_graphs=CudaGraphOutcome.NO_EFFECT,
     )
-    lite = replace(default, mode="lite", call_seconds=9e-5, generated=0, library_calls=6, same_kernels=False)
+    lite = replace(
+        default,
+        mode="lite",
+        call_seconds=9e-5,
+        call_interval=(8.9e-5, 9.1e-5),
+        generated=0,
+        library_calls=6,
+        same_kernels=False,
+    )
     return ModeComparison("Model", "CPU", 1e-5, (default, lite, overhead))
 
 
 def test_the_answer_is_made_of_the_results() -> None:
     told = comparison().answer()
     text = " ".join(told)
-    assert "On this CPU reduce-overhead gave the kernels of default again; calls took 30.0 µs, by default 20.0 µs." in text
+    assert (
+        "On this CPU reduce-overhead gave the kernels of default again; calls took 30.0 µs, by default 20.0 µs: whether" in text
+    )
     assert "changed 1 line of the generated code, such as `assert_size(x)`" in text
     assert "lite made a difference (other kernels or library calls): 0 generated kernels and 6 library calls" in text
     assert "reduce-overhead asked for CUDA graphs and did not get them, without an error or a warning" in text
     assert "default had the quickest call of Model, 20.0 µs, where the model as it is takes 10.0 µs" in text
     default, *others = comparison().runs
-    slower = ModeComparison("Model", "CPU", 1e-5, (replace(default, call_seconds=8e-5, build_seconds=7.0), *others))
+    later = replace(default, call_seconds=8e-5, call_interval=(7.9e-5, 8.1e-5), build_seconds=7.0)
+    slower = ModeComparison("Model", "CPU", 1e-5, (later, *others))
     assert "default had the quickest call of Model, 80.0 µs" in slower.answer()[-1] and "7.00 s" in slower.answer()[-1]
-    slowest = ModeComparison("Model", "CPU", 1e-5, (replace(default, call_seconds=1e-3), *others))
+    last = replace(default, call_seconds=1e-3, call_interval=(0.9e-3, 1.1e-3))
+    slowest = ModeComparison("Model", "CPU", 1e-5, (last, *others))
     assert "lite had the quickest call of Model, 90.0 µs" in slowest.answer()[-1]  # reduce-overhead is the default again
+
+
+@pytest.mark.parametrize(
+    ("interval", "other"),
+    [
+        ((1.9e-5, 2.1e-5), (1.8e-5, 2.2e-5)),  # equal within noise
+        ((1.9e-5, 9.5e-5), (8.9e-5, 9.1e-5)),  # one of them noisy
+        (None, (8.9e-5, 9.1e-5)),  # missing
+        ((1.9e-5, 2.1e-5), None),
+    ],
+)
+def test_no_mode_is_called_the_quickest_by_chance(
+    interval: tuple[float, float] | None, other: tuple[float, float] | None
+) -> None:
+    default, lite, _ = comparison().runs
+    runs = (replace(default, call_interval=interval), replace(lite, call_interval=other))
+    answer = ModeComparison("Model", "CPU", 1e-5, runs).answer()
+    assert "had the quickest call" not in " ".join(answer)
+    assert "Which of those that differ is the quickest this run does not show" in answer[-1]
+    assert "which is no difference beyond the noise" in answer[0]
+
+
+def test_the_same_code_shows_how_far_times_can_be_trusted() -> None:
+    default, lite, _ = comparison().runs
+    default = replace(default, call_seconds=5.9e-5, call_interval=(5.8e-5, 6.0e-5))
+    same = replace(default, mode="reduce-overhead", call_seconds=10.2e-5, call_interval=(10.1e-5, 10.3e-5))
+    found = ModeComparison("Model", "CPU", 1e-5, (default, lite, same))
+    assert 1.7 < found.spread < 1.8
+    answer = found.answer()
+    assert answer[0].endswith(
+        "calls took 102.0 µs, by default 59.0 µs: of the very same code, so that is the spread of the measurement."
+    )
+    assert "had the quickest call" not in " ".join(answer)  # 59 and 90 µs are nearer than 59 and 102
 
 
 def test_another_library_call_is_named() -> None:
@@ -109,9 +155,9 @@ def test_every_mode_runs_and_cuda_graphs_come_to_nothing_on_a_cpu(with_compiler:
 
 def test_the_spread_is_blamed_only_where_it_can_be() -> None:
     default, _, overhead = comparison().runs
-    near = ModeComparison("Model", "CPU", 1e-5, (default, replace(overhead, call_seconds=2.5e-5))).answer()
-    assert "mostly the spread of the measurement" in near[0]
-    assert "spread" not in " ".join(comparison().answer())  # 30 and 20 µs
+    near = replace(overhead, call_seconds=2.05e-5, call_interval=(2.0e-5, 2.1e-5))
+    assert ModeComparison("Model", "CPU", 1e-5, (default, near)).answer()[0].endswith("no difference beyond the noise.")
+    assert "this run does not show" in comparison().answer()[0]  # 30 and 20 µs, with other lines around the kernels
 
 
 def test_where_nothing_differs_nothing_is_chosen_among_those_that_do() -> None:

@@ -1,0 +1,48 @@
+"""Programs whose files have the same names, in several folders, one after the other in one process."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.treating import treated
+from compile_inspect.records.fixes import Standing
+
+HELPERS = {
+    "one": "def deep(x):\n    print('one')\n    return x * 2\n",
+    "two": "def deep(x):\n    y = x.sin()\n    print('two', 'three')\n    return y * 3\n",
+    "three": "import torch\n\n\ndef deep(x):\n    y = x * 2\n    print('three')\n    return torch.relu(y)\n",
+}
+PROGRAMS = {
+    "imported at the top": "import helper\n\n\ndef target(x):\n    return helper.deep(x) + 1\n",
+    "imported at the call": "def target(x):\n    import helper\n\n    return helper.deep(x) + 1\n",
+    "a name imported at the call": "def target(x):\n    from helper import deep\n\n    return deep(x) + 1\n",
+    "imported by name": "from importlib import import_module\n\n\ndef target(x):\n    return HELPER.deep(x)\n".replace(
+        "def target", "HELPER = import_module('helper')\n\n\ndef target"
+    ),
+}
+
+
+def standings(folder: Path, program: str, helper: str) -> list[tuple[Standing, str]]:
+    folder.mkdir()
+    (folder / "model.py").write_text(program)
+    (folder / "helper.py").write_text(helper)
+    laboratory = Laboratory(f"{folder / 'model.py'}:target", "float32[3]", backend="eager", samples=1, seconds=0.0)
+    findings = treated(laboratory)
+    assert len(findings) == 1, [str(item.cause.location) for item in findings]
+    place = findings[0].cause.location
+    assert place is not None and place.file == str(folder / "helper.py")
+    return [(proof.standing, proof.reason) for _, proof in findings[0].trials]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_one_program_imported_is_not_in_the_way_of_the_next(name: str, tmp_path: Path) -> None:
+    path, modules = list(sys.path), set(sys.modules)
+    for index, helper in enumerate((*HELPERS, "one")):
+        found = standings(tmp_path / str(index), PROGRAMS[name], HELPERS[helper])
+        assert found and all(standing is Standing.PROVEN for standing, _ in found), found
+    assert sys.path == path
+    assert not {"model", "helper"} & (set(sys.modules) - modules)
