@@ -352,6 +352,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "notes": "Sentences for the reader.",
         "blame": "What made it wrong, where that was found.",
         "not_probed": "What the comparison did not look at, each with the reason where there is one.",
+        "eager_because": "Why the variant runs in eager mode, in whole or in part; null where it does not.",
     },
     "Difference": {
         "point": "At which inputs.",

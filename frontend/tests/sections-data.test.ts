@@ -195,7 +195,7 @@ test("payback is told as in the terminal", () => {
     paybackText({ calls, low, high, unclear, gain: 0 });
   assert.equal(of(5000, 4800, 5300), "5,000 (4,800–5,300)");
   assert.equal(of(null, null, null), "never");
-  assert.equal(of(null, 900, null), "never (at best 900)");
+  assert.equal(of(null, 900, null), "unclear (900–never)");
   assert.equal(of(5000, 900, null, true), "unclear (900–never)");
 });
 

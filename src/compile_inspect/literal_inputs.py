@@ -70,7 +70,7 @@ def _tensor(name: str, sizes: ast.expr, device: str, text: str, generator: Any) 
 
     dtype = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype):
-        raise TargetError(f"{name!r} in --inputs is no dtype of torch's: {HOW}")
+        raise TargetError(f"{name!r} in --inputs is not a torch dtype: {HOW}")
     try:
         shape = ast.literal_eval(sizes)
         shape = shape if isinstance(shape, tuple) else (shape,)

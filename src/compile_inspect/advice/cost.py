@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from compile_inspect.records import GraphBreak, Inspection, Outcome
+from compile_inspect.records.compilations import first_of_frame
 from compile_inspect.records.cost import BreakCost
 
 
 def break_cost(inspection: Inspection, cause: GraphBreak) -> BreakCost:
-    """The cost of one cause. What follows a break is compiled as a function that torch names after the line of the break."""
-    hit = [item for item in inspection.compilations if item.id in cause.compilations]
+    """The cost of one cause to a call, in the newest version of every frame.
+
+    What follows a break is compiled as a function that torch names after the line of the break.
+    """
+    newest = list({first_of_frame(item.id): item for item in inspection.compilations}.values())
+    hit = [item for item in newest if item.id in cause.compilations]
     lines = {(place.file, place.line) for place in (cause.location, cause.own_location) if place is not None}
     behind = [
         item
-        for item in inspection.compilations
+        for item in newest
         if item.is_resume and any(item.file == file and item.function.endswith(f"_at_{line}") for file, line in lines)
     ]
     sides = {item.id for item in (*hit, *behind)}

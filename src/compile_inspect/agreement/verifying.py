@@ -138,6 +138,7 @@ def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> Va
         notes,
         culprit,
         comparison.not_probed,
+        prepared.eager_because,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.backward import run_backward
 from compile_inspect.capture.recorder import Recording
+from compile_inspect.capture.torch_private import guarding
 from compile_inspect.errors import TargetError
 from compile_inspect.records import Inspection
 from compile_inspect.target import Inputs, Target
@@ -93,7 +94,7 @@ def _compile(
 ) -> Callable[..., Any]:
     import torch
 
-    if hasattr(function, "_torchdynamo_orig_callable") or type(function).__name__ == "OptimizedModule":
+    if guarding.is_compiled(function):
         return function  # compiled by the user, with the user's options
     try:
         compiled: Callable[..., Any] = torch.compile(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compile_inspect.command_options import InputsOption, TargetArgument
-from compile_inspect.commands.following import command_line, named_target, tell_next, words_of
+from compile_inspect.commands.following import command_line, named_target, reasons_for_eager, tell_next, words_of
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
 from compile_inspect.commands.progress import VerboseOption, measuring
 from compile_inspect.errors import TargetError
@@ -155,5 +155,9 @@ def _print(timing: Timing, export: Path | None, capture: Path | None, words: Seq
         tell_next(console, command_line("show", (str(capture), "timing")))
         return
     recommended = recommended_variants(timing)
-    if recommended:  # faster is not yet right
+    measured = [item for point in timing.points for item in point.measurements]
+    eager = reasons_for_eager((doubt for item in measured for doubt in item.doubts), words)
+    if eager:
+        tell_next(console, eager)
+    elif recommended:  # faster is not yet right
         tell_next(console, command_line("verify", words, "--variants", ",".join(recommended)))

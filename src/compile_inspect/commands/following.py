@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from compile_inspect.records import NamedTarget
+    from compile_inspect.records.timing import Doubt
 
 
 def grad_mode(no_grad: bool) -> AbstractContextManager[Any]:
@@ -46,6 +47,16 @@ def command_line(command: str, words: Sequence[str], *options: str) -> str:
     "compile-inspect verify a.py:f --inputs 'float32[4]'"
     """
     return shlex.join(["compile-inspect", command, *words, *options])
+
+
+def reasons_for_eager(doubts: Iterable[Doubt | None], words: Sequence[str]) -> str:
+    """The command that tells why a compiled variant runs in eager mode; empty where none does."""
+    from compile_inspect.records.timing import Doubt
+
+    found = set(doubts)
+    if Doubt.RECOMPILE_LIMIT in found:
+        return command_line("guards", words)
+    return command_line("breaks", words) if Doubt.NO_GRAPH in found else ""
 
 
 def tell_next(console: Console, command: str) -> None:

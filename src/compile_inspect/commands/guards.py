@@ -50,7 +50,7 @@ def guards(
 
     Without --what-if: the guards of every frame with their lines, and those on numbers that will
     change. With it: how many graphs torch.compile makes for these inputs, which guard fails for which, and remedies that were
-    tried. Exit status 1: a compilation failed, or nothing was compiled.
+    tried. Exit status 1: a compilation or one of these calls failed, or nothing was compiled.
     """
     from compile_inspect.commands.show import make_console
 
@@ -86,6 +86,7 @@ def guards(
     if treatments and not as_json:
         told = f"All of this took {seconds(spent)}, {seconds(forecast.seconds)} of it for the prediction."
         console.print(told, style="dim")
+    sys.exit(int(bool(forecast.failed)))
 
 
 def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) -> None:
@@ -111,7 +112,8 @@ def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) 
             console.print("Nothing was compiled, so there is nothing that depends on a guard.")
         return
     render(inspection, console, ShowOptions(all=everything))
-    render_accidents(accidents, console)
+    if accidents or not treatments:
+        render_accidents(accidents, console)
     render_treatments(treatments, console)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, TargetArgument
 from compile_inspect.commands.bench import names_of
-from compile_inspect.commands.following import command_line, named_target, tell_next, words_of
+from compile_inspect.commands.following import command_line, named_target, reasons_for_eager, tell_next, words_of
 from compile_inspect.commands.joining import CaptureOption, join, known_capture
 from compile_inspect.commands.progress import VerboseOption, working
 from compile_inspect.errors import TargetError
@@ -84,6 +84,7 @@ def verify(
     if capture is not None:
         join(capture, lambda known: with_agreement(known, found), named_target(target, inputs, gradients is False))
     console = make_console(no_color)
+    words = words_of(target, inputs, gradients is False)
     if as_json:
         import json
 
@@ -96,8 +97,10 @@ def verify(
         render(found, console)
         if capture is not None:
             tell_next(console, command_line("report", (str(capture),)))
+        elif eager := reasons_for_eager((item.eager_because for item in found.variants), words):
+            tell_next(console, eager)
         elif found:
-            tell_next(console, command_line("bench", words_of(target, inputs, gradients is False)))
+            tell_next(console, command_line("bench", words))
     nothing = bool(found.variants) and all(item.verdict is Verdict.REFUSED for item in found.variants)
     if nothing and as_json:
         typer.echo("Nothing was compared: none of the variants could run.", err=True)

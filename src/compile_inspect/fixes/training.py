@@ -33,9 +33,7 @@ class Training(Fixer):
         """Whether the line belongs to a training step."""
         if place.cause.kind.startswith(_KINDS) or place.cause.kind in (_RETAIN, _HOOKS):
             return True
-        if place.says("torch/amp/grad_scaler", "torch/optim/", "Optimizer.zero_grad", "optimizer: pending mutation"):
-            return True
-        return self._stepped(place) is not None or self._functional(place) is not None
+        return self._is_kept_out(place) or self._functional(place) is not None
 
     def why(self, place: Place) -> str:
         """The reason."""
@@ -46,7 +44,7 @@ class Training(Fixer):
                 "A module on the way has a backward hook. Hooks are Python that runs in the backward pass, which is compiled "
                 "without looking into them."
             )
-        if self._stepped(place) is not None:
+        if self._is_kept_out(place) and not place.cause.kind.startswith(_KINDS):
             return (
                 "The optimizer (or what scales or schedules it) is Python that torch keeps out of the graph on purpose: the "
                 "graph ends before the call, and another one begins after it."
@@ -66,7 +64,8 @@ class Training(Fixer):
             "Compile the model and the loss, torch.compile(lambda batch: loss(model(batch))), and leave backward(), step() and "
             "zero_grad() in the Python function around it: the backward pass is compiled all the same.",
             "Where only the gradient of a pure function is needed, torch.func.grad, vjp and jacrev are traced.",
-            "The step itself can be compiled on its own: torch.compile(optimizer.step).",
+            "The step itself can be compiled on its own: torch.compile(optimizer.step). With a schedule, give the learning "
+            "rate as a tensor, lr=torch.tensor(1e-3): a new number is compiled again.",
         )
 
     def proposals(self, place: Place) -> list[Proposal]:
@@ -84,6 +83,11 @@ class Training(Fixer):
             where = "Hooks change or only look at gradients; what they do outside of tensors may happen while it is compiled."
             found.append(self.setting(title, "torch._dynamo.config.compiled_autograd = True", where=where))
         return found
+
+    def _is_kept_out(self, place: Place) -> bool:
+        """Whether torch says that it leaves an optimizer alone, or the line steps what is named like one."""
+        said = place.says("torch/amp/grad_scaler", "torch/optim/", "Optimizer.zero_grad", "optimizer: pending mutation")
+        return said or self._stepped(place) is not None
 
     def _stepped(self, place: Place) -> ast.Call | None:
         for call in place.calls(*_METHODS):

@@ -22,23 +22,23 @@ _SMALL = " Sizes 0 and 1 are always compiled apart from all others."
 def why(cause: Cause) -> str:
     """What happened, for someone who does not know Dynamo."""
     name, dimension = cause.variable, cause.dimension
-    change = f" ({cause.expected} before, {cause.actual} now)" if cause.expected and cause.actual else ""
+    change = f" from {cause.expected} to {cause.actual}" if cause.expected and cause.actual else ""
     sentences = {
-        CauseKind.SIZE: f"Dimension {dimension} of {name} has another size{change}; what was compiled is for one size.",
+        CauseKind.SIZE: f"The size of dimension {dimension} of {name} changed{change}; what was compiled is for one size.",
         CauseKind.CONDITION: f"What was compiled holds where {cause.reason}; now dimension {dimension} of {name} is "
         f"{cause.actual or 'another'}. The code, or torch, decides by this size.",
-        CauseKind.STRIDE: f"{name} lies otherwise in memory: strides of dimension {dimension} differ{change}.",
-        CauseKind.RANK: f"{name} has another number of dimensions{change}.",
-        CauseKind.DTYPE: f"{name} has another dtype{change}.",
-        CauseKind.DEVICE: f"{name} is on another device{change}.",
-        CauseKind.GRADIENT: f"{name} differs in whether it wants a gradient, or was made in inference mode{change}.",
-        CauseKind.STATE: f"A state of torch is another one: {name}{change}.",
-        CauseKind.NUMBER: f"The number {name} is another one{change}, and was compiled in as a constant.",
-        CauseKind.VALUE: f"{name} is another value{change}, and what is computed was fixed for each.",
-        CauseKind.ATTRIBUTE: f"The attribute {name} is another one{change}; attributes are compiled in as constants.",
-        CauseKind.GLOBAL: f"The variable {name} is another one{change}; globals are compiled in as constants.",
-        CauseKind.LENGTH: f"{name} has another length{change}; lists and dictionaries are unrolled.",
-        CauseKind.TYPE: f"{name} is of another type{change}.",
+        CauseKind.STRIDE: f"The layout of {name} in memory changed: the stride of dimension {dimension}{change}.",
+        CauseKind.RANK: f"The number of dimensions of {name} changed{change}.",
+        CauseKind.DTYPE: f"The dtype of {name} changed{change}.",
+        CauseKind.DEVICE: f"The device of {name} changed{change}.",
+        CauseKind.GRADIENT: f"Whether {name} requires a gradient, or was made in inference mode, changed{change}.",
+        CauseKind.STATE: f"A setting of torch changed: {name}{change}.",
+        CauseKind.NUMBER: f"The number {name} changed{change}; it was compiled in as a constant.",
+        CauseKind.VALUE: f"{name} changed{change}; each value is compiled by itself.",
+        CauseKind.ATTRIBUTE: f"The attribute {name} changed{change}; attributes are compiled in as constants.",
+        CauseKind.GLOBAL: f"The variable {name} changed{change}; globals are compiled in as constants.",
+        CauseKind.LENGTH: f"The length of {name} changed{change}; lists and dictionaries are unrolled.",
+        CauseKind.TYPE: f"The type of {name} changed{change}.",
         CauseKind.OBJECT: f"{name} is another object than the one that was compiled in.",
         CauseKind.SHARED: "One tensor is given for two arguments in some calls and not in others.",
     }
@@ -182,11 +182,16 @@ def _for_attributes(cause: Cause) -> list[Remedy]:
     owner, _, name = cause.variable.rpartition(".")
     setting = "torch._dynamo.config.allow_unspec_int_on_nn_module = True"
     whole = (cause.expected or "").lstrip("-").isdecimal()
+    changes = f"It is changed with {cause.variable}.fill_(…), and can decide neither a branch nor a shape."
+    if not name.isidentifier():  # inside a container, which takes a tensor as it takes a number
+        title = f"Hold {cause.variable} as a tensor"
+        code = f"{cause.variable} = torch.tensor({cause.expected})"
+        return [Remedy(RemedyKind.TENSOR, title, code, changes=changes)] if _is_number(cause.expected) else _by_hand(cause)
     buffer = Remedy(
         RemedyKind.TENSOR,
         f"Hold {cause.variable} as a tensor of the module",
         f'{owner}.register_buffer("{name}", torch.tensor({cause.expected or name}), persistent=False)',
-        changes=f"It is changed with {cause.variable}.fill_(…), and can decide neither a branch nor a shape.",
+        changes=changes,
     )
     if not whole:
         return [buffer] if _is_number(cause.expected) else _by_hand(cause)

@@ -113,4 +113,5 @@ def _calls(
             used=tuple(numbers.short(item) for item in passage.used),
             eager=tuple(beyond) if passage.error is None else (),
             error=passage.error,
+            fails_in_eager=passage.fails_in_eager,
         )

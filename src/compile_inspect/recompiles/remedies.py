@@ -113,7 +113,7 @@ def _proposed(cause: Cause, named: Named, forecast: Forecast) -> list[Remedy]:
 
 def _more_versions() -> Remedy:
     setting = "torch._dynamo.config.recompile_limit = 64"
-    title = "Allow more versions, if the time to compile them is no matter"
+    title = "Allow more versions, if the time to compile them does not matter"
     return Remedy(RemedyKind.LIMIT, title, setting, changes="Each version takes time and memory.", settings=(setting,))
 
 

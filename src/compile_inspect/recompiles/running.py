@@ -10,6 +10,7 @@ from typing import Any
 
 from compile_inspect.agreement.observation import preserved_state, seeded
 from compile_inspect.capture import torch_private
+from compile_inspect.capture.collectors.exceptions import causes_of
 from compile_inspect.capture.recorder import Recording, tap
 from compile_inspect.capture.torch_private import guarding
 from compile_inspect.errors import TargetError
@@ -26,11 +27,12 @@ OnCall = Callable[[int, int], object]
 
 @dataclass
 class Passage:
-    """What one call did: compilations it began, graphs it ran, and what it raised."""
+    """What one call did: compilations it began, graphs it ran, what it raised, and whether it raises in eager mode too."""
 
     begun: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     error: str | None = None
+    fails_in_eager: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def run(
                 if on_call is not None:
                     on_call(number, len(calls))
                 passages.append(_pass(compiled, call, backend, sparing))
+                if passages[-1].error is not None:
+                    _tell_eager(passages[-1], function, call)
             value = torch_private.recompile_limit("recompile_limit") or 0
         inspection = recording.inspection
     return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
@@ -90,14 +94,24 @@ def _pass(compiled: Callable[..., Any], call: Call, backend: guarding.Counting, 
         except guarding.Enough:
             pass
         except Exception as error:
-            # What the program raises on such inputs it raises compiled or not; the next call may be a good one.
-            passage.error = one_line(error)
+            passage.error = one_line(causes_of(error)[-1])  # the next call may be a good one
     for frame, count in guarding.frame_counts().items():
         passage.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
     passage.used = list(dict.fromkeys(backend.used))
     if sparing and passage.error is None and len(passage.used) == 1 and guarding.is_whole(passage.used[0]):
         backend.enough.update(passage.used)
     return passage
+
+
+def _tell_eager(passage: Passage, function: Callable[..., Any], call: Call) -> None:
+    """Call it once more without the compiler: what it raises there has nothing to do with compilations."""
+    task = Task.of(Target(function, call.args, call.kwargs, gradients=False))
+    with call.situation(), preserved_state(task), _preserved_attributes(task):
+        args, kwargs = copied(call.inputs)
+        try:
+            function(*args, **kwargs)
+        except Exception as error:
+            passage.error, passage.fails_in_eager = one_line(error), True
 
 
 @contextlib.contextmanager

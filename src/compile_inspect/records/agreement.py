@@ -7,6 +7,7 @@ from enum import Enum
 
 from compile_inspect.records.locations import Location
 from compile_inspect.records.shown import Shown
+from compile_inspect.records.timing import Doubt
 
 
 class Verdict(Enum):
@@ -116,6 +117,8 @@ class VariantAgreement:
     blame: Blame | None = None
     not_probed: tuple[str, ...] = ()
     """What the comparison did not look at, each with the reason where there is one."""
+    eager_because: Doubt | None = None
+    """Why the variant runs in eager mode, in whole or in part, so that little or nothing compiled was compared."""
 
     @property
     def agrees(self) -> bool:
@@ -130,6 +133,7 @@ class VariantAgreement:
         lines += [f"  {item}" for item in self.differences[:3] if str(item) not in self.reason]
         lines += [f"  as long as {item}" for item in self.assumptions]
         lines += [f"  blame: {self.blame}"] if self.blame is not None else []
+        lines += [f"  note: {self.eager_because.value}"] if self.eager_because is not None else []
         lines += [f"  note: {note}" for note in self.notes]
         lines += [f"  not probed: {'; '.join(self.not_probed)}"] if self.not_probed else []
         return "\n".join(lines)

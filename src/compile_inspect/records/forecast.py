@@ -70,6 +70,8 @@ class ForecastCall:
     """Frames beyond their limit that it runs without any graph."""
     error: str | None = None
     """What the call raises, in one line."""
+    fails_in_eager: bool = False
+    """Whether it raises that in eager mode, so that no compilation can help it."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,11 @@ class Forecast:
     def graphs(self) -> tuple[ForecastCompilation, ...]:
         """Compilations that give the backend something to compile."""
         return tuple(item for item in self.compilations if item.graph)
+
+    @property
+    def failed(self) -> tuple[ForecastCall, ...]:
+        """Calls that raise an exception."""
+        return tuple(call for call in self.calls if call.error is not None)
 
     @property
     def count(self) -> int:

@@ -118,8 +118,14 @@ class Inspection:
         >>> Inspection()
         Inspection(compilations: 0, failures: 0, graphs: 0, breaks: 0, recompiles: 0, kernels: 0)
         """
-        counted = {name: len(getattr(self, name)) for name in ("compilations", "failures", "graphs", "breaks", "recompiles")}
-        counted["kernels"] = sum(1 for _ in self.kernels())
+        counted = {
+            "compilations": len(self.compilations),
+            "failures": len(self.failures),
+            "graphs": self.graph_count,
+            "breaks": len(self.leading_breaks),
+            "recompiles": len(self.recompiles),
+            "kernels": sum(1 for _ in self.kernels()),
+        }
         partial = "" if self.complete else "; partial"
         return f"Inspection({', '.join(f'{name}: {number}' for name, number in counted.items())}{partial})"
 
@@ -156,7 +162,7 @@ class Inspection:
         return tuple(item for item in self.breaks if item.follows is None)
 
     def following_breaks(self, cause: GraphBreak) -> tuple[GraphBreak, ...]:
-        """The graph breaks that torch met only because of `cause`, directly or by way of others."""
+        """The graph breaks that torch met in what `cause` left to Python, directly or by way of others."""
         led: list[GraphBreak] = [cause]
         for item in self.breaks:  # a break comes after the one that it follows
             leader = None if item.follows is None else self.breaks[item.follows : item.follows + 1]

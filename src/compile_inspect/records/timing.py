@@ -20,6 +20,8 @@ class Doubt(Enum):
     BUSY = "other processes used more than a fifth of the CPU while sampling"
     FEW_SAMPLES = "fewer than ten samples: the interval is the whole range seen"
     RECOMPILED = "torch compiled again while sampling: some samples hold a compilation"
+    NO_GRAPH = "torch.compile made no graph with an operation in it: it runs in eager mode"
+    RECOMPILE_LIMIT = "torch reached its recompile limit: calls that no compiled version fits run in eager mode"
     UNSETTLED = "the times were still changing when the warm-up ended"
     BUSY_BUILD = "other processes used more than a fifth of the CPU during the cold builds: on an idle machine they take less"
     PAGE_FAULTS = (
@@ -76,8 +78,8 @@ class Payback:
 
     @property
     def never(self) -> bool:
-        """Whether the build never pays back, as far as the samples tell."""
-        return self.calls is None
+        """Whether the build never pays back: not even at the best end of the interval."""
+        return self.calls is None and self.low is None
 
     @property
     def unclear(self) -> bool:

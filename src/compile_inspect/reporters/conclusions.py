@@ -13,6 +13,7 @@ from compile_inspect.reporters.text.quantities import TIMES, count
 
 EAGER = "eager"
 # Doubts that concern the comparison with eager; noise and drift are in its interval, which is made of pairs of samples.
+_UNCOMPILED = (Doubt.NO_GRAPH, Doubt.RECOMPILE_LIMIT)
 _UNDERMINING = (Doubt.RECOMPILED, Doubt.UNSETTLED, Doubt.FEW_SAMPLES)
 
 
@@ -30,12 +31,14 @@ class Choice:
 def choose(point: TimingPoint) -> Choice:
     """The variant to use: of those whose whole interval lies above eager, one that no other clearly beats.
 
-    Of several that cannot be told apart, the one whose cold build costs least, where that is known.
+    Of several that cannot be told apart, the one whose cold build costs least, where that is known. One that runs in eager
+    mode is never chosen, whatever its samples say.
     """
     compared = [item for item in point.measurements if item.speed is not None and item.summary is not None]
-    faster = [item for item in compared if item.speed is not None and item.speed.low > 1.0]
+    faster = [item for item in compared if item.speed is not None and item.speed.low > 1.0 and not _runs_eager(item)]
     if not faster:
-        nearest = max(compared, key=lambda item: item.speed.ratio if item.speed else 0.0, default=None)
+        compiled = [item for item in compared if not _runs_eager(item)]
+        nearest = max(compiled, key=lambda item: item.speed.ratio if item.speed else 0.0, default=None)
         return Choice(point.of(EAGER) if compared else None, nearest=nearest)
     best = min(faster, key=_median)
     tied = [item for item in faster if _overlap(item, best)]
@@ -55,6 +58,7 @@ def conclude_timing(timing: Timing) -> str:
         ran = any(item.summary for point in timing.points for item in point.measurements)
         return "Only eager ran: there is nothing to compare it with." if ran else "Nothing was measured."
     sentence = _about_one(*told[0]) if len(timing.points) == 1 else _about_sizes(told, len(timing.points))
+    sentence = " ".join([sentence, *_uncompiled(timing)])
     if timing.interrupted:
         sentence += " The run was interrupted: this rests on what had been measured by then."
     return sentence
@@ -78,14 +82,14 @@ def _about_one(point: TimingPoint, choice: Choice) -> str:
 
 def _eager_is_best(nearest: Measurement | None) -> str:
     if nearest is None or nearest.speed is None:
-        return "Only eager ran: there is nothing to compare it with."
+        return "There is nothing to compare eager with."
     speed = nearest.speed
     name = one_line(nearest.variant)
     told = f"{speed.ratio:.2f}{TIMES} ({_ends(speed)})"
     if speed.high < 1.0:
-        sentence = f"Use eager: nothing is faster. {name} comes nearest, at {told} its speed."
+        sentence = f"Use eager: nothing is faster. The next fastest is {name}, {told} as fast."
     else:
-        sentence = f"Nothing is clearly faster than eager. {name} comes nearest, at {told} its speed: more samples may tell."
+        sentence = f"Nothing is clearly faster than eager. The closest is {name}, {told} as fast; more samples may tell."
     return " ".join([sentence, *_reservations([nearest])])
 
 
@@ -150,14 +154,29 @@ def _when_it_pays(item: Measurement) -> str:
     found = item.payback
     if found is None:
         return "when its build pays back was not measured"
-    if found.calls is None:
+    if found.never:
         return "its build never pays back"
     if found.unclear:
         last = "never" if found.high is None else count(found.high, "call")
         return f"when its build pays back is unclear (between {count(found.low or 0, 'call')} and {last})"
     if found.low == found.high or found.low is None or found.high is None:
-        return f"a cold build pays back after {count(found.calls, 'call')}"
-    return f"a cold build pays back after {count(found.calls, 'call')} ({found.low:,}–{found.high:,})"
+        return f"a cold build pays back after {count(found.calls or 0, 'call')}"
+    return f"a cold build pays back after {count(found.calls or 0, 'call')} ({found.low:,}–{found.high:,})"
+
+
+def _runs_eager(item: Measurement) -> bool:
+    return any(doubt in item.doubts for doubt in _UNCOMPILED)
+
+
+def _uncompiled(timing: Timing) -> list[str]:
+    """Which variants are not what their names say, and why."""
+    measured = [item for point in timing.points for item in point.measurements]
+    told = []
+    for doubt in _UNCOMPILED:
+        names = list(dict.fromkeys(one_line(item.variant) for item in measured if doubt in item.doubts))
+        if names:
+            told.append(f"{_names(names)}: {doubt.value}.")
+    return told
 
 
 def _reservations(items: Sequence[Measurement]) -> list[str]:
@@ -207,6 +226,10 @@ def conclude_agreement(agreement: Agreement) -> str:
     for verdict, told in ((Verdict.RANDOM, "draw other random numbers than eager"), (Verdict.REFUSED, "could not run")):
         if verdict in groups:
             sentences.append(f"Not compared: {_variant_names(groups[verdict])}, which {told}.")
+    for doubt in _UNCOMPILED:
+        uncompiled = [item for item in compared if item.eager_because is doubt]
+        if uncompiled:
+            sentences.append(f"{_variant_names(uncompiled)}: {doubt.value}.")
     missing = _not_probed([item for item in compared if item.agrees])
     if missing:
         sentences.append(f"Not probed: {'; '.join(missing)}.")

@@ -45,6 +45,9 @@ def remedies(inspection: Inspection) -> Iterator[str]:
 
 
 def _is_optimizer_break(inspection: Inspection, cause: GraphBreak) -> bool:
+    """Whether it broke inside an optimizer, or at a call of one that torch does not trace."""
+    if any(part in cause.explanation.replace("\\", "/") for part in (_OPTIMIZERS, "`Optimizer.")):
+        return True
     stack = inspection.stack(cause.stack)
     innermost = None if stack is None else stack.innermost
     return innermost is not None and _OPTIMIZERS in innermost.file.replace("\\", "/") and innermost.in_torch

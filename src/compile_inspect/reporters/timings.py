@@ -141,14 +141,14 @@ def payback(found: Payback | None) -> str:
     """After how many calls the build has paid back.
 
     >>> payback(Payback(5000, 4800, 5300)), payback(Payback(None, None, None)), payback(Payback(None, 900, None))
-    ('5,000 (4,800–5,300)', 'never', 'never (at best 900)')
+    ('5,000 (4,800–5,300)', 'never', 'unclear (900–never)')
     >>> payback(Payback(5000, 900, None)), payback(Payback(5000, 3000, 9000))
     ('unclear (900–never)', 'unclear (3,000–9,000)')
     """
     if found is None:
         return ""
-    if found.calls is None:
-        return "never" if found.low is None else f"never (at best {found.low:,})"
+    if found.never:
+        return "never"
     high = "never" if found.high is None else f"{found.high:,}"
     return f"{'unclear' if found.unclear else f'{found.calls:,}'} ({found.low or 0:,}–{high})"
 

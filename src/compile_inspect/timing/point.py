@@ -155,7 +155,13 @@ def _get_ready(task: Task, item: Variant) -> _Ready:
     except Exception as error:  # it was built, and fails when called again
         raise Refused(one_line(error)) from error
     measurement = Measurement(
-        item.name, build=build, memory=memory, first_seconds=warm.first_seconds, warm_ups=warm.calls, assumes=item.assumes
+        item.name,
+        build=build,
+        memory=memory,
+        first_seconds=warm.first_seconds,
+        warm_ups=warm.calls,
+        doubts=() if prepared.eager_because is None else (prepared.eager_because,),
+        assumes=item.assumes,
     )
     return _Ready(measurement, call, warm)
 
@@ -206,7 +212,11 @@ def _measured(one: _Ready, name: str, sampled: Rounds, around: tuple[Doubt, ...]
         batch=sampled.batches[name],
         summary=summary,
         speed=None if eager is None or name == EAGER else ratio(samples, eager),
-        doubts=(*doubts_about(samples, summary, one.warm, faults=sampled.faults.get(name, 0.0)), *around),
+        doubts=(
+            *one.measurement.doubts,
+            *doubts_about(samples, summary, one.warm, faults=sampled.faults.get(name, 0.0)),
+            *around,
+        ),
     )
 
 

@@ -66,6 +66,7 @@ def run_application(command: object, name: str) -> None:
 
 def own_target(target: str | None, inputs: str | None) -> Target | None:
     """The user's target, where one was named; it is called once, for every lesson would fail at what it raises."""
+    from compile_inspect.capture.torch_private import guarding
     from compile_inspect.silence import silence
     from compile_inspect.target import find_target
 
@@ -74,8 +75,7 @@ def own_target(target: str | None, inputs: str | None) -> Target | None:
             raise TargetError(f"--inputs {inputs} are the inputs of a target: name it too, with --target")
         return None
     found = find_target(target, inputs)
-    original = getattr(found.function, "_orig_mod", None) or getattr(found.function, "_torchdynamo_orig_callable", None)
-    if original is not None:
+    if guarding.is_compiled(found.function):
         raise TargetError(f"{target} is compiled already: name what it was made of, and the tour compiles that")
     try:
         with silence():

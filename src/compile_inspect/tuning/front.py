@@ -150,6 +150,8 @@ class _Search:
             call = runner(task, prepared, self.tuned.fall_back, reuse_outputs=self.reuse_outputs)
         except Refused as refusal:
             return self._without(name, Outcome.REFUSED, str(refusal))
+        if prepared.eager_because is not None:
+            return self._without(name, Outcome.REFUSED, prepared.eager_because.value, prepared.build_seconds)
         comparison = compare(task, prepared, samples=self.samples, seed=0, reference=reference)
         if not comparison.agrees:
             outcome = Outcome.DISAGREES if comparison.verdict is Verdict.DISAGREES else Outcome.REFUSED

@@ -8,10 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from compile_inspect.capture import torch_private
+from compile_inspect.capture.torch_private.watching import CompilationWatch
+from compile_inspect.records.timing import Doubt
 from compile_inspect.variants.base import Prepared, Variant
 from compile_inspect.variants.task import Task
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_LEAST_CALLS = 3
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,10 @@ class Compiled(Variant):
         return None
 
     def build(self, task: Task) -> Prepared:
-        """Compile by calling it three times: dynamic shapes and CUDA graphs settle on the second and third."""
+        """Compile by calling it until a call compiles nothing, and at least three times, for CUDA graphs settle by then.
+
+        A function that is compiled again at every call is called until torch gives it up.
+        """
         import torch
 
         mode = None if self.mode == "default" else self.mode
@@ -70,9 +77,21 @@ class Compiled(Variant):
                 torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
             return task.run(compiled, args, kwargs)
 
-        for _ in range(3):
-            run(*task.args, **task.kwargs)
-        return Prepared(self, run, compiled, 0.0)  # type: ignore[arg-type]
+        most = _LEAST_CALLS + (torch_private.recompile_limit("recompile_limit") or 0)
+        with CompilationWatch() as watch:
+            for number in range(1, most + 1):
+                frames = watch.frames
+                run(*task.args, **task.kwargs)
+                if number >= _LEAST_CALLS and watch.frames == frames:
+                    break
+        return Prepared(self, run, compiled, 0.0, eager_because=_reason_for_eager(watch))  # type: ignore[arg-type]
+
+
+def _reason_for_eager(watch: CompilationWatch) -> Doubt | None:
+    if watch.reached_limit:
+        return Doubt.RECOMPILE_LIMIT
+    # Where no frame was looked at, everything was compiled before.
+    return Doubt.NO_GRAPH if watch.frames and not watch.operations else None
 
 
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -83,3 +83,29 @@ def test_mistakes_are_said(home: Path) -> None:
     assert done.returncode == 2 and "Traceback" not in done.stderr and "batch=one" in done.stderr, done.stderr
     alone = command("guards", *TARGET, "--check", "eager", cwd=home)
     assert alone.returncode == 2 and "--what-if" in alone.stderr
+
+
+RAISES = """\
+import torch
+
+
+def f(x):
+    if x.shape[0] > 6:
+        raise ValueError("too many rows")
+    return x.view(4, -1) + 1
+
+
+inputs = (torch.ones(4, 6),)
+"""
+
+
+def test_calls_that_raise_are_all_named_with_their_cause(tmp_path: Path) -> None:
+    (tmp_path / "raises.py").write_text(RAISES)
+    target = ("raises.py:f", "--inputs", "raises.py:inputs")
+    done = command("guards", *target, "--what-if", "batch=3..9", cwd=tmp_path)
+    assert done.returncode == 1, done.stdout
+    assert "batch=3 fails in eager mode too: RuntimeError: shape '[4, -1]' is invalid for input of size 18" in done.stdout
+    assert "batch=7, batch=8 and batch=9 fail in eager mode too: ValueError: too many rows" in done.stdout
+    assert "batch=4  f         raises.py:4  it is the first" in done.stdout  # the call before it left no version behind
+    found = json.loads(command("guards", *target, "--what-if", "batch=3..9", "--json", cwd=tmp_path).stdout)
+    assert [call.get("fails_in_eager", False) for call in found["forecast"]["calls"]] == [True, False, True, False, True, True, True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from changes import changed, place_in
 
 from compile_inspect.fixes.training import Training
@@ -49,3 +50,12 @@ def test_a_backward_pass_gets_a_setting_and_hints() -> None:
     assert [item.code for item in proposal.settings] == ["torch._dynamo.config.trace_autograd_ops = True"]
     assert not proposal.is_rewrite
     assert Training().hints(place)
+
+
+@pytest.mark.parametrize("line", ["sched.step()", "warm_up.step()", "averaged.update(net)"])
+def test_what_torch_keeps_out_is_not_called_a_gradient(line: str) -> None:
+    """Whatever the user calls it: torch says in which of its files the function lies."""
+    said = "Dynamo developers have intentionally marked that the function `step` in file `torch/optim/lr_scheduler.py`"
+    place = place_in(f"def f(x):\n    {line}  # here\n", "Attempted to call function marked as skipped", said)
+    assert Training().concerns(place)
+    assert Training().why(place).startswith("The optimizer (or what scales or schedules it)")

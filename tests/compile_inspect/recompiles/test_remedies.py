@@ -329,3 +329,16 @@ def test_what_has_no_name_in_the_program_is_not_written_as_code() -> None:
     cause = cause_of(failure("value 0 at the graph break", "value 0 at the graph break == 2", "2", "3"))
     codes = [remedy.code for remedy in remedies_for(cause)]
     assert "" in codes and not any("graph break" in code for code in codes)
+
+
+def test_a_number_inside_a_container_is_no_buffer_of_a_module() -> None:
+    """An optimizer has no buffers: the container takes a tensor as it took the number."""
+    rate = failure("self.param_groups[0]['lr']", "self.param_groups[0]['lr'] == 0.001", "0.001", "0.0001")
+    (remedy,) = remedies_for(cause_of(rate))
+    assert remedy.code == "self.param_groups[0]['lr'] = torch.tensor(0.001)"
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.ones(2))])
+    exec(remedy.code, {"self": optimizer, "torch": torch})
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.1)
+    optimizer.step()
+    scheduler.step()
+    assert optimizer.param_groups[0]["lr"].item() == pytest.approx(1e-4)

@@ -42,7 +42,7 @@ def test_one_size_seen_by_four_functions_is_one_cause_told_of_the_first() -> Non
     events = [(function, size(name, "32", "48", 1)) for function, name in zip(functions, names, strict=True)]
     (cause,) = root_causes(capture(*events))
     assert cause.variable == "kwargs['ids']" and cause.values == ("32", "48") and len(cause.recompiles) == 4
-    assert cause.why.startswith("Dimension 1 of kwargs['ids'] has another size (32 before, 48 now)")
+    assert cause.why.startswith("The size of dimension 1 of kwargs['ids'] changed from 32 to 48")
     assert cause.remedies[0].code == "torch._dynamo.mark_dynamic(kwargs['ids'], 1)"
 
 

@@ -69,13 +69,13 @@ def test_payback_is_said_as_far_as_it_is_known(payback: Payback | None, words: s
 @pytest.mark.parametrize("speed", [(1.05, 0.97, 1.1), (1.0, 0.9, 1.1), (0.98, 0.95, 1.01), (1.3, 1.0, 1.6)])
 def test_equal_within_noise_is_no_winner(speed: tuple[float, float, float]) -> None:
     sentence = told(EAGER, measured("inductor", 1e-3 / speed[0], speed))
-    assert sentence.startswith("Nothing is clearly faster than eager. inductor comes nearest")
+    assert sentence.startswith("Nothing is clearly faster than eager. The closest is inductor")
     assert "Use inductor" not in sentence
 
 
 def test_what_is_slower_is_not_recommended() -> None:
     sentence = told(EAGER, measured("inductor", 2e-3, (0.5, 0.48, 0.52)), measured("aot", 3e-3, (0.33, 0.3, 0.35)))
-    assert sentence == "Use eager: nothing is faster. inductor comes nearest, at 0.50× (95 % interval 0.48–0.52×) its speed."
+    assert sentence == "Use eager: nothing is faster. The next fastest is inductor, 0.50× (95 % interval 0.48–0.52×) as fast."
 
 
 def test_of_variants_that_cannot_be_told_apart_the_cheaper_build_is_taken() -> None:

@@ -54,10 +54,12 @@ def test_nothing_is_said_where_the_wrapper_is_outside(file: str) -> None:
     assert not [*remedies(Inspection(compilations=(frame,), breaks=(cause,), stacks=(stack,)))]
 
 
-def trained(whole: bool) -> Inspection:
+def trained(whole: bool, scheduled: bool = False) -> Inspection:
     torch._dynamo.reset()
     net = torch.nn.Linear(4, 4)
     optimizer = torch.optim.AdamW(net.parameters())
+    if scheduled:
+        torch.optim.lr_scheduler.StepLR(optimizer, 1)
 
     def step(x: torch.Tensor) -> None:
         net(x).sum().backward()
@@ -85,3 +87,11 @@ def test_an_optimizer_step_compiled_by_itself_needs_nothing() -> None:
     assert "nothing to do" in sentence
     assert not inspection.nothing_compiled
     assert len(inspection.breaks) == 1
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_learning_rate_schedule_changes_no_answer(whole: bool) -> None:
+    """A scheduler puts a function of its own around `optimizer.step`, which torch does not trace either."""
+    (sentence,) = remedies(trained(whole=whole, scheduled=True))
+    assert ("inside compiled code" in sentence) is whole
+    assert ("nothing to do" in sentence) is not whole

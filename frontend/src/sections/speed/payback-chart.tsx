@@ -46,10 +46,9 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
 /** `pays back after 5,000 calls (4,800–5,300)`. */
 function crossingText(payback: TimingPoint["measurements"][number]["payback"]): string {
   if (!payback) return "has no payback that could be told: it was not built cold";
-  if (payback.calls === null)
-    return `never pays back${payback.low === null ? ": a call is no faster than eager" : `, at best after ${count(payback.low, "call")}`}`;
+  if (payback.calls === null && payback.low === null) return "never pays back: a call is no faster than eager";
   if (payback.unclear)
-    return `pays back, but the samples leave open when: ${count(payback.low ?? 0, "call")} at best, ${payback.high === null ? "never" : number(payback.high)} at worst`;
+    return `may pay back, but the samples leave open when: ${count(payback.low ?? 0, "call")} at best, ${payback.high === null ? "never" : number(payback.high)} at worst`;
   return `pays back after ${paybackText(payback).replace(" (", " calls (")}`;
 }
 

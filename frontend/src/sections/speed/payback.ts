@@ -73,7 +73,7 @@ export function callsBetween(least: number, most: number, steps = 80): number[] 
 export function paybackText(payback: Measurement["payback"]): string {
   if (!payback) return "";
   const told = (value: number): string => value.toLocaleString("en");
-  if (payback.calls === null) return payback.low === null ? "never" : `never (at best ${told(payback.low)})`;
+  if (payback.calls === null && payback.low === null) return "never";
   const high = payback.high === null ? "never" : told(payback.high);
-  return `${payback.unclear ? "unclear" : told(payback.calls)} (${told(payback.low ?? 0)}–${high})`;
+  return `${payback.unclear || payback.calls === null ? "unclear" : told(payback.calls)} (${told(payback.low ?? 0)}–${high})`;
 }

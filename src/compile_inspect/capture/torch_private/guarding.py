@@ -255,6 +255,13 @@ def is_whole(identifier: str) -> bool:
     return whole
 
 
+def is_compiled(function: Any) -> bool:
+    """Whether torch.compile made this. What torch.compiler.disable makes looks alike, and can still be compiled."""
+    if type(function).__name__ == "OptimizedModule":
+        return type(function.dynamo_ctx).__name__ != "DisableContext"
+    return hasattr(function, "_torchdynamo_orig_callable") and not getattr(function, "_torchdynamo_disable", False)
+
+
 def original(function: Any) -> Any:
     """The function or module behind one that was compiled; others as they are."""
     if type(function).__name__ == "OptimizedModule":

@@ -178,7 +178,7 @@ def agreements_of(agreements: Sequence[Agreement], places: Places) -> list[Data]
                     "reason": paragraph(item.reason),
                     "differences": [paragraph(str(difference)) for difference in item.differences],
                     "assumptions": [paragraph(text) for text in item.assumptions],
-                    "notes": [paragraph(text) for text in (*item.notes, *_not_probed(item))],
+                    "notes": [paragraph(text) for text in (*_why_eager(item), *item.notes, *_not_probed(item))],
                     "blame": "" if item.blame is None else paragraph(item.blame.message),
                     "place": None if item.blame is None else places.of(item.blame.location),
                 }
@@ -187,6 +187,10 @@ def agreements_of(agreements: Sequence[Agreement], places: Places) -> list[Data]
         }
         for agreement in agreements
     ]
+
+
+def _why_eager(item: VariantAgreement) -> list[str]:
+    return [] if item.eager_because is None else [item.eager_because.value]
 
 
 def _not_probed(item: VariantAgreement) -> list[str]:

@@ -17,7 +17,7 @@ from compile_inspect.reporters.text.quantities import count
 def render(accidents: Sequence[Accident], console: Console) -> None:
     """Print them, the surest first."""
     if not accidents:
-        print_paragraph(console, "No guard is on a number that is known to change.")
+        print_paragraph(console, "No guard is on a number that a line of the program changes.")
         console.print()
         return
     print_heading(console, f"{count(len(accidents), 'guard')} on numbers that change")

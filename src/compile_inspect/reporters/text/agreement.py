@@ -52,6 +52,8 @@ def _print_variant(item: VariantAgreement, console: Console) -> None:
         print_paragraph(console, f"blame: {item.blame.message}{place}", indent="    ")
         for sentence in item.blame.evidence:
             print_paragraph(console, f"- {sentence}", indent="      ")
+    if item.eager_because is not None:
+        print_paragraph(console, f"note: {item.eager_because.value}", indent="    ")
     for note in item.notes:
         print_paragraph(console, f"note: {note}", indent="    ")
     if item.not_probed:

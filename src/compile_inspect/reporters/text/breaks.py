@@ -14,7 +14,7 @@ from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
 from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.source import print_excerpt
 
-LED = "Met only because torch gave up here"
+LED = "Also met, once torch had left this to Python"
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:

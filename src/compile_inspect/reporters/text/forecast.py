@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records.forecast import Comparison, Forecast, ForecastCompilation, Remedy, Treatment
+from compile_inspect.records.forecast import Comparison, Forecast, ForecastCall, ForecastCompilation, Remedy, Treatment
 from compile_inspect.reporters.text.causes import cause
 from compile_inspect.reporters.text.compilations import function_name
 from compile_inspect.reporters.text.locations import place
@@ -17,14 +17,18 @@ from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.reporters.text.tables import print_listing
 
 _MOST_REMEDIES = 3
+_MOST_LABELS = 4
 
 
 def render(forecast: Forecast, console: Console, *, limit: int | None = None) -> None:
     """Print how many graphs are compiled, for which calls, and why."""
     told = f"{count(len(forecast.calls), 'call')}: {count(forecast.count, 'graph')} compiled"
-    print_heading(console, told, f"predicted in {seconds(forecast.seconds)}, without a compiler behind Dynamo")
+    print_heading(console, told, f"predicted in {seconds(forecast.seconds)} by tracing alone, without a backend")
     shown = forecast.graphs if limit is None else forecast.graphs[:limit]
-    rows = [(_label(forecast, item), function_name(item.function), place(item.file, item.line), _why(item)) for item in shown]
+    rows = [
+        (_label(forecast, item), function_name(item.function), place(item.file, item.line), _why(forecast, item))
+        for item in shown
+    ]
     print_listing(console, ("For", "Function", "Line", "Because"), rows, indent="  ", keep_ends=(0, 2), whole=True)
     print_folded(console, len(forecast.graphs) - len(shown), "graph")
     for item in forecast.limits:
@@ -33,9 +37,10 @@ def render(forecast: Forecast, console: Console, *, limit: int | None = None) ->
         reached = f"At {label} {function_name(item.function)} reaches {item.limit}{value}"
         sentence = f"{reached}: calls that need another version run in eager mode."
         console.print(Text("  Warning: ", style="bold yellow").append(one_line(sentence), style="not bold"), soft_wrap=True)
-    for error in dict.fromkeys(call.error for call in forecast.calls if call.error):
-        first = next(call for call in forecast.calls if call.error == error)
-        print_paragraph(console, f"{_call(forecast, first.index)} raises {error}", indent="  ", style="yellow")
+    for (error, in_eager), calls in _failures(forecast).items():
+        how = "in eager mode too" if in_eager else "only when compiled"
+        told = f"{_listed([_call(forecast, call.index) for call in calls])} {'fails' if len(calls) == 1 else 'fail'} {how}"
+        print_paragraph(console, f"{told}: {error}", indent="  ", style="bold red")
     for note in forecast.notes:
         print_paragraph(console, note, indent="  ", style="dim")
     console.print()
@@ -98,5 +103,27 @@ def _call(forecast: Forecast, index: int) -> str:
     return one_line(call.label) if call is not None and call.label else f"call {index + 1}"
 
 
-def _why(item: ForecastCompilation) -> str:
-    return cause(item.cause) if item.is_recompile else "it is the first"
+def _why(forecast: Forecast, item: ForecastCompilation) -> str:
+    """What changed since an earlier version; calls that failed have left none."""
+    frame = item.id.partition("/")[0]
+    earlier = next(other for other in forecast.compilations if other.id.partition("/")[0] == frame)
+    return "it is the first" if earlier is item else cause(item.cause)
+
+
+def _failures(forecast: Forecast) -> dict[tuple[str, bool], list[ForecastCall]]:
+    groups: dict[tuple[str, bool], list[ForecastCall]] = {}
+    for call in forecast.failed:
+        groups.setdefault((call.error or "", call.fails_in_eager), []).append(call)
+    return groups
+
+
+def _listed(labels: Sequence[str]) -> str:
+    """Labels as a sentence has them, the first few of many.
+
+    >>> _listed(["n=1"]), _listed(["n=1", "n=2"]), _listed([f"n={n}" for n in range(9)])
+    ('n=1', 'n=1 and n=2', 'n=0, n=1, n=2 and 6 more')
+    """
+    shown = (
+        list(labels) if len(labels) <= _MOST_LABELS else [*labels[: _MOST_LABELS - 1], f"{len(labels) - _MOST_LABELS + 1} more"]
+    )
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -22,7 +22,7 @@ _MOST_OF_A_KIND = 12
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print the guards of every compilation; those that no one can act on are only counted."""
+    """Print the guards of every compilation; those on the interpreter and on libraries are only counted."""
     if not inspection.guards:
         print_empty(console, inspection, "No guards: nothing that was compiled depends on a condition.")
         return
@@ -60,7 +60,9 @@ def _print_guards(guards: list[Guard], inspection: Inspection, console: Console,
         print_folded(console, len(members) - len(shown), "of this kind", "of this kind", indent="    ")
     folded = len(guards) - len(useful)
     if folded:
-        console.print(Text(f"  + {folded:,} that no one can act on (use --all)", style="dim"), soft_wrap=True)
+        console.print(
+            Text(f"  + {folded:,} on the interpreter, torch and other libraries (use --all)", style="dim"), soft_wrap=True
+        )
 
 
 def _print_pinned(pinned: Sequence[Specialization], console: Console) -> None:

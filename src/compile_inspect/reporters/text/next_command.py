@@ -51,6 +51,8 @@ def next_command(inspections: Sequence[Inspection], section: str, files: Sequenc
     if known:
         return known
     names = list(_WORTH_READING)
+    if any(inspection.limits for inspection in inspections):  # what torch gave up runs in eager mode, breaks or not
+        names.sort(key=("failures", "recompiles").__contains__, reverse=True)
     start = names.index(section) + 1 if section in names else 0
     for name in names[start:]:
         if any(_WORTH_READING[name](inspection) for inspection in inspections):

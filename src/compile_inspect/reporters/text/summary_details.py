@@ -83,7 +83,9 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
     print_folded(console, len(ranked) - len(shown), "graph break")
     led = len(inspection.breaks) - len(ranked)
     if led:
-        print_paragraph(console, f"{count(led, 'more graph break')} met only because of these.", indent="  ", style="dim")
+        print_paragraph(
+            console, f"{count(led, 'more graph break')} met in what these left to Python.", indent="  ", style="dim"
+        )
     return True
 
 

@@ -41,9 +41,12 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             print_heading(console, *title(identifier, known, inspection), seconds(root.seconds))
             _print_tree(root, console, options)
             console.print()
-    if len(shown) < len(trees):
+    folded = [identifier for identifier in trees if identifier not in shown]
+    if folded:
         told = ("compilation that took less time", "compilations that took less time")
-        print_folded(console, len(trees) - len(shown), *told, indent="")
+        print_folded(console, sum(identifier is not None for identifier in folded), *told, indent="")
+        if None in folded:
+            console.print(f"… {seconds(trees[None].seconds)} outside any compilation (use --all)", style="dim")
         console.print()
     _print_top([phase for phase in timed if phase.compilation is not None] or timed, console, options)
 
