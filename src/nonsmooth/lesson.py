@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from nonsmooth.result import Result
 
 SIZE = 40
+_PAIRS = 5
 _CACHE = "COMPILE_INSPECT_CACHE"
 _EVALUATING = ("values", "gradients", "Jacobians")
 _CHOICES = (
@@ -69,6 +71,8 @@ class WithAndWithout:
     """What `run_with_and_without_compile` has measured: a run of the functions as they are, then compiled ones."""
 
     runs: tuple[SolverRun, ...]
+    pairs: tuple[tuple[float, float], ...] = ()
+    """Seconds of further runs in turn: with the functions as they are, and with what is built."""
 
     def answer(self) -> tuple[str, ...]:
         """Whether compiling changes the answer, and whether it pays, in figures of these runs."""
@@ -89,25 +93,26 @@ class WithAndWithout:
         else:
             told.append(f"The objective at the answer is {plain.f:.8g}; the answer is {'' if proven else 'not '}proven.")
         built = next((run for run in others if run.build_seconds > 0.05), None)
-        compiled = [run for run in others if run.compiled_evaluations]
-        if built is not None and compiled:
-            told.append(_paid_back(plain, built, min(compiled, key=lambda run: run.seconds_without_build)))
+        if built is not None and self.pairs:
+            told.append(_paid_back(plain, built, self.pairs))
         return tuple(told)
 
 
-def _paid_back(plain: SolverRun, built: SolverRun, quickest: SolverRun) -> str:
-    """After how many runs a build has paid, or that it has not."""
-    saved = plain.seconds - quickest.seconds_without_build
-    if saved > 0:
+def _paid_back(plain: SolverRun, built: SolverRun, pairs: Sequence[tuple[float, float]]) -> str:
+    """After how many runs a build has paid, or that it has not, as far as pairs of runs agree."""
+    savings = [before - after for before, after in pairs]
+    saved, seen = median(savings), f"in {len(pairs)} pairs of runs"
+    if min(savings) > 0:
         needed = max(1, math.ceil(built.build_seconds / saved))
         return (
-            f"A run on what is built saves {saved:.2f} s: the build is paid back after {needed} such "
+            f"A run on what is built saves {saved:.2f} s (median {seen}): the build is paid back after {needed} such "
             f"{'run' if needed == 1 else 'runs'}, or one run that is that much longer."
         )
     elsewhere = plain.evaluating_seconds < plain.seconds / 2
-    return "A run on what is built is not quicker here" + (
-        ": the functions are not what it spends its time on." if elsewhere else "."
-    )
+    why = ": the functions are not what it spends its time on." if elsewhere else "."
+    if max(savings) < 0:
+        return f"A run on what is built is slower here, by {-saved:.2f} s (median {seen}){why}"
+    return f"Whether a run on what is built is faster cannot be told {seen}{why}"
 
 
 def bent_chain(x: Tensor) -> tuple[Tensor, Tensor, None]:
@@ -141,7 +146,11 @@ def run_with_and_without_compile(target: Target | None = None, *, guide: Guide |
         for name, choice in ways:
             with guide.working(f"solving with {name}"):
                 runs.append(_run(name, choice, start))
-    found = WithAndWithout(tuple(runs))
+        pairs = []
+        if len(runs) > 1:
+            with guide.working("solving in turn, with and without"):
+                pairs = [(_run("", "never", start).seconds, _run("", "always", start).seconds) for _ in range(_PAIRS)]
+    found = WithAndWithout(tuple(runs), tuple(pairs))
     _show(found, guide)
     return found
 
@@ -201,4 +210,4 @@ def _show(found: WithAndWithout, guide: Guide) -> None:
     if len(found.runs) > 1:
         plain, built = found.runs[0], found.runs[1]
         same = abs(built.f - plain.f) <= 1e-6 * max(1.0, abs(plain.f))
-        guide.settle(0 if not same else 1 if built.seconds < plain.seconds else 2)
+        guide.settle(0 if not same else 1 if built.seconds < min(plain.seconds, *(before for before, _ in found.pairs)) else 2)
