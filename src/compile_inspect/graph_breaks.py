@@ -79,6 +79,7 @@ class FixedGraphBreaks:
         what = {
             BreakEffect.SPLIT: "It ended the graph there, let Python run the line, and began another one",
             BreakEffect.SKIPPED: "It gave up the whole function, which then runs in eager mode",
+            BreakEffect.MIXED: "It gave up one function, which then runs in eager mode, and split another one there",
             BreakEffect.RAISED: "It raised an error",
         }[first.effect]
         told = [
@@ -129,7 +130,10 @@ def run_fix_graph_breaks(target: Target | None = None, *, guide: Guide | None = 
     if not guide.own:
         _write_fixed(studies, guide)
     if result.breaks:
-        guide.settle({BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.SPLIT: 2}[result.breaks[0].effect])
+        # What was given up in one frame and split in another has an answer that is right in part: the worse one.
+        guide.settle(
+            {BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.MIXED: 1, BreakEffect.SPLIT: 2}[result.breaks[0].effect]
+        )
     return result
 
 

@@ -217,7 +217,7 @@ def _merge_failure(causes: list[_Met], new: _Met) -> None:
     """A frame was given up. If the cause was logged before, in whichever line, only its effect is news."""
     for index, known in enumerate(causes):
         if known.record.kind == new.record.kind and set(new.record.compilations) <= set(known.record.compilations):
-            causes[index] = replace(known, record=replace(known.record, effect=new.record.effect))
+            causes[index] = replace(known, record=replace(known.record, effect=_effect(known.record, new.record)))
             return
     _merge(causes, new)
 
@@ -230,11 +230,21 @@ def _merge(causes: list[_Met], new: _Met) -> None:
     for index, known in enumerate(causes):
         if known.record.kind == new.record.kind and _is_same_place(known, new):
             compilations = tuple(dict.fromkeys((*known.record.compilations, *new.record.compilations)))
-            effect = new.record.effect if new.record.effect is not BreakEffect.SPLIT else known.record.effect
+            effect = _effect(known.record, new.record)
             merged = replace(known.record, compilations=compilations, hits=len(compilations), effect=effect)
             causes[index] = replace(known, record=merged)
             return
     causes.append(new)
+
+
+def _effect(known: GraphBreak, new: GraphBreak) -> BreakEffect:
+    """What both did to their frames; of two reports about one compilation, that of a frame given up is the last word."""
+    effects = {known.effect, new.effect}
+    if len(effects) == 1 or BreakEffect.RAISED in effects:
+        return BreakEffect.RAISED if BreakEffect.RAISED in effects else known.effect
+    split, skipped = (known, new) if known.effect is BreakEffect.SPLIT else (new, known)
+    told_again = split.effect is BreakEffect.SPLIT and set(split.compilations) <= set(skipped.compilations)
+    return skipped.effect if told_again else BreakEffect.MIXED
 
 
 def _is_same_place(one: _Met, other: _Met) -> bool:

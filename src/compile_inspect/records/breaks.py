@@ -13,6 +13,7 @@ class BreakEffect(Enum):
 
     SPLIT = "the graph was split and tracing resumed after the line"
     SKIPPED = "the whole frame runs in eager mode"
+    MIXED = "some frames were split at the line, others run in eager mode as a whole"
     RAISED = "an exception reached the program"
 
 

@@ -193,7 +193,7 @@ class Finding:
         return None
 
 
-_SEVERITY = {BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.SPLIT: 2}
+_SEVERITY = {BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.MIXED: 1, BreakEffect.SPLIT: 2}
 
 
 def by_cost(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:

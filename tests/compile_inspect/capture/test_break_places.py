@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from torch._dynamo.utils import counters
 
 import compile_inspect
 from compile_inspect.fixes.treating import advised
-from compile_inspect.records import GraphBreak, Inspection
+from compile_inspect.records import BreakEffect, GraphBreak, Inspection
 
 HEAD = """
 import torch, torch._dynamo
@@ -192,3 +193,25 @@ print(compiled(Model())(x).shape)
     (cause,) = recorded(tmp_path, program).leading_breaks
     assert own_code(cause) == 'log.warning("seen")'
     assert cause.hits > 1
+
+
+def split_or_given_up(x: torch.Tensor) -> torch.Tensor:
+    y = x.sin()
+    if y.sum() > 0:
+        y = y + 1
+    return y.cos()
+
+
+def in_a_loop(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(2):
+        x = split_or_given_up(x) * 2
+    return x
+
+
+@pytest.mark.parametrize(("function", "effect"), [(split_or_given_up, BreakEffect.SPLIT), (in_a_loop, BreakEffect.MIXED)])
+def test_a_line_that_was_split_in_one_frame_and_gave_up_another_says_both(
+    function: Callable[..., torch.Tensor], effect: BreakEffect
+) -> None:
+    torch._dynamo.reset()
+    (cause,) = compile_inspect.inspect(function, torch.ones(3), backend="eager").breaks
+    assert cause.effect is effect

@@ -23,7 +23,7 @@ from compile_inspect.reporters.text.plain import enumerate_some
 Data = dict[str, Any]
 Diff = Callable[[Proposal], str]
 
-_TONES = {BreakEffect.RAISED: "bad", BreakEffect.SKIPPED: "bad", BreakEffect.SPLIT: "warn"}
+_TONES = {BreakEffect.RAISED: "bad", BreakEffect.SKIPPED: "bad", BreakEffect.MIXED: "bad", BreakEffect.SPLIT: "warn"}
 _AROUND = 4
 _MOST_REMEDIES = 3
 _TORCH_PAGE = re.compile(r"https://(meta-pytorch\.github\.io|(docs\.|dev-discuss\.)?pytorch\.org)/[\w./#%?=&-]*", re.ASCII)

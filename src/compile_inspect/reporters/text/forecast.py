@@ -92,6 +92,8 @@ def _print_remedy(remedy: Remedy, console: Console) -> None:
             f"Tried: {count(after, 'graph')} instead of {before}." if proof.holds else f"Tried, without success: {proof.reason}"
         )
         print_paragraph(console, told, indent="    ", style="bold green" if proof.holds else "yellow")
+    else:
+        print_paragraph(console, "Not tried.", indent="    ", style="dim")
 
 
 def _label(forecast: Forecast, item: ForecastCompilation) -> str:
