@@ -146,7 +146,7 @@ def fix(
         console.print(f"{told} There is nothing to fix." if whole else told, markup=False, soft_wrap=True)
         sys.exit(status_of([laboratory.inspection]))
     if treatment is None:
-        told = f"No fix was proven for any of {count(len(findings), 'cause')}."
+        told = _nothing_proven(findings)
         console.print(f"{told} To read about them: {command_line('breaks', words)}", markup=False, soft_wrap=True)
         _tell_unreached(console, findings, unreached)
         sys.exit(1)
@@ -215,6 +215,12 @@ def _tell_after_capture(inspections: Sequence[Inspection], file: str, console: A
         return
     told = "The capture does not tell how to call the target by itself: compile-inspect breaks --help says how to name it."
     console.print(f"{told} Fixes are then tried.", markup=False, soft_wrap=True)
+
+
+def _nothing_proven(findings: Sequence[Finding]) -> str:
+    if any(finding.chosen is not None for finding in findings):
+        return "Nothing was written: the fixes that hold change lines that no input reaches."
+    return "No fix was proven." if len(findings) == 1 else f"No fix was proven for any of {len(findings)} causes."
 
 
 def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) -> None:
