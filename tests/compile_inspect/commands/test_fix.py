@@ -8,14 +8,14 @@ import pytest
 from invoking import invoke
 
 UNREACHED = "def function(x):\n    if x.isnan().any():\n        raise ValueError('bad')\n    return x + 1\n"
-BY_HAND = "import torch\n\n\ndef function(x):\n    torch._dynamo.graph_break()\n    return x + 1\n"
+BY_HAND = "def function(x):\n    return x + len(open(__file__).read())\n"
 
 
 @pytest.mark.parametrize(
     ("program", "told"),
     [
         (UNREACHED, "Nothing was written: the fixes that hold change lines that no input reaches."),
-        (BY_HAND, "No fix was proven."),
+        (BY_HAND, "No fix was proven for any of 2 causes."),
     ],
     ids=["unreached", "by hand"],
 )
