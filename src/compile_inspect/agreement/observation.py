@@ -55,9 +55,15 @@ def observe(task: Task, run: Callable[..., Step], inputs: Inputs, seed: int) -> 
             held = changes()
         except Exception as error:  # a kind of tensor that says little about itself
             return Observation(declined=one_line(error))
-    given = dict(zip(input_names(task, inputs), zip(before, clone_all((args, kwargs)), strict=True), strict=True))
-    changed = {name: after for name, (first, after) in given.items() if not same(first, after)}
+    changed = _changed_inputs(dict(zip(input_names(task, inputs), before, strict=True)), task, (args, kwargs))
     return Observation(values, _in_parts({**changed, **held}), forms=forms)
+
+
+def _changed_inputs(before: dict[str, Any], task: Task, inputs: Inputs) -> dict[str, Any]:
+    """What of the inputs is another thing now; containers may have grown or lost entries."""
+    after = dict(zip(input_names(task, inputs), clone_all(inputs), strict=True))
+    changed = {name: value for name, value in after.items() if name not in before or not same(before[name], value)}
+    return changed | {name: "taken out" for name in before if name not in after}
 
 
 def _forms(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Form]:

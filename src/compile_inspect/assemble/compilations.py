@@ -138,8 +138,8 @@ def _outcome(known: dict[str, Any]) -> Outcome:
         return Outcome.UNFINISHED
     kind = str(metrics.get("fail_type") or "")
     if kind:
-        soft = is_soft_failure(kind) or metrics.get("config_suppress_errors")
-        return Outcome.SKIPPED if soft and not known.get("fullgraph") else Outcome.FAILED
+        # With suppress_errors the program does not see a failure, and it is one all the same.
+        return Outcome.SKIPPED if is_soft_failure(kind) and not known.get("fullgraph") else Outcome.FAILED
     if metrics.get("has_guarded_code") is False:
         return Outcome.NOTHING_TO_COMPILE
     return Outcome.COMPILED

@@ -21,7 +21,7 @@ from compile_inspect.errors import InspectError
 if TYPE_CHECKING:
     from compile_inspect.fixes.proving import Laboratory
     from compile_inspect.records import Inspection
-    from compile_inspect.records.fixes import Finding
+    from compile_inspect.records.fixes import Finding, Proof
 
 _Backend = Annotated[str, typer.Option("--backend", help="What to compile with. eager is quick, and breaks as all others do.")]
 _Seconds = Annotated[float, typer.Option("--seconds", min=0.0, help="How long to time each fix; 0: do not.")]
@@ -140,6 +140,7 @@ def fix(
         treatment = together(laboratory, findings, unreached=unreached)
     console = make_console(no_color)
     words = words_of(target, inputs, no_grad)
+    reading = command_line("breaks", words, *_same_backend(backend))
     if not findings:
         told = no_breaks(laboratory.inspection)
         whole = laboratory.inspection.captured_whole
@@ -147,7 +148,7 @@ def fix(
         sys.exit(status_of([laboratory.inspection]))
     if treatment is None:
         told = _nothing_proven(findings)
-        console.print(f"{told} To read about them: {command_line('breaks', words)}", markup=False, soft_wrap=True)
+        console.print(f"{told} To read about them: {reading}", markup=False, soft_wrap=True)
         _tell_unreached(console, findings, unreached)
         sys.exit(1)
     for line in differences(laboratory.inspection.sources, disk=True)(treatment.proposal).split("\n"):
@@ -158,8 +159,7 @@ def fix(
     for label, sentences in (("Note", [item.changes for item in chosen]), ("Assumed", [item.where for item in chosen])):
         for sentence in dict.fromkeys(filter(None, sentences)):
             console.print(f"{label}: {sentence}", markup=False, soft_wrap=True)
-    standing = treatment.proof.standing.value
-    console.print(f"{standing[:1].upper()}{standing[1:]}. {proof_details(treatment.proof)}", soft_wrap=True)
+    console.print(f"{_standing(treatment.proof)}. {proof_details(treatment.proof)}", soft_wrap=True)
     if backend != "inductor":
         console.print(_of_backend(backend), markup=False, soft_wrap=True)
     if not treatment.proof.holds:
@@ -175,7 +175,7 @@ def fix(
         tell_next(console, command_line("fix", words, *_same_backend(backend), *given, "--apply"))
     _tell_unreached(console, findings, unreached)
     if treatment.left:
-        left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {command_line('breaks', words)}"
+        left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {reading}"
         console.print(left, markup=False, soft_wrap=True)
         sys.exit(1)
 
@@ -215,6 +215,21 @@ def _tell_after_capture(inspections: Sequence[Inspection], file: str, console: A
         return
     told = "The capture does not tell how to call the target by itself: compile-inspect breaks --help says how to name it."
     console.print(f"{told} Fixes are then tried.", markup=False, soft_wrap=True)
+
+
+def _standing(proof: Proof) -> str:
+    """How far several fixes together were proven, with how many breaks they remove.
+
+    >>> from compile_inspect.records.fixes import Proof
+    >>> _standing(Proof.of(breaks=(3, 1), inputs=4, values=1))
+    '2 of 3 breaks are gone, and the results agree with eager'
+    """
+    before, after = proof.breaks
+    told = proof.standing.value
+    if proof.holds and before > 1 and not proof.revealed:
+        gone = f"all {before} breaks are gone" if not after else f"{before - after} of {before} breaks are gone"
+        told = told.replace("the break is gone", gone, 1)
+    return f"{told[:1].upper()}{told[1:]}"
 
 
 def _nothing_proven(findings: Sequence[Finding]) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from compile_inspect.agreement.observation import observe
+from compile_inspect.agreement.observation import observe, preserved_state
 from compile_inspect.agreement.reference import Point
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.inspecting import inspect
@@ -79,7 +79,8 @@ class Laboratory:
         # without gradients: a function that has none to give may compute some inside.
         target = replace(target, gradients=False if self._program.target.gradients is False else None)
         torch_private.forget_compiled_code()
-        with torch_private.suppressed_compiler_output(), silence():
+        # What a call changes, such as running means, must not be there when results are compared.
+        with preserved_state(Task.of(target)), torch_private.suppressed_compiler_output(), silence():
             return inspect(target, backend=self._backend)
 
     def _compiled(self, target: Target) -> Callable[..., Any]:
@@ -175,7 +176,7 @@ class Laboratory:
         """
         codes = [setting.code for setting in proposal.settings] if proposal is not None else []
         if proposal is None:
-            with self._program.installed():
+            with self._program.installed(), preserved_state(self.task):
                 return fullgraph_failure(self._program.target, self._backend)
         try:
             texts = self.texts(proposal)
@@ -239,10 +240,11 @@ class Laboratory:
             return lambda: function(*self.target.args, **self.target.kwargs)
 
         calls = {name: call(function) for name, function in functions.items()}
-        for once in calls.values():
-            for _ in range(WARM_UPS):
-                once()
-        return interleave(calls, device=self.task.device, seconds=self._seconds)
+        with preserved_state(self.task):
+            for once in calls.values():
+                for _ in range(WARM_UPS):
+                    once()
+            return interleave(calls, device=self.task.device, seconds=self._seconds)
 
 
 def _where(item: GraphBreak) -> str:

@@ -8,11 +8,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from compile_inspect.agreement.inputs import cloned
 from compile_inspect.capture import torch_private
 from compile_inspect.capture.inspecting import inspect
+from compile_inspect.capture.torch_private.watching import CompilationWatch
 from compile_inspect.fixes.loading import Program
 from compile_inspect.silence import silence
 from compile_inspect.target import Target
@@ -34,7 +37,25 @@ def fullgraph_failure(target: Target, backend: str, settings: Sequence[str] = ()
             )
         except Exception as error:
             return one_line(error)
-    return None if found.raised is None else found.raised.told
+        return _failure_of_later_calls(target, backend) if found.raised is None else found.raised.told
+
+
+def _failure_of_later_calls(target: Target, backend: str) -> str | None:
+    """What is raised where calls are compiled again until torch allows no more; calls that compile nothing end the search."""
+    import torch
+
+    compiled = torch.compile(target.function, backend=backend, fullgraph=True)
+    most = 1 + (torch_private.recompile_limit("recompile_limit") or 0)
+    with CompilationWatch() as watch, torch.no_grad() if target.gradients is False else nullcontext():
+        for number in range(2, most + 2):
+            frames, (args, kwargs) = watch.frames, cloned((target.args, target.kwargs))
+            try:
+                compiled(*args, **kwargs)
+            except Exception as error:  # what the program raises when it is called again is not the compiler's doing
+                return f"call {number} reaches the recompile limit: {one_line(error)}" if watch.reached_limit else None
+            if watch.frames == frames:
+                return None
+    return None
 
 
 def fullgraph_failure_elsewhere(

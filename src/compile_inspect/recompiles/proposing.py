@@ -190,7 +190,7 @@ def _for_attributes(cause: Cause) -> list[Remedy]:
     buffer = Remedy(
         RemedyKind.TENSOR,
         f"Hold {cause.variable} as a tensor of the module",
-        f'{owner}.register_buffer("{name}", torch.tensor({cause.expected or name}), persistent=False)',
+        f'{owner}.register_buffer("{name}", torch.tensor({cause.expected or name}), persistent=False)  # at its first value',
         changes=changes,
     )
     if not whole:

@@ -82,7 +82,7 @@ def _about_one(point: TimingPoint, choice: Choice) -> str:
 
 def _eager_is_best(nearest: Measurement | None) -> str:
     if nearest is None or nearest.speed is None:
-        return "There is nothing to compare eager with."
+        return "No other variant runs fully compiled."
     speed = nearest.speed
     name = one_line(nearest.variant)
     told = f"{speed.ratio:.2f}{TIMES} ({_ends(speed)})"

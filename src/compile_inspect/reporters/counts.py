@@ -29,6 +29,8 @@ class Counts:
     limits: int = 0
     compile_seconds: float = 0.0
     kernels: int = 0
+    measurements: int = 0
+    """Timings and comparisons that a capture holds."""
     cache: Mapping[CacheOutcome, int] = field(default_factory=dict)
 
 
@@ -42,7 +44,9 @@ def count(inspection: Inspection) -> Counts:
     # autograd, which says nothing about an earlier version.
     again = {item.compilation for item in inspection.recompiles}
     again.update(item.id for item in inspection.compilations if "/" in item.id and item.is_recompile)
-    outcomes = Counter(item.outcome for item in inspection.compilations)
+    # The attempt at which torch gives a function up makes no version of it.
+    given_up = {item.compilation for item in inspection.limits}
+    outcomes = Counter(item.outcome for item in inspection.compilations if item.id not in given_up)
     return Counts(
         compilations=len(inspection.compilations),
         failed=outcomes[Outcome.FAILED],
@@ -53,10 +57,11 @@ def count(inspection: Inspection) -> Counts:
         share=inspection.share,
         breaks=len(inspection.leading_breaks),
         break_hits=sum(item.hits for item in inspection.leading_breaks),
-        recompiles=len(again),
+        recompiles=len(again - given_up),
         limits=len(inspection.limits),
         compile_seconds=inspection.compile_seconds,
         kernels=sum(len(lowering.kernels) for lowering in inspection.lowerings),
+        measurements=len(inspection.timings) + len(inspection.agreements),
         cache=Counter(event.outcome for event in inspection.caches),
     )
 
@@ -85,6 +90,7 @@ def total(parts: Iterable[Counts]) -> Counts:
         limits=sum(part.limits for part in parts),
         compile_seconds=sum(part.compile_seconds for part in parts),
         kernels=sum(part.kernels for part in parts),
+        measurements=sum(part.measurements for part in parts),
         cache=cache,
     )
 

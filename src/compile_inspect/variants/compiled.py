@@ -78,10 +78,12 @@ class Compiled(Variant):
             return task.run(compiled, args, kwargs)
 
         most = _LEAST_CALLS + (torch_private.recompile_limit("recompile_limit") or 0)
+        leaves, structure = torch_private.flatten((task.args, dict(task.kwargs)))
         with CompilationWatch() as watch:
             for number in range(1, most + 1):
-                frames = watch.frames
-                run(*task.args, **task.kwargs)
+                # The function may add to a list or a dictionary that it is given, or take from it.
+                frames, (args, kwargs) = watch.frames, torch_private.unflatten(leaves, structure)
+                run(*args, **kwargs)
                 if number >= _LEAST_CALLS and watch.frames == frames:
                     break
         return Prepared(self, run, compiled, 0.0, eager_because=_reason_for_eager(watch))  # type: ignore[arg-type]

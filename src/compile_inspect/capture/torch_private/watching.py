@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from compile_inspect.capture import torch_private
+from compile_inspect.capture.torch_private import guarding
 
 
 class CompilationWatch:
@@ -25,7 +26,7 @@ class CompilationWatch:
         import torch._dynamo.cache_size
         import torch._dynamo.convert_frame  # noqa: F401 - which holds it by name
 
-        self._frames, self._operations = _count("frames", "total"), _count("stats", "calls_captured")
+        self._frames, self._operations = _compiled_frames(), _captured_operations()
         self._limit.install()
         return self
 
@@ -35,18 +36,23 @@ class CompilationWatch:
     @property
     def frames(self) -> int:
         """Frames that Dynamo has begun to compile, again and for the first time."""
-        return _count("frames", "total") - self._frames
+        return _compiled_frames() - self._frames
 
     @property
     def operations(self) -> int:
         """Operations in the graphs that Dynamo has made."""
-        return _count("stats", "calls_captured") - self._operations
+        return _captured_operations() - self._operations
 
     def _on_limit_check(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         self.reached_limit = self.reached_limit or bool(result[0])
 
 
-def _count(group: str, name: str) -> int:
+def _compiled_frames() -> int:
+    # Torch's counter of frames knows nothing of those that are compiled with fullgraph=True.
+    return sum(guarding.frame_counts().values())
+
+
+def _captured_operations() -> int:
     from torch._dynamo.utils import counters
 
-    return int(counters[group][name])
+    return int(counters["stats"]["calls_captured"])

@@ -77,7 +77,7 @@ def render_treatments(treatments: Sequence[Treatment], console: Console) -> None
 
 def _print_remedy(remedy: Remedy, console: Console) -> None:
     console.print(Text("  Remedy  ", style="bold").append(one_line(remedy.title), style="not bold"), soft_wrap=True)
-    for line in remedy.code.split("\n"):
+    for line in filter(None, remedy.code.split("\n")):
         console.print(Text(f"    {line}", style="green"), soft_wrap=True)
     if remedy.buckets is not None:
         sizes = ", ".join(map(str, remedy.buckets.sizes))

@@ -77,6 +77,8 @@ def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
             return "The run ended with an exception before anything was compiled.", "red"
         if counts.kernels:  # AOTInductor, say
             return f"Nothing was compiled by torch.compile; {count(counts.kernels, 'kernel')} made outside of it.", "green"
+        if counts.measurements:
+            return "No compilation was recorded: this capture holds measurements.", "yellow"
         return "Nothing was compiled while this was recorded.", "yellow"
     findings = []
     if counts.failed:
