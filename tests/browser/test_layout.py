@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,31 +94,38 @@ def long_names() -> Inspection:
     return dataclasses.replace(full(), recompiles=recompiles)
 
 
-@pytest.mark.parametrize("theme", THEMES)
+def in_both_themes(page: Any) -> Iterator[str]:
+    """The page as a system with each of the themes shows it."""
+    for theme in THEMES:
+        page.emulate_media(color_scheme=theme)
+        assert page.evaluate("() => matchMedia('(prefers-color-scheme: dark)').matches") is (theme == "dark")
+        page.wait_for_timeout(200)
+        yield theme
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_report_fits_and_can_be_read(opening: Callable[..., Any], width: int, theme: str) -> None:
-    page = opening(long_names(), everything(), width=width, height=1000, scheme=theme).page
+def test_a_report_fits_and_can_be_read(opening: Callable[..., Any], width: int) -> None:
+    page = opening(long_names(), everything(), width=width, height=1000).page
     page.evaluate("() => document.querySelectorAll('main details').forEach(fold => { fold.open = true; })")
-    page.wait_for_timeout(200)
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-    assert page.evaluate(WIDER) == []
-    assert page.evaluate(OVERLAPS, ".sentence, .further, .facts, .todo, .cause h3, .cause p") == []
-    assert page.evaluate(CLIPPED, ".fact, .todo li, .sentence, .further li") == []
-    faint = [item for item in page.evaluate(CONTRASTS, HEADLINE) if item[1] < 4.5]
-    assert faint == []
+    for theme in in_both_themes(page):
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, theme
+        assert page.evaluate(WIDER) == [], theme
+        assert page.evaluate(OVERLAPS, ".sentence, .further, .facts, .todo, .cause h3, .cause p") == [], theme
+        assert page.evaluate(CLIPPED, ".fact, .todo li, .sentence, .further li") == [], theme
+        assert [item for item in page.evaluate(CONTRASTS, HEADLINE) if item[1] < 4.5] == [], theme
 
 
-@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_tour_fits_and_can_be_read(opening: Callable[..., Any], width: int, theme: str) -> None:
+def test_a_tour_fits_and_can_be_read(opening: Callable[..., Any], width: int) -> None:
     told = {"title": "A tour", "lessons": lessons(), "sentence": "3 lessons in 1 min 14 s.", "origin": "torch 2.13.0"}
-    page = opening(everything(), width=width, height=1000, scheme=theme, **told).page
+    page = opening(everything(), width=width, height=1000, **told).page
     page.locator("#lesson-graph_breaks .evidence-fold > summary").click()
     page.locator("#lesson-graph_breaks .evidence").wait_for()
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= width
-    assert page.evaluate(WIDER) == []
-    assert page.evaluate(OVERLAPS, ".sentence, .contents, .lesson-head, .question, .answer, .measured") == []
-    assert [item for item in page.evaluate(CONTRASTS, f"{HEADLINE}, {LESSON}") if item[1] < 4.5] == []
+    for theme in in_both_themes(page):
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, theme
+        assert page.evaluate(WIDER) == [], theme
+        assert page.evaluate(OVERLAPS, ".sentence, .contents, .lesson-head, .question, .answer, .measured") == [], theme
+        assert [item for item in page.evaluate(CONTRASTS, f"{HEADLINE}, {LESSON}") if item[1] < 4.5] == [], theme
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,55 @@ def run(command: Run) -> Run:
     return lambda name, *arguments: command(str(EXAMPLES / f"{name}.py"), *arguments)
 
 
+FORKING = """
+import json, os, runpy, sys
+import torch, nonsmooth
+
+for line in sys.stdin:
+    folder, outputs, script, *arguments = json.loads(line)
+    child = os.fork()
+    if not child:
+        os.chdir(folder)
+        for descriptor, name in enumerate(outputs, 1):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), descriptor)
+        sys.argv[:] = [script, *arguments]
+        sys.path[0] = os.path.dirname(script)
+        runpy.run_path(script, run_name="__main__")
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+"""Runs scripts as the interpreter does, each in a process of its own, but imports torch once for all of them."""
+
+
+@pytest.fixture(scope="module")
+def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    cache = tmp_path_factory.mktemp("forking")
+    process = subprocess.Popen(
+        [sys.executable, "-c", FORKING], env=environment(cache), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    yield process
+    process.communicate()
+
+
+@pytest.fixture
+def solve(forking: subprocess.Popen[str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """`solve("robust_pca")`: run an example of the solver in an empty folder."""
+
+    def solve(name: str, *arguments: str) -> Printed:
+        assert forking.stdin is not None and forking.stdout is not None
+        folder = tmp_path_factory.mktemp(name)
+        outputs = [folder / "stdout", folder / "stderr"]
+        words = [str(tmp_path), list(map(str, outputs)), str(EXAMPLES / f"{name}.py"), *arguments]
+        forking.stdin.write(json.dumps(words) + "\n")
+        forking.stdin.flush()
+        status = forking.stdout.readline().strip()
+        printed, errors = (path.read_text(encoding="utf-8") for path in outputs)
+        assert status == "0", errors
+        return Printed(printed)
+
+    return solve
+
+
 def test_minimize_with_constraints(run: Run) -> None:
     printed = run("minimize_with_constraints")
     assert printed.startswith("STATIONARY")
@@ -77,22 +127,22 @@ def test_minimize_with_constraints(run: Run) -> None:
     assert printed.line("checked again") == "checked again: stationary within the radius"
 
 
-def test_minimize_a_module(run: Run) -> None:
-    printed = run("minimize_a_module")
+def test_minimize_a_module(solve: Run) -> None:
+    printed = solve("minimize_a_module")
     assert printed.number("trace ") == pytest.approx(printed.number("by eigenvalues "), rel=1e-6)
     assert printed.number("outliers, by distances:") > 0.99 > printed.number("outliers, by squares:")
     assert printed.strip().splitlines()[-1].startswith("STATIONARY after")
 
 
-def test_continue_a_run(run: Run, tmp_path: Path) -> None:
-    printed = run("continue_a_run")
+def test_continue_a_run(solve: Run, tmp_path: Path) -> None:
+    printed = solve("continue_a_run")
     assert printed.line("USER_STOP") and printed.line("STATIONARY")
     assert printed.line("in one go: the same x after the same")
     assert (tmp_path / "run.state").stat().st_size > 0
 
 
-def test_pygranso_problems(run: Run) -> None:
-    printed = run("pygranso_problems")
+def test_pygranso_problems(solve: Run) -> None:
+    printed = solve("pygranso_problems")
     rows = {line[:2]: line[30:].split() for line in printed.splitlines()[1:]}
     assert list(rows) == ["A1", "A2", "A3", "B1", "B2", "B3", "C1", "C2", "C3", "D1", "D3"]
     for name, (found, known, violation, verdict, *_) in rows.items():
@@ -104,15 +154,15 @@ def test_pygranso_problems(run: Run) -> None:
     assert float(rows["A1"][1]) == pytest.approx((1 - 0.5**0.5) ** 2, abs=1e-9)
 
 
-def test_some_problem_of_pygranso_and_one_that_is_not_there(run: Run) -> None:
-    printed = run("pygranso_problems", "B1")
+def test_some_problem_of_pygranso_and_one_that_is_not_there(solve: Run) -> None:
+    printed = solve("pygranso_problems", "B1")
     assert [line[:2] for line in printed.splitlines()[1:]] == ["B1"]
     with pytest.raises(AssertionError, match="there is no problem 'E7'"):
-        run("pygranso_problems", "E7")
+        solve("pygranso_problems", "E7")
 
 
-def test_train_with_orthogonal_weights(run: Run) -> None:
-    printed = run("train_with_orthogonal_weights")
+def test_train_with_orthogonal_weights(solve: Run) -> None:
+    printed = solve("train_with_orthogonal_weights")
     start, penalty, equalities = (Printed(printed.line(name)) for name in ("start", "penalty", "equalities"))
     assert equalities.number("accuracy") > 0.95 > start.number("accuracy")
     assert equalities.number("loss") < penalty.number("loss")
@@ -122,8 +172,8 @@ def test_train_with_orthogonal_weights(run: Run) -> None:
     assert printed.line("STATIONARY") and printed.line("certificate").split()[1] == "stationary:"
 
 
-def test_train_with_fairness(run: Run) -> None:
-    printed = run("train_with_fairness")
+def test_train_with_fairness(solve: Run) -> None:
+    printed = solve("train_with_fairness")
     assert len(re.findall("STATIONARY", printed)) == 2
     free, free_unseen, fair, fair_unseen = printed.numbers("disparity of scores")
     assert free > 0.1 and free_unseen > 0.1
@@ -135,8 +185,8 @@ def test_train_with_fairness(run: Run) -> None:
     assert printed.line("certificate").split()[1] == "stationary:"
 
 
-def test_robust_pca(run: Run) -> None:
-    printed = run("robust_pca")
+def test_robust_pca(solve: Run) -> None:
+    printed = solve("robust_pca")
     assert printed.number("low-rank part, truncated SVD:") > 0.1
     assert printed.number("low-rank part, found here:") < 1e-6
     assert printed.number("sparse part, found here:") < 1e-6

@@ -101,7 +101,7 @@ def logged_breaks(text: str) -> set[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [pytest.param("mlp", marks=pytest.mark.slow), *MODELS[1:]])
 def test_breaks_and_output_agree_with_a_plain_run(name: str, recorded: GetRecorded) -> None:
     capture = recorded(name)
     logged = run_plain(PROGRAMS / f"{name}.py", cache=capture.cache, TORCH_LOGS="graph_breaks")
@@ -109,6 +109,11 @@ def test_breaks_and_output_agree_with_a_plain_run(name: str, recorded: GetRecord
     assert logged.stdout == capture.process.stdout
     ours = {(str(item.location), item.kind) for item in capture.inspection.breaks}
     assert ours == logged_breaks(logged.stderr)
+
+
+def test_a_model_without_breaks_has_none(recorded: GetRecorded) -> None:
+    inspection = recorded("mlp").inspection
+    assert inspection.breaks == () and len(inspection.graphs_at(Stage.DYNAMO)) == 1
 
 
 def test_three_kinds_of_break(recorded: GetRecorded) -> None:

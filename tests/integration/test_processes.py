@@ -14,11 +14,19 @@ from compile_inspect.capture_file import load_together
 from compile_inspect.records import Outcome
 from conftest import PROGRAMS, environment, run_plain, run_recorded
 
+Workers = tuple[Path, subprocess.CompletedProcess[str]]
 
-def test_workers_and_spawned_processes_have_captures_of_their_own(tmp_path: Path, quick_cache: Path) -> None:
-    output = tmp_path / "workers.inspection"
+
+@pytest.fixture(scope="module")
+def workers(tmp_path_factory: pytest.TempPathFactory) -> Workers:
+    """The captures of a program with several processes, and its output."""
+    output = tmp_path_factory.mktemp("workers") / "workers.inspection"
+    return output, run_recorded(PROGRAMS / "workers.py", output=output, cache=output.with_name("cache"))
+
+
+def test_workers_and_spawned_processes_have_captures_of_their_own(workers: Workers, quick_cache: Path) -> None:
+    output, seen = workers
     plain = run_plain(PROGRAMS / "workers.py", cache=quick_cache)
-    seen = run_recorded(PROGRAMS / "workers.py", output=output, cache=quick_cache)
     assert (seen.returncode, seen.stdout, seen.stderr) == (plain.returncode, plain.stdout, plain.stderr)
     assert plain.stdout == "4.0\n20.0\n6.0\n"
     captures = load_together([output])
@@ -31,9 +39,8 @@ def test_workers_and_spawned_processes_have_captures_of_their_own(tmp_path: Path
         assert compilation.function == "double"
 
 
-def test_show_takes_the_processes_together(tmp_path: Path, quick_cache: Path) -> None:
-    output = tmp_path / "workers.inspection"
-    run_recorded(PROGRAMS / "workers.py", output=output, cache=quick_cache)
+def test_show_takes_the_processes_together(workers: Workers, quick_cache: Path) -> None:
+    output, _ = workers
     command = [sys.executable, "-m", "compile_inspect", "show", str(output), "summary", "--json"]
     shown = subprocess.run(command, env=environment(quick_cache), capture_output=True, text=True)
     assert shown.returncode == 0, shown.stderr

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +84,35 @@ RUNS: dict[str, tuple[Callable[..., Any], Tensor, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("at", [0, 1, 4, 9])
+SAVED = (0, 1, 4, 9)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Result, Path]]:
+    """`saved("kinks")`: a whole run, and the folder it was saved to on its way, in files named by the iteration."""
+
+    @cache
+    def run(name: str) -> tuple[Result, Path]:
+        function, start, options = RUNS[name]
+        folder = tmp_path_factory.mktemp("saved")
+
+        def callback(state: State) -> None:
+            if state.iteration in SAVED:
+                state.save(folder / str(state.iteration))
+
+        return minimize(function, start, callback=callback, **options), folder
+
+    return run
+
+
+@pytest.mark.parametrize("at", SAVED)
 @pytest.mark.parametrize("name", RUNS)
-def test_a_resumed_run_takes_the_same_steps(name: str, at: int, tmp_path: Path) -> None:
+def test_a_resumed_run_takes_the_same_steps(name: str, at: int, saved: Callable[[str], tuple[Result, Path]]) -> None:
     function, start, options = RUNS[name]
-    path = tmp_path / "run.state"
-    whole = saved_at(path, at, function, start, **options)
-    if not path.exists():
+    whole, folder = saved(name)
+    if not (folder / str(at)).exists():
         pytest.skip(f"the run took {whole.iterations} iterations only")
-    resumed = minimize(function, start, state=State.load(path), **options)
+    resumed = minimize(function, start, state=State.load(folder / str(at)), **options)
     assert_same(whole, resumed)
 
 
@@ -270,9 +292,9 @@ def test_a_saved_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def good(tmp_path: Path) -> Path:
+def good(saved: Callable[[str], tuple[Result, Path]], tmp_path: Path) -> Path:
     path = tmp_path / "good.state"
-    saved_at(path, 4, rosenbrock, START)
+    shutil.copyfile(saved("constraints")[1] / "4", path)
     return path
 
 

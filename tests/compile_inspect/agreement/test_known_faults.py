@@ -156,17 +156,17 @@ def test_a_custom_backward_that_dynamo_dropped(name: str) -> None:
     assert float(first.eager) == pytest.approx(7 * float(first.variant))
 
 
-def test_the_row_of_torch_trace() -> None:
+@pytest.mark.parametrize("name", ["inductor", pytest.param("inductor-callable", marks=pytest.mark.slow)])
+def test_the_row_of_torch_trace(name: str) -> None:
     inputs = torch.randn(3, 3), torch.eye(2)
-    found = verify(pulled_back, *inputs, variants=["aot_eager", "inductor", "inductor-callable"])
+    found = verify(pulled_back, *inputs, variants=["aot_eager", name])
     assert found.variant("aot_eager").verdict is Verdict.AGREES
     assert not found.agrees
-    for name in ("inductor", "inductor-callable"):
-        item = found.variant(name)
-        assert item.verdict is Verdict.DISAGREES and item.blame is not None
-        assert item.blame.stage is BlameStage.INDUCTOR
-        assert "index_put" in item.blame.operation
-        assert item.blame.location is not None and item.blame.location.line == line_of(pulled_back, "torch.vmap")
+    item = found.variant(name)
+    assert item.verdict is Verdict.DISAGREES and item.blame is not None
+    assert item.blame.stage is BlameStage.INDUCTOR
+    assert "index_put" in item.blame.operation
+    assert item.blame.location is not None and item.blame.location.line == line_of(pulled_back, "torch.vmap")
 
 
 def wrong_backends() -> list[str]:

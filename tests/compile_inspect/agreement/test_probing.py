@@ -61,17 +61,26 @@ def two_pass(x: Tensor) -> Tensor:
     return (x - x.mean()).square().sum() / (x.numel() - 1)
 
 
+def in_another_order(x: Tensor) -> Tensor:
+    return (x - x.amax()).exp().view(1000, -1).sum(0).sum().log() + x.amax()
+
+
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "shift"),
     [
-        (torch.var, two_pass),
-        (torch.var, lambda x: x.double().var().to(x.dtype)),
-        (torch.sum, lambda x: x.cumsum(0)[-1]),
-        (torch.mean, lambda x: x.flip(0).view(1000, -1).mean(1).mean()),
-        (lambda x: x.logsumexp(0), lambda x: (x - x.amax()).exp().view(1000, -1).sum(0).sum().log() + x.amax()),
+        (torch.var, two_pass, 0.0),
+        (torch.var, two_pass, 10.0),
+        (torch.var, lambda x: x.double().var().to(x.dtype), 0.0),
+        (torch.var, lambda x: x.double().var().to(x.dtype), 10.0),
+        (torch.sum, lambda x: x.cumsum(0)[-1], 0.0),
+        (torch.sum, lambda x: x.cumsum(0)[-1], 10.0),
+        (torch.mean, lambda x: x.flip(0).view(1000, -1).mean(1).mean(), 0.0),
+        (torch.mean, lambda x: x.flip(0).view(1000, -1).mean(1).mean(), 10.0),
+        (lambda x: x.logsumexp(0), in_another_order, 10.0),
+        # What is added to all is taken away before the powers are: the same sum once more.
+        pytest.param(lambda x: x.logsumexp(0), in_another_order, 0.0, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.parametrize("shift", [0.0, 10.0])
 def test_a_million_values_in_another_order_are_no_alarm(one: Any, other: Any, shift: float) -> None:
     x = torch.randn(1_000_000, generator=torch.Generator().manual_seed(1)) + shift
     assert against(one, other, x, samples=0).agrees

@@ -44,14 +44,21 @@ def test_there_are_sixty_operations() -> None:
     assert len(EXPRESSIONS) + len(BLOCKS) >= 60
 
 
-@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs())
 def test_no_false_alarm_with_eager_kernels(program: Program) -> None:
     assert_no_alarm(program, ["eager-backend", "aot_eager"])
 
 
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(programs())
+def test_no_false_alarm_with_eager_kernels_in_forty_programs(program: Program) -> None:
+    assert_no_alarm(program, ["eager-backend", "aot_eager"])
+
+
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(program=programs())
 def test_no_false_alarm_in_another_order(dtype: torch.dtype, program: Program) -> None:
     assert_no_alarm(replace(program, dtype=dtype), [Reordered()])
@@ -107,9 +114,8 @@ CHANGES = (
 )
 
 
-@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
-@given(programs(), st.integers(0, 100))
-def test_a_program_with_one_thing_changed_is_told_apart(program: Program, place: int) -> None:
+def assert_told_apart(program: Program, place: int) -> None:
+    """A program and the same with one thing changed do not agree."""
     changes = [change for change in CHANGES if change[0] in program.source]
     assume(changes)
     old, new = changes[place % len(changes)]
@@ -120,3 +126,16 @@ def test_a_program_with_one_thing_changed_is_told_apart(program: Program, place:
     task = Task(right, program.inputs(), {}, False)
     claimed = Prepared(variant("aot_eager"), lambda *args: task.run(wrong, args, {}), None, 0.0)
     assert not compare(task, claimed).agrees, f"{program.source}\nagrees with\n{changed.source}"
+
+
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(programs(), st.integers(0, 100))
+def test_a_program_with_one_thing_changed_is_told_apart(program: Program, place: int) -> None:
+    assert_told_apart(program, place)
+
+
+@pytest.mark.slow
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
+@given(programs(), st.integers(0, 100))
+def test_a_hundred_programs_with_one_thing_changed_are_told_apart(program: Program, place: int) -> None:
+    assert_told_apart(program, place)

@@ -18,7 +18,7 @@ from conftest import fresh_function
 
 def fresh_program():
     """A function that torch has not compiled before, and its input."""
-    program = fresh_function("y = x.sin() * 2\nprint('hello')\nreturn (y + 1).sum()")
+    program = fresh_function("y = (x.sin() * 2 + 1).sum()\nprint('hello')\nreturn y")
     return program, torch.ones(4, requires_grad=True)
 
 

@@ -6,13 +6,18 @@ import contextlib
 import io
 import linecache
 import os
+import runpy
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+import torch
+
+import compile_inspect
 from compile_inspect.capture import torch_private
+from compile_inspect.capture_file import save
 from compile_inspect.commands import main
 
 
@@ -38,16 +43,27 @@ def invoke(*arguments: str, cwd: Path) -> Done:
     return Done(status, output.getvalue(), errors.getvalue())
 
 
+def recorded_here(script: Path, output: Path) -> None:
+    """Run a script as `compile-inspect run` does, within this process, and write the capture."""
+    with _at(script.parent), contextlib.redirect_stdout(None):
+        sys.path.insert(0, str(script.parent))
+        with compile_inspect.record() as recording:
+            runpy.run_path(str(script), run_name="__main__")
+    save(recording.inspection, output)
+
+
 @contextlib.contextmanager
 def _at(folder: Path) -> Iterator[None]:
-    """In a folder, with nothing compiled before; what is imported from it is forgotten afterwards."""
-    before, path, known = Path.cwd(), list(sys.path), set(sys.modules)
+    """In a folder, with nothing compiled before; what is imported from it is forgotten, what it sets in torch put back."""
+    before, path, known, threads = Path.cwd(), list(sys.path), set(sys.modules), torch.get_num_threads()
     torch_private.forget_compiled_code()
     linecache.clearcache()  # files are written anew between two commands
     os.chdir(folder)
     try:
-        yield
+        with torch.random.fork_rng(devices=[]):
+            yield
     finally:
+        torch.set_num_threads(threads)
         os.chdir(before)
         sys.path[:] = path
         for name in set(sys.modules) - known:

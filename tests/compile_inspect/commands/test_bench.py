@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from invoking import Done, invoke
 
 import compile_inspect
 from compile_inspect.capture_file import save
@@ -32,7 +33,7 @@ inputs = (torch.ones(8, 4),)
 """
 
 
-def command(*arguments: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "compile_inspect", *arguments],
         env=environment(cwd / "cache", **more),
@@ -55,8 +56,8 @@ BENCH = ("bench", "mine.py:double", "--inputs", "mine.py:inputs", "--seconds", "
 
 
 @pytest.fixture(scope="module")
-def swept(folder: Path) -> subprocess.CompletedProcess[str]:
-    done = command(
+def swept(folder: Path) -> Done:
+    done = invoke(
         *BENCH,
         "--variants",
         "eager,eager-backend,cuda-graph/eager",
@@ -74,7 +75,7 @@ def swept(folder: Path) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_the_report_has_a_table_for_every_size_and_a_plot(swept: subprocess.CompletedProcess[str]) -> None:
+def test_the_report_has_a_table_for_every_size_and_a_plot(swept: Done) -> None:
     text = swept.stdout
     assert text.startswith("mine.py:double · forward · cpu · 1 thread · torch 2.")
     assert "batch 1 · float32[1, 4] cpu" in text and "batch 64 · float32[64, 4] cpu" in text
@@ -86,7 +87,7 @@ def test_the_report_has_a_table_for_every_size_and_a_plot(swept: subprocess.Comp
     assert swept.stderr == ""  # no bar where there is no terminal
 
 
-def test_what_is_exported_is_all_there_is(swept: subprocess.CompletedProcess[str], folder: Path) -> None:
+def test_what_is_exported_is_all_there_is(swept: Done, folder: Path) -> None:
     data = json.loads((folder / "out.json").read_text())
     timing = from_data(Timing, data["timings"][0])
     assert [dict(point.sizes) for point in timing.points] == [{"batch": 1}, {"batch": 64}]
@@ -95,21 +96,21 @@ def test_what_is_exported_is_all_there_is(swept: subprocess.CompletedProcess[str
     assert compile_inspect.load(folder / "old.inspection").notes == ("recorded before",)
 
 
-def test_show_reads_it_again_without_torch(swept: subprocess.CompletedProcess[str], folder: Path) -> None:
+def test_show_reads_it_again_without_torch(swept: Done, folder: Path) -> None:
     poison = folder / "poison" / "torch"
     poison.mkdir(parents=True)
     (poison / "__init__.py").write_text("raise ImportError('torch was imported')")
-    done = command("show", "old.inspection", "timing", cwd=folder, PYTHONPATH=f"{poison.parent}:{ROOT / 'src'}")
+    done = in_a_process("show", "old.inspection", "timing", cwd=folder, PYTHONPATH=f"{poison.parent}:{ROOT / 'src'}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.rpartition("Next:")[0] == swept.stdout.rpartition("Wrote")[0]
-    data = json.loads(command("show", "old.inspection", "timing", "--json", cwd=folder).stdout)
+    data = json.loads(invoke("show", "old.inspection", "timing", "--json", cwd=folder).stdout)
     assert data["processes"][0]["timing"][0]["target"] == "mine.py:double"
 
 
 @pytest.mark.slow
 def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
     options = ["--variants", "eager", "--export", "out.txt", "--format", "csv", "--capture", "new file.inspection"]
-    done = command(*BENCH, *options, cwd=folder)
+    done = in_a_process(*BENCH, *options, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("Next: compile-inspect show 'new file.inspection' timing\n")
     (row,) = csv.DictReader((folder / "out.txt").open())
@@ -136,7 +137,7 @@ def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
     ],
 )
 def test_mistakes_get_one_sentence_and_status_2(arguments: list[str], sentence: str, folder: Path) -> None:
-    done = command(*BENCH, *arguments, cwd=folder)
+    done = invoke(*BENCH, *arguments, cwd=folder)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
@@ -145,13 +146,19 @@ def test_mistakes_get_one_sentence_and_status_2(arguments: list[str], sentence: 
 
 @pytest.mark.slow
 def test_a_target_that_no_variant_can_run_ends_with_status_1(folder: Path) -> None:
-    done = command("bench", "mine.py:fails", "--inputs", "mine.py:inputs", "--variants", "eager", cwd=folder)
+    done = in_a_process("bench", "mine.py:fails", "--inputs", "mine.py:inputs", "--variants", "eager", cwd=folder)
     assert done.returncode == 1
     assert "eager cannot run: ValueError: not today" in done.stdout
 
 
-def test_builds_are_cold_and_labelled(folder: Path) -> None:
-    done = command(*BENCH, "--variants", "eager-backend", "--export", "cold.json", cwd=folder, COLUMNS="200")
+def test_a_mistake_ends_the_process_with_status_2(folder: Path) -> None:
+    done = in_a_process(*BENCH, "--export", "out.xyz", cwd=folder)
+    assert done.returncode == 2 and done.stderr.startswith("compile-inspect: ") and done.stdout == ""
+
+
+def test_builds_are_cold_and_labelled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    done = invoke(*BENCH, "--variants", "eager-backend", "--export", "cold.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "s cold, " in done.stdout and "s warm" in done.stdout and "order-dependent" not in done.stdout
     assert "- cold: a build in a process of its own with an empty cache folder" in done.stdout
@@ -165,7 +172,7 @@ def test_inductor_and_gradients(folder: Path) -> None:
         "import torch\n\nmodel = torch.nn.Linear(16, 16)\ninputs = (torch.randn(8, 16, requires_grad=True),)\n"
     )
     options = ["--inputs", "training.py:inputs", "--variants", "inductor,aot-inductor,torchscript/trace", "--seconds", "0.3"]
-    done = command("bench", "training.py:model", *options, "--gradients", "--export", "train.csv", cwd=folder)
+    done = in_a_process("bench", "training.py:model", *options, "--gradients", "--export", "train.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "forward and backward" in done.stdout
     rows = list(csv.DictReader((folder / "train.csv").open()))

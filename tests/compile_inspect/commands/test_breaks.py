@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from invoking import invoke, recorded_here
 
 from conftest import environment
 
@@ -37,6 +39,12 @@ class Model(torch.nn.Module):
 model = Model()
 inputs = (torch.ones(3, 4),)
 '''
+ONE_BREAK = PROGRAM.replace(
+    """            print("nested",
+                  y.shape)   # where
+""",
+    "",
+)
 FIXED = PROGRAM.replace('print( "é"', 'torch.compiler.is_compiling() or print( "é"').replace(
     """            print("nested",
                   y.shape)   # where
@@ -48,24 +56,32 @@ FIXED = PROGRAM.replace('print( "é"', 'torch.compiler.is_compiling() or print( 
 )
 
 
-def command(*arguments: str, cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def in_a_process(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "compile_inspect", *arguments],
-        env=environment(Path("cache"), **more), capture_output=True, text=True, cwd=cwd, timeout=300,
+        env=environment(Path("cache")), capture_output=True, text=True, cwd=cwd, timeout=300,
     )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests: equal functions in two files are one to torch, and it names the first of the files."""
+    return tmp_path_factory.mktemp("breaks")
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    (tmp_path / "model.py").write_text(PROGRAM)
-    return tmp_path
+def home(folder: Path) -> Path:
+    shutil.rmtree(folder)
+    folder.mkdir()
+    (folder / "model.py").write_text(PROGRAM)
+    return folder
 
 
 TARGET = ("model.py:model", "--inputs", "model.py:inputs", "--backend", "eager", "--seconds", "0")
 
 
 def test_causes_with_fixes_that_were_tried(home: Path) -> None:
-    done = command("breaks", *TARGET, cwd=home)
+    done = invoke("breaks", *TARGET, cwd=home)
     assert done.returncode == 0, done.stderr
     assert "Graph break 1 of 2: Failed to trace builtin operator · GB0059" in done.stdout
     assert "Your line  model.py:15 in forward" in done.stdout and "Your line  model.py:17 in nested" in done.stdout
@@ -75,33 +91,39 @@ def test_causes_with_fixes_that_were_tried(home: Path) -> None:
     assert (home / "model.py").read_text() == PROGRAM
 
 
-def test_fix_writes_only_the_lines_of_the_fix(home: Path) -> None:
-    shown = command("fix", *TARGET, cwd=home)
+def test_fix_shows_what_it_would_write(home: Path) -> None:
+    (home / "model.py").write_text(ONE_BREAK)
+    shown = invoke("fix", *TARGET, cwd=home)
     assert shown.returncode == 0 and "Nothing was written" in shown.stdout, shown
-    assert (home / "model.py").read_text() == PROGRAM
-    applied = command("fix", *TARGET, "--apply", cwd=home)
+    assert "+        hidden = self.layer(x);  torch.compiler.is_compiling() or print(" in shown.stdout, shown
+    assert (home / "model.py").read_text() == ONE_BREAK
+    assert not (home / "model.py.before-fix").exists()
+
+
+def test_fix_writes_only_the_lines_of_the_fix(home: Path) -> None:
+    applied = invoke("fix", *TARGET, "--apply", cwd=home)
     assert applied.returncode == 0, applied
     assert (home / "model.py").read_bytes() == FIXED.encode()
     assert "mv model.py.before-fix model.py" in applied.stdout
     assert (home / "model.py.before-fix").read_text() == PROGRAM
-    again = command("fix", *TARGET, cwd=home)
+    again = invoke("fix", *TARGET, cwd=home)
     assert again.returncode == 0 and "nothing to fix" in again.stdout
 
 
 def test_from_a_capture_nothing_can_be_tried(home: Path) -> None:
     (home / "script.py").write_text("import torch, model\ntorch.compile(model.model, backend='eager')(*model.inputs)\n")
-    assert command("run", "-o", "c.inspection", "script.py", cwd=home).returncode == 0
+    recorded_here(home / "script.py", home / "c.inspection")
     (home / "model.py").unlink()  # as if recorded elsewhere
-    done = command("breaks", "c.inspection", cwd=home)
+    done = in_a_process("breaks", "c.inspection", cwd=home)
     assert done.returncode == 0, done.stderr
     assert "Not tried: that needs the target, which a capture does not hold." in done.stdout
     assert "+            if not torch.compiler.is_compiling():" in done.stdout
-    refused = command("breaks", "c.inspection", "--inputs", "model.py:inputs", cwd=home)
+    refused = invoke("breaks", "c.inspection", "--inputs", "model.py:inputs", cwd=home)
     assert refused.returncode == 2 and "leave out --inputs" in refused.stderr
 
 
 def test_as_json(home: Path) -> None:
-    done = command("breaks", *TARGET, "--json", cwd=home)
+    done = invoke("breaks", *TARGET, "--json", cwd=home)
     found = json.loads(done.stdout)["breaks"]
     assert sorted(item["cause"]["own_location"]["line"] for item in found) == [15, 17]
     assert [item["trials"][0][1]["standing"] for item in found] == ["PROVEN", "PROVEN"]
@@ -110,7 +132,7 @@ def test_as_json(home: Path) -> None:
 def test_what_cannot_be_fixed_is_said(home: Path) -> None:
     text = PROGRAM.replace('print( "é", hidden.shape )', "torch._dynamo.graph_break()").replace('print("nested",', "len((")
     (home / "model.py").write_text(text.replace("                  y.shape)   # where", "                  y,))   # where"))
-    done = command("fix", *TARGET, cwd=home)
+    done = invoke("fix", *TARGET, cwd=home)
     assert done.returncode in (0, 1) and "Traceback" not in done.stderr, done
-    missing = command("fix", "model.py:nothing", cwd=home)
+    missing = in_a_process("fix", "model.py:nothing", cwd=home)
     assert missing.returncode == 2 and "nothing" in missing.stderr

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from invoking import Done, invoke
@@ -42,7 +44,7 @@ FAILS_TO_COMPILE = {
 }
 
 NOTHING_COMPILED = {
-    "disabled": "@torch.compiler.disable\ndef target():\n    return x + 1\n",
+    "a generator": "def target():\n    yield x + 1\n",
     "nothing to do": "def target():\n    return x\n",
     "numbers only": "def target():\n    return sum(range(9))\n",
     "a type": "def target():\n    return isinstance(x, torch.Tensor)\n",
@@ -61,6 +63,7 @@ COMMANDS = {
     "verify": ("verify", "model.py:target", "--variants", "eager-backend", "--samples", "0"),
     "bench": ("bench", "model.py:target", "--variants", "eager-backend", "--builds", "0", "--seconds", "0.05"),
 }
+TRACING = ("breaks", "fix", "inspect", "guards")
 CLAIMS = (
     "frame was captured whole",
     "Captured whole",
@@ -69,6 +72,15 @@ CLAIMS = (
     "raises, as eager",
     "No graph breaks:",
 )
+
+
+def every_name_with(command: str, names: Iterable[str], *fully: str) -> list[Any]:
+    """Pairs: every name with one of the commands that trace, some names with all; the others are for long runs."""
+    return [
+        (name, each) if each == command or name in fully else pytest.param(name, each, marks=pytest.mark.slow)
+        for name in names
+        for each in TRACING
+    ]
 
 
 def typed(command: str, source: str, folder: Path) -> Done:
@@ -90,8 +102,7 @@ def test_a_target_that_fails_in_eager_mode_is_refused_with_its_line(name: str, c
     assert not any(claim in done.stderr for claim in CLAIMS)
 
 
-@pytest.mark.parametrize("command", ["breaks", "fix", "inspect", "guards"])
-@pytest.mark.parametrize("name", FAILS_TO_COMPILE)
+@pytest.mark.parametrize(("name", "command"), every_name_with("inspect", FAILS_TO_COMPILE, "view"))
 def test_a_compilation_that_fails_comes_first_with_its_cause_and_line(name: str, command: str, tmp_path: Path) -> None:
     done = typed(command, FAILS_TO_COMPILE[name], tmp_path)
     assert done.returncode == 1, done.stderr
@@ -104,8 +115,7 @@ def test_a_compilation_that_fails_comes_first_with_its_cause_and_line(name: str,
         assert done.stdout.rstrip().endswith("Next: compile-inspect show target.inspection failures")
 
 
-@pytest.mark.parametrize("command", ["breaks", "fix", "inspect", "guards"])
-@pytest.mark.parametrize("name", NOTHING_COMPILED)
+@pytest.mark.parametrize(("name", "command"), every_name_with("breaks", NOTHING_COMPILED, "a generator", "nothing to do"))
 def test_that_nothing_was_compiled_is_said(name: str, command: str, tmp_path: Path) -> None:
     done = typed(command, NOTHING_COMPILED[name], tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -130,8 +140,9 @@ def test_one_break(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_clean(command: str, tmp_path: Path) -> None:
-    done = typed(command, CLEAN, tmp_path)
+@pytest.mark.parametrize("before", ["", "@torch.compiler.disable\n"], ids=["plain", "disabled, which torch.compile ignores"])
+def test_clean(command: str, before: str, tmp_path: Path) -> None:
+    done = typed(command, before + CLEAN, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     first = {
         "breaks": "No graph breaks: every frame was captured whole.",

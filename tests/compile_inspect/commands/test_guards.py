@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from invoking import invoke as command
+from invoking import recorded_here
 
 PROGRAM = """\
 import torch
@@ -68,7 +69,7 @@ def test_as_json_and_from_a_capture(home: Path) -> None:
     (home / "script.py").write_text(
         "import torch, model\nf = torch.compile(model.model, backend='eager')\nfor n in 2, 3, 4:\n    f(torch.ones(n, 8), 2)\n"
     )
-    assert command("run", "-o", "c.inspection", "script.py", cwd=home).returncode == 0
+    recorded_here(home / "script.py", home / "c.inspection")
     (home / "model.py").unlink()
     done = command("guards", "c.inspection", cwd=home)
     assert done.returncode == 0 and "x changes" in done.stdout and "torch._dynamo.mark_dynamic(x, 0)" in done.stdout, (
@@ -107,5 +108,5 @@ def test_calls_that_raise_are_all_named_with_their_cause(tmp_path: Path) -> None
     assert "batch=3 fails in eager mode too: RuntimeError: shape '[4, -1]' is invalid for input of size 18" in done.stdout
     assert "batch=7, batch=8 and batch=9 fail in eager mode too: ValueError: too many rows" in done.stdout
     assert "batch=4  f         raises.py:4  it is the first" in done.stdout  # the call before it left no version behind
-    found = json.loads(command("guards", *target, "--what-if", "batch=3..9", "--json", cwd=tmp_path).stdout)
-    assert [call.get("fails_in_eager", False) for call in found["forecast"]["calls"]] == [True, False, True, False, True, True, True]
+    found = json.loads(command("guards", *target, "--what-if", "batch=3,4,7", "--json", cwd=tmp_path).stdout)
+    assert [call.get("fails_in_eager", False) for call in found["forecast"]["calls"]] == [True, False, True]

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from invoking import invoke
 
 import compile_inspect
 from compile_inspect.capture_file import save
@@ -45,7 +46,7 @@ main()
 """
 
 
-def command(
+def in_a_process(
     *arguments: str, cwd: Path, program: tuple[str, ...] = ("-m", "compile_inspect"), **variables: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -69,29 +70,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_page_is_made_without_torch(folder: Path) -> None:
-    done = command("report", "one.inspection", "-o", "bare.html", cwd=folder, program=("-c", WITHOUT))
+    done = in_a_process("report", "one.inspection", "-o", "bare.html", cwd=folder, program=("-c", WITHOUT))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Wrote bare.html (")
     assert "Captured whole: no graph break and no recompile." in (folder / "bare.html").read_text()
 
 
 def test_the_page_is_named_after_the_capture_and_replaces_its_own_kind_only(folder: Path) -> None:
-    first = command("report", "two.inspection", cwd=folder)
+    first = invoke("report", "two.inspection", cwd=folder)
     assert first.returncode == 0 and (folder / "two.html").is_file()
     before = (folder / "two.html").read_bytes()
-    assert command("report", "two.inspection", cwd=folder).returncode == 0  # a name that nobody chose
+    assert invoke("report", "two.inspection", cwd=folder).returncode == 0  # a name that nobody chose
     assert (folder / "two.html").read_bytes() == before
     refused = "compile-inspect: two.html exists already; choose another name with -o, or add --force to overwrite it\n"
-    assert command("report", "two.inspection", "-o", "two.html", cwd=folder).stderr == refused
+    assert invoke("report", "two.inspection", "-o", "two.html", cwd=folder).stderr == refused
     (folder / "two.html").write_text("<!doctype html> my own page")
-    assert command("report", "two.inspection", cwd=folder).stderr == refused
-    assert command("report", "two.inspection", "--force", cwd=folder).returncode == 0
+    assert invoke("report", "two.inspection", cwd=folder).stderr == refused
+    assert invoke("report", "two.inspection", "--force", cwd=folder).returncode == 0
     assert (folder / "two.html").read_bytes() == before
 
 
 def test_a_page_never_replaces_a_capture(folder: Path) -> None:
     before = (folder / "one.inspection").read_bytes()
-    done = command("report", "one.inspection", "-o", "./one.inspection", "--force", cwd=folder)
+    done = invoke("report", "one.inspection", "-o", "./one.inspection", "--force", cwd=folder)
     assert done.returncode == 2 and "is one of the captures" in done.stderr
     assert (folder / "one.inspection").read_bytes() == before
 
@@ -110,7 +111,7 @@ def test_a_page_never_replaces_a_capture(folder: Path) -> None:
     ],
 )
 def test_mistakes_are_told_in_a_sentence(folder: Path, arguments: tuple[str, ...], message: str) -> None:
-    done = command("report", *arguments, cwd=folder)
+    done = invoke("report", *arguments, cwd=folder)
     assert done.returncode == 2 and message in done.stderr
     assert len(done.stderr.strip().split("\n")) == 1
 
@@ -118,35 +119,35 @@ def test_mistakes_are_told_in_a_sentence(folder: Path, arguments: tuple[str, ...
 def test_links_are_followed_and_pipes_left_alone(folder: Path) -> None:
     (folder / "real.html").write_text("old")
     (folder / "link.html").symlink_to("real.html")
-    done = command("report", "one.inspection", "-o", "link.html", "--force", cwd=folder)
+    done = invoke("report", "one.inspection", "-o", "link.html", "--force", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert (folder / "link.html").is_symlink() and (folder / "real.html").read_text().startswith("<!doctype")
     os.mkfifo(folder / "pipe.html")
-    done = command("report", "one.inspection", "-o", "pipe.html", "--force", cwd=folder)
+    done = invoke("report", "one.inspection", "-o", "pipe.html", "--force", cwd=folder)
     assert done.returncode == 2 and "is a device or a pipe" in done.stderr
 
 
 def test_a_title_that_is_no_text_is_no_traceback(folder: Path) -> None:
-    done = command("report", "one.inspection", "-o", "odd.html", "--title", "bad\udcff\u202e", cwd=folder)
+    done = in_a_process("report", "one.inspection", "-o", "odd.html", "--title", "bad\udcff\u202e", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "<title>bad · compile-inspect</title>" in (folder / "odd.html").read_text()
     assert not list(folder.glob("*.writing")) and not list(folder.glob(".*.writing"))
 
 
 def test_two_captures_are_compared(folder: Path) -> None:
-    done = command("report", "one.inspection", "two.inspection", "--compare", "-o", "both.html", "--title", "a & b", cwd=folder)
+    done = invoke("report", "one.inspection", "two.inspection", "--compare", "-o", "both.html", "--title", "a & b", cwd=folder)
     assert done.returncode == 0, done.stderr
     page = (folder / "both.html").read_text()
     assert "<title>a &amp; b · compile-inspect</title>" in page and done.stderr == ""
     ranks = [folder / "job.inspection", folder / "job.rank1.inspection"]
     for rank, path in enumerate(ranks):
         save(Inspection(process=Process(pid=rank, rank=rank, session="job")), path)
-    done = command("report", ranks[0].name, "two.inspection", "--compare", "-o", "ranks.html", cwd=folder)
+    done = invoke("report", ranks[0].name, "two.inspection", "--compare", "-o", "ranks.html", cwd=folder)
     assert done.stderr == "job.inspection: captures of other processes of the same program (1) are not compared.\n"
 
 
 def test_verify_tells_what_agrees_and_joins_a_capture(folder: Path) -> None:
-    done = command(
+    done = invoke(
         "verify", "mine.py:branch", "--inputs", "mine.py:inputs", "--variants", "aot_eager,torchscript/trace",
         "--capture", "checked.inspection", cwd=folder,
     )  # fmt: skip
@@ -156,26 +157,26 @@ def test_verify_tells_what_agrees_and_joins_a_capture(folder: Path) -> None:
     assert "Next: compile-inspect report checked.inspection" in done.stdout
     (agreement,) = compile_inspect.load(folder / "checked.inspection").agreements
     assert [item.agrees for item in agreement.variants] == [True, False]
-    page = command("report", "checked.inspection", cwd=folder)
+    page = invoke("report", "checked.inspection", cwd=folder)
     assert page.returncode == 0, page.stderr
 
 
 def test_verify_speaks_json(folder: Path) -> None:
-    done = command("verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "aot_eager", "--json", cwd=folder)
+    done = invoke("verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "aot_eager", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [item["verdict"] for item in json.loads(done.stdout)["variants"]] == ["AGREES"]
 
 
 def test_verify_fails_where_nothing_could_be_compared(folder: Path) -> None:
-    done = command("verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "cudagraphs", cwd=folder)
+    done = invoke("verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "cudagraphs", cwd=folder)
     assert done.returncode == 1
     assert done.stdout.endswith("\nNothing was compared: none of the variants could run.\n") and not done.stderr
     assert "needs tensors on a CUDA device" in done.stdout
 
 
 def test_a_missing_compiler_is_nobody_s_fault(folder: Path) -> None:
-    done = command(
-        "verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "inductor,aot_eager",
+    done = in_a_process(
+        "verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "inductor,eager-backend", "--samples", "0",
         cwd=folder, CXX="/nonexistent", TORCHINDUCTOR_CACHE_DIR=str(folder / "empty"),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -183,15 +184,15 @@ def test_a_missing_compiler_is_nobody_s_fault(folder: Path) -> None:
 
 
 def test_verify_refuses_before_it_runs(folder: Path) -> None:
-    done = command("verify", "mine.py:double", "--samples", "-1", cwd=folder)
+    done = invoke("verify", "mine.py:double", "--samples", "-1", cwd=folder)
     assert done.returncode == 2 and done.stderr == "compile-inspect: --samples is -1: give a number from 0\n"
     (folder / "broken.inspection").write_text("nothing")
-    done = command("verify", "mine.py:double", "--capture", "broken.inspection", cwd=folder)
+    done = invoke("verify", "mine.py:double", "--capture", "broken.inspection", cwd=folder)
     assert done.returncode == 2 and "broken.inspection is not a capture of compile-inspect" in done.stderr
 
 
 def test_tried_fixes_join_a_capture(folder: Path) -> None:
-    done = command(
+    done = invoke(
         "breaks", "mine.py:branch", "--inputs", "mine.py:inputs", "--backend", "eager", "--seconds", "0",
         "--capture", "breaks.inspection", cwd=folder,
     )  # fmt: skip
@@ -200,15 +201,15 @@ def test_tried_fixes_join_a_capture(folder: Path) -> None:
     (finding,) = inspection.findings
     assert finding.chosen is not None and finding.chosen.title == "Choose with torch.where"
     assert inspection.breaks == (finding.cause,)
-    assert command("report", "breaks.inspection", cwd=folder).returncode == 0
+    assert invoke("report", "breaks.inspection", cwd=folder).returncode == 0
     (folder / "mine.py").write_text(PROGRAM.replace("return x * 2", "return x * 3"))
-    other = command(
+    other = invoke(
         "breaks", "mine.py:branch", "--inputs", "mine.py:inputs", "--backend", "eager", "--seconds", "0",
         "--capture", "breaks.inspection", cwd=folder,
     )  # fmt: skip
     (folder / "mine.py").write_text(PROGRAM)
     assert other.returncode == 2 and "was recorded with another text of" in other.stderr
-    again = command("breaks", "breaks.inspection", "--capture", "one.inspection", cwd=folder)
+    again = invoke("breaks", "breaks.inspection", "--capture", "one.inspection", cwd=folder)
     assert again.returncode == 2 and "nothing can be tried on it" in again.stderr
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,12 @@ def laboratory(folder: Path, text: str, **files: str) -> Laboratory:
     return Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
 
 
+def by_default(cases: Iterable[str], *chosen: str) -> list[Any]:
+    """The names of cases, of which those that are not chosen are for long runs."""
+    assert set(chosen) <= set(cases)
+    return [name if name in chosen else pytest.param(name, marks=pytest.mark.slow) for name in cases]
+
+
 FAILING = {
     "view": ("y.view(3, 5)", "RuntimeError"),
     "reshape": ("y.reshape(7, -1)", "RuntimeError"),
@@ -34,7 +42,7 @@ FAILING = {
 }
 
 
-@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("name", by_default(FAILING, "view", "add", "cat", "dimension"))  # one for each kind
 def test_a_handled_exception_is_not_called_whole(name: str, tmp_path: Path) -> None:
     expression, kind = FAILING[name]
     found = laboratory(
@@ -70,7 +78,7 @@ CLOCKS = {
 }
 
 
-@pytest.mark.parametrize("name", CLOCKS)
+@pytest.mark.parametrize("name", by_default(CLOCKS, "time", "seconds", "identifier", "system"))  # numbers once
 def test_what_differs_between_two_runs_is_stated_and_not_held_against_a_fix(name: str, tmp_path: Path) -> None:
     imported, read = CLOCKS[name]
     found = laboratory(
@@ -119,8 +127,13 @@ TAKEN = ("x.sum().item()", "float(x.abs().max())", "w.mean().item()", "float(w[0
 USED = ("x * s", "x / max(s, 0.5)", "(x + s).sin()", "x.clamp(max=s) * w")
 
 
-@pytest.mark.parametrize(("taken", "used"), list(itertools.product(TAKEN, USED))[::2], ids=str)
-def test_a_number_in_its_tensor_lets_no_gradient_through(taken: str, used: str, tmp_path: Path) -> None:
+NUMBERS = {f"{taken}; {used}": (taken, used) for taken, used in list(itertools.product(TAKEN, USED))[::2]}
+EACH_ONCE = [f"{taken}; {used}" for taken, used in zip(TAKEN, USED[::2] * 2, strict=True)]
+
+
+@pytest.mark.parametrize("name", by_default(NUMBERS, *EACH_ONCE))
+def test_a_number_in_its_tensor_lets_no_gradient_through(name: str, tmp_path: Path) -> None:
+    taken, used = NUMBERS[name]
     found = laboratory(
         tmp_path,
         f"""

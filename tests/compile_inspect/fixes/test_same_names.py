@@ -30,7 +30,7 @@ def standings(folder: Path, program: str, helper: str) -> list[tuple[Standing, s
     folder.mkdir()
     (folder / "model.py").write_text(program)
     (folder / "helper.py").write_text(helper)
-    laboratory = Laboratory(f"{folder / 'model.py'}:target", "float32[3]", backend="eager", samples=1, seconds=0.0)
+    laboratory = Laboratory(f"{folder / 'model.py'}:target", "float32[3]", backend="eager", samples=0, seconds=0.0)
     findings = treated(laboratory)
     assert len(findings) == 1, [str(item.cause.location) for item in findings]
     place = findings[0].cause.location
@@ -41,7 +41,8 @@ def standings(folder: Path, program: str, helper: str) -> list[tuple[Standing, s
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_one_program_imported_is_not_in_the_way_of_the_next(name: str, tmp_path: Path) -> None:
     path, modules = list(sys.path), set(sys.modules)
-    for index, helper in enumerate((*HELPERS, "one")):
+    helpers = (*HELPERS, "one") if name == "imported at the top" else ("one", "two")
+    for index, helper in enumerate(helpers):
         found = standings(tmp_path / str(index), PROGRAMS[name], HELPERS[helper])
         assert found and all(standing is Standing.PROVEN for standing, _ in found), found
     assert sys.path == path

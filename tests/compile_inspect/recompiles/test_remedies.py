@@ -158,19 +158,19 @@ def proof(treatment: Treatment, kind: RemedyKind) -> RemedyProof:
 
 
 def test_sizes_beyond_the_limit() -> None:
-    calls = rows(*range(2, 14))
+    calls = rows(*range(2, 9))
     (treatment,) = treat(Target(pointwise), calls, dynamic=False, limit=4)
     assert treatment.function == "pointwise" and treatment.variable == "x" and treatment.calls == (1, 2, 3, 4)
     marked = proof(treatment, RemedyKind.MARK_DYNAMIC)
-    assert marked.holds and marked.compilations == (4, 1) and marked.eager == (8, 0)
+    assert marked.holds and marked.compilations == (4, 1) and marked.eager == (3, 0)
     assert proof(treatment, RemedyKind.DYNAMIC).compilations == (4, 1)
     padded = by_kind(treatment, RemedyKind.BUCKETS)
     assert padded.buckets is not None and padded.proven is not None
     assert padded.proven.holds and padded.proven.compilations[1] == len(padded.buckets.sizes)
     assert f"{padded.buckets.waste:g} %" in padded.changes
     allowed = by_kind(treatment, RemedyKind.LIMIT)
-    assert allowed.code == "torch._dynamo.config.recompile_limit = 12"
-    assert allowed.proven is not None and allowed.proven.holds and allowed.proven.compilations == (4, 12)
+    assert allowed.code == "torch._dynamo.config.recompile_limit = 7"
+    assert allowed.proven is not None and allowed.proven.holds and allowed.proven.compilations == (4, 7)
     assert treatment.best is not None and treatment.best.kind is RemedyKind.MARK_DYNAMIC
 
 
@@ -222,7 +222,8 @@ def test_a_setting_for_numbers_that_modules_hold_is_tried_and_put_back() -> None
     assert setting.proven is not None and setting.proven.holds and setting.proven.compilations == (4, 2)
     assert torch._dynamo.config.allow_unspec_int_on_nn_module is False
     buffer = by_kind(treatment, RemedyKind.TENSOR)
-    assert buffer.code == 'self.register_buffer("steps", torch.tensor(2), persistent=False)' and buffer.proven is None
+    assert buffer.code == 'self.register_buffer("steps", torch.tensor(2), persistent=False)  # at its first value'
+    assert buffer.proven is None
 
 
 @pytest.mark.parametrize(

@@ -41,23 +41,22 @@ def timed() -> Timing:
     found = compile_inspect.time_variants(
         many,
         torch.randn(4096),
-        variants=["inductor-callable", "cuda-graph/inductor", "eager-backend"],
+        variants=["cuda-graph/inductor", "inductor-callable"],
         seconds=0.5,
         progress=lambda what, part: told.append((what, part)),
     )
     parts = [part for _, part in told]
     assert parts == sorted(parts) and parts[0] >= 0.0 and parts[-1] <= 1.0
     assert told[0][0] == "building eager" and any(what.startswith("sampling, round ") for what, _ in told)
-    assert told[-1][0] == "building eager-backend warm, in a process of its own"
+    assert told[-1][0] == "building inductor-callable warm, in a process of its own"
     return found
 
 
 def test_eager_is_first_and_every_variant_is_kept(timed: Timing) -> None:
     assert [item.variant for item in timed.points[0].measurements] == [
         "eager",
-        "inductor-callable",
         "cuda-graph/inductor",
-        "eager-backend",
+        "inductor-callable",
     ]
     assert (timed.target, timed.device, timed.gradients, timed.threads) == ("many", "cpu", False, 1)
     assert timed.points[0].inputs == ("float32[4096] cpu",)

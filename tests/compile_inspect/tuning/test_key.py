@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PROGRAM = """
-import dataclasses, sys, torch
+import dataclasses, torch
 from compile_inspect.tuning.key import program_key
 from compile_inspect.variants import Task
 import settings_of_the_model as settings
@@ -32,39 +32,58 @@ print(program_key(Task(Model(), (torch.ones(2, 4),))))
 """
 
 
-def key(
-    folder: Path, *, scale: str = "2.0", width: str = "3", body: str = "tanh", offset: str = "1.0", **variables: str
-) -> str:
-    """The key that a process of its own finds for a model."""
+RUN = """
+import runpy, sys
+for folder in sys.argv[1:]:
+    sys.path[0] = folder
+    sys.modules.pop("settings_of_the_model", None)
+    runpy.run_path(folder + "/program.py", run_name="__main__")
+"""
+
+
+def written(folder: Path, *, scale: str = "2.0", width: str = "3", body: str = "tanh", offset: str = "1.0") -> str:
+    """A folder with a model and the module that it reads."""
+    folder.mkdir()
     (folder / "settings_of_the_model.py").write_text(f"OFFSET = {offset}\n")
-    program = PROGRAM.replace("SCALE", scale).replace("WIDTH", width).replace("BODY", body)
-    (folder / "program.py").write_text(program)
+    (folder / "program.py").write_text(PROGRAM.replace("SCALE", scale).replace("WIDTH", width).replace("BODY", body))
+    return str(folder)
+
+
+def keys(*folders: str, **variables: str) -> list[str]:
+    """The keys that a process of its own finds for these models, one after the other."""
     environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"} | variables
-    done = subprocess.run([sys.executable, str(folder / "program.py")], capture_output=True, text=True, env=environment)
+    done = subprocess.run([sys.executable, "-c", RUN, *folders], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return done.stdout.split()
 
 
-CHANGES = [
-    {"scale": "2.5"},
-    {"scale": "-2.0"},
-    {"width": "5"},
-    {"body": "sin"},
-    {"offset": "1.5"},
-    {"ATEN_CPU_CAPABILITY": "default"},
-]
+CHANGES = [{"scale": "2.5"}, {"scale": "-2.0"}, {"width": "5"}, {"body": "sin"}, {"offset": "1.5"}]
 
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return key(tmp_path_factory.mktemp("first"))
+    (found,) = keys(written(tmp_path_factory.mktemp("first") / "model"))
+    return found
 
 
-def test_the_same_program_has_the_same_key(first: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def further(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The keys of the changed models and of the same model again, in another process."""
+    folder = tmp_path_factory.mktemp("further")
+    return keys(*(written(folder / str(number), **change) for number, change in enumerate([*CHANGES, {}])))
+
+
+def test_the_same_program_has_the_same_key(first: str, further: list[str]) -> None:
+    """Also behind others in its process: it is the change that makes the key of a changed one another."""
     assert len(first) == 40
-    assert key(tmp_path) == first
+    assert len(further) == len(CHANGES) + 1
+    assert further[-1] == first
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
-def test_another_program_or_processor_has_another_key(change: dict[str, str], first: str, tmp_path: Path) -> None:
-    assert key(tmp_path, **change) != first
+@pytest.mark.parametrize("number", range(len(CHANGES)), ids=lambda number: "=".join(*CHANGES[number].items()))
+def test_another_program_has_another_key(number: int, first: str, further: list[str]) -> None:
+    assert further[number] != first
+
+
+def test_another_processor_has_another_key(first: str, tmp_path: Path) -> None:
+    assert keys(written(tmp_path / "model"), ATEN_CPU_CAPABILITY="default") != [first]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -97,18 +99,61 @@ def test_nothing_is_trusted_where_something_is_not_finite(bad: float) -> None:
     assert not solution.trusted
 
 
-def answer(environment: dict[str, str]) -> str:
-    code = (
-        "import numpy as np; from nonsmooth.qp import QPSolver; from nonsmooth.qp.kernel import compiled;"
-        "y = QPSolver().session(np.eye(3) + 1).solve(np.array([-2.0, 1.0, -3.0]), np.zeros(3), np.ones(3)).y;"
-        "print(compiled() is not None, y.round(9).tolist())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+ANSWERING = """
+import json, os, sys
+import numpy as np
+from nonsmooth.qp import QPSolver
+from nonsmooth.qp.kernel import compiled
+
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        environment, umask = json.loads(line)
+        os.environ.clear()
+        os.environ.update(environment)
+        os.umask(umask)
+        y = QPSolver().session(np.eye(3) + 1).solve(np.array([-2.0, 1.0, -3.0]), np.zeros(3), np.ones(3)).y
+        print(compiled() is not None, y.round(9).tolist(), flush=True)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit("no answer")
+"""
+"""For every environment that it is given, a process answers that has nothing but the imports."""
+
+Answer = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def answer() -> Iterator[Answer]:
+    """`answer(environment)`: whether there is compiled code in a new process with this environment, and a solution there."""
+    process = subprocess.Popen([sys.executable, "-c", ANSWERING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None and process.stdout is not None
+    asked, answers = process.stdin, process.stdout
+
+    def ask(environment: dict[str, str], umask: int = 0o022) -> str:
+        asked.write(json.dumps([environment, umask]) + "\n")
+        asked.flush()
+        return answers.readline().strip()
+
+    yield ask
+    process.communicate()
+    assert process.returncode == 0
+
+
+@pytest.fixture(scope="module")
+def copying(answer: Answer, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A compiler that compiles nothing: it writes a library that was built before."""
+    folder = tmp_path_factory.mktemp("copying")
+    answer({**os.environ, "COMPILE_INSPECT_CACHE": str(folder)})
+    (library,) = (folder / "kernels").iterdir()
+    compiler = folder / "compiler"
+    compiler.write_text(f"""#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncat '{library}' > "$2"\n""")
+    compiler.chmod(0o700)
+    return str(compiler)
 
 
 @needs_compiler
-def test_it_is_built_once_and_can_be_turned_off(tmp_path: Path) -> None:
+def test_it_is_built_once_and_can_be_turned_off(answer: Answer, tmp_path: Path) -> None:
     here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path)}
     assert answer(here) == "True [0.5, 0.0, 1.0]"
     (library,) = (tmp_path / "kernels").iterdir()
@@ -120,8 +165,8 @@ def test_it_is_built_once_and_can_be_turned_off(tmp_path: Path) -> None:
 
 @needs_compiler
 @pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="needs another owner")
-def test_a_library_of_somebody_else_is_not_loaded(tmp_path: Path) -> None:
-    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path)}
+def test_a_library_of_somebody_else_is_not_loaded(answer: Answer, copying: str, tmp_path: Path) -> None:
+    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "CC": copying}
     answer(here)
     (library,) = (tmp_path / "kernels").iterdir()
     library.write_bytes(b"not a library")
@@ -131,7 +176,7 @@ def test_a_library_of_somebody_else_is_not_loaded(tmp_path: Path) -> None:
     assert answer(here) == "False [0.5, 0.0, 1.0]"
 
 
-def test_without_a_compiler(tmp_path: Path) -> None:
+def test_without_a_compiler(answer: Answer, tmp_path: Path) -> None:
     here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "PATH": str(tmp_path), "CC": "none"}
     assert answer(here) == "False [0.5, 0.0, 1.0]"
 
@@ -151,20 +196,18 @@ def test_an_answer_with_a_slope_that_is_far_too_steep_is_not_trusted() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"CC": " "}, {"CC": "gcc '"}, {"CC": "nothing-there"}, {"HOME": "/nowhere", "XDG_CACHE_HOME": ""}]
 )
-def test_surroundings_that_are_odd(wrong: dict[str, str], tmp_path: Path) -> None:
+def test_surroundings_that_are_odd(answer: Answer, wrong: dict[str, str], tmp_path: Path) -> None:
     here = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), **wrong}
     here.pop("COMPILE_INSPECT_CACHE", None)
     assert answer(here).endswith("[0.5, 0.0, 1.0]")
 
 
 @needs_compiler
-def test_others_cannot_write_to_the_library_and_a_damaged_one_is_made_anew(tmp_path: Path) -> None:
-    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path)}
-    before = os.umask(0o002)
-    try:
-        answer(here)
-    finally:
-        os.umask(before)
+def test_others_cannot_write_to_the_library_and_a_damaged_one_is_made_anew(
+    answer: Answer, copying: str, tmp_path: Path
+) -> None:
+    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "CC": copying}
+    answer(here, umask=0o002)
     (library,) = (tmp_path / "kernels").iterdir()
     assert not library.stat().st_mode & 0o022
     library.write_bytes(b"damaged")
