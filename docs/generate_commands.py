@@ -29,7 +29,7 @@ STATUSES = {
     "breaks": "0, with breaks and without. `--json` is for programs that decide.",
     "fix": "1 where something is left to be done by hand.",
     "guards": "0, whatever is foretold.",
-    "verify": "1 where a variant does not agree with eager, none could run, or eager gives another result when run again. "
+    "verify": "1 where a variant does not agree with eager, none could run, or eager gives a different result when run again. "
     "One that cannot run beside others that do does not count; `--json` names it.",
     "bench": "1 where nothing could be timed, not even eager; 130 where Ctrl-C ended it. Speed does not count.",
     "show": "0.",

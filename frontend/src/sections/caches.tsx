@@ -31,7 +31,7 @@ export function cacheSummary(lookups: CacheLookup[]): string {
 
 function Lookups({ capture }: { capture: Capture }): JSX.Element {
   const [shown, more] = usePaged(capture.caches, "lookups");
-  if (shown.length === 0) return <Nothing>No cache was asked: they are off, or the backend has none.</Nothing>;
+  if (shown.length === 0) return <Nothing>No cache was queried: they are off, or the backend has none.</Nothing>;
   return (
     <>
       <p class="note">{cacheSummary(capture.caches)}.</p>

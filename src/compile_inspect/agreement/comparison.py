@@ -62,7 +62,7 @@ def undecidable(reference: Reference) -> Comparison | None:
         return Comparison(Verdict.REFUSED, f"results of this kind cannot be compared: {reference.declined}")
     if reference.unsteady:
         names = listed(list(reference.unsteady))
-        reason = f"eager itself gives another {names} when run again from the same seed, so nothing can be proven"
+        reason = f"eager itself gives a different {names} when run again from the same seed, so nothing can be proven"
         return Comparison(Verdict.NONDETERMINISTIC, reason)
     return None
 

@@ -24,7 +24,7 @@ def _sentences(reference: Reference, prepared: Prepared, left_out: list[Point], 
         yield "other shapes" if not task.further else "shapes other than those given"
         yield f"dtypes other than {dtypes}"
     if len(tensors) < len(leaves):
-        yield "other values of arguments that are no tensors"
+        yield "other values of non-tensor arguments"
     if not task.gradients:
         yield "gradients"
     else:

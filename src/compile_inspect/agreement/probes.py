@@ -122,7 +122,7 @@ def special_probes(task: Task, habits: Habits, seed: int) -> Iterator[Probe]:
     if any(not (leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool) for leaf in leaves):
         reason = ""
         if habits.indexes or habits.reads_numbers:
-            reason = "the function uses integers as places or sizes"
+            reason = "the function uses integers as indices or sizes"
         elif task.device != "cpu":
             reason = f"on {task.device} an integer out of range may end the process"
         inputs = None if reason else refilled(example, _unchanged, generator, _extreme)

@@ -140,7 +140,7 @@ def make_reference(task: Task, *, samples: int = 3, seed: int = 0, layouts: bool
 def _said_unsteady(reference: Reference) -> Reference:
     names = dict.fromkeys(name for point in reference.points for name in point.unsteady)
     reference.unsteady = tuple(names)
-    reference.notes.append(f"eager gives another {listed(list(names))} when run again")
+    reference.notes.append(f"eager gives a different {listed(list(names))} when run again")
     return reference
 
 
@@ -170,7 +170,7 @@ def _add_probes(reference: Reference, seed: int, layouts: bool) -> None:
             else:
                 points.append(point)
     if late:
-        reference.not_probed.append(f"{listed(late)}: {PROBE_SECONDS:g} s were over")
+        reference.not_probed.append(f"{listed(late)}: the limit of {PROBE_SECONDS:g} s was reached")
 
 
 def _probes(task: Task, habits: Habits, seed: int, layouts: bool) -> Iterator[Probe]:

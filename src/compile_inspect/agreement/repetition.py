@@ -51,7 +51,7 @@ def repeat(reference: Reference, prepared: Prepared) -> tuple[list[Difference], 
             if perf_counter() - started > CALL_SECONDS and calls > 1:
                 break
             calls += 1
-    return differences, "" if calls >= CALLS else f"calls after the {calls}th: {CALL_SECONDS:g} s were over"
+    return differences, "" if calls >= CALLS else f"calls after the {calls}th: the limit of {CALL_SECONDS:g} s was reached"
 
 
 def _later(item: Difference, call: int) -> Difference:

@@ -36,7 +36,7 @@ def report(
     """Write captures as one HTML file: source, graphs and kernels side by side, linked, with all that was found.
 
     The file holds everything it shows, loads nothing and needs no network: mail it, attach it, keep it. Captures of other
-    processes of the same program are taken along.
+    processes of the same program are included.
     """
     if compare and len(files) != 2:
         raise InspectError(f"--compare takes two captures, the earlier one first, not {len(files)}")

@@ -49,7 +49,7 @@ def verify(
     second_derivatives: Annotated[
         bool, typer.Option("--second-derivatives", help="Differentiate the gradients once more, and compare those.")
     ] = False,
-    samples: Annotated[int, typer.Option("--samples", help="Random inputs to make. With 0, no special ones either.")] = 3,
+    samples: Annotated[int, typer.Option("--samples", help="Random inputs to make. 0 leaves out the special ones too.")] = 3,
     seed: Annotated[int, typer.Option("--seed", help="Of the inputs that are made, and of the target's own draws.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     capture: CaptureOption = None,
@@ -58,7 +58,7 @@ def verify(
 ) -> None:
     """Compare every variant of a target with eager: values, gradients, and what is changed in place.
 
-    Exit status 1: a variant does not agree with eager, none of them could run, or eager gives another result every time.
+    Exit status 1: a variant does not agree with eager, none of them could run, or eager gives different results every time.
     """
     # All that can be said before torch is imported and minutes are spent is said now.
     if samples < 0:

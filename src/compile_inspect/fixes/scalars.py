@@ -19,7 +19,7 @@ _TAKE_TENSORS = (
 )  # fmt: skip
 _KEPT = (
     "The number keeps the type of its tensor: what is computed from it may be rounded otherwise, integers can overflow, and "
-    "what raises for a number of Python (a division by 0, the logarithm of 0) gives infinity or NaN"
+    "what raises for a Python number (a division by 0, the logarithm of 0) gives infinity or NaN"
 )
 
 

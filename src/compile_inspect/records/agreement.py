@@ -16,7 +16,7 @@ class Verdict(Enum):
     AGREES = "it agrees with eager"
     ASSUMES = "it agrees with eager as long as what it froze stays as it was"
     RANDOM = "it draws other random numbers than eager and cannot be compared"
-    NONDETERMINISTIC = "eager itself gives another result when run again"
+    NONDETERMINISTIC = "eager itself gives a different result when run again"
     DISAGREES = "it does not agree with eager"
     REFUSED = "it cannot run this function"
 
@@ -32,7 +32,7 @@ class DifferenceKind(Enum):
     STRIDES = "another layout in memory"
     ALIASING = "it shares memory with something else than eager's result does"
     AUTOGRAD = "one can be differentiated and the other cannot"
-    LATER_CALL = "a later call gives another result, or overwrites that of an earlier one"
+    LATER_CALL = "a later call gives a different result, or overwrites that of an earlier one"
     EFFECT = "it changes something that eager leaves alone, or the other way round"
     RAISED = "one raises an exception and the other does not, or another one"
 

@@ -62,7 +62,7 @@ class Standing(Enum):
     PROVEN = "the break is gone, and the results agree with eager"
     REVEALS = "the break is gone, and the results agree with eager; what it hid is met now"
     UNCHANGED = "withdrawn: the break is still there"
-    WORSE = "withdrawn: the break is gone, but others came"
+    WORSE = "withdrawn: the break is gone, but others appeared"
     DISAGREES = "withdrawn: the results are not those of the original"
     INCOMPARABLE = "withdrawn: no result can be compared with the original"
     FAILED = "withdrawn: the changed program raises"

@@ -21,7 +21,7 @@ class Doubt(Enum):
     FEW_SAMPLES = "fewer than ten samples: the interval is the whole range seen"
     RECOMPILED = "torch compiled again while sampling: some samples hold a compilation"
     NO_GRAPH = "torch.compile made no graph with an operation in it: it runs in eager mode"
-    RECOMPILE_LIMIT = "torch reached its recompile limit: calls that no compiled version fits run in eager mode"
+    RECOMPILE_LIMIT = "torch reached its recompile limit: calls that match no compiled version run in eager mode"
     UNSETTLED = "the times were still changing when the warm-up ended"
     BUSY_BUILD = "other processes used more than a fifth of the CPU during the cold builds: on an idle machine they take less"
     PAGE_FAULTS = (

@@ -216,7 +216,7 @@ def conclude_agreement(agreement: Agreement) -> str:
     if not agreement.variants:
         return "Nothing was compared: there is no variant but eager."
     if Verdict.NONDETERMINISTIC in groups:
-        return "Nothing can be said: eager itself gives another result when it is run again."
+        return "Nothing can be said: eager itself gives a different result when it is run again."
     compared = [item for item in agreement.variants if item.verdict not in (Verdict.REFUSED, Verdict.RANDOM)]
     if not compared:
         if Verdict.RANDOM in groups:

@@ -74,10 +74,10 @@ def variant(name: str) -> Variant:
         elif word in _WORDS:
             choices |= _WORDS[word]
         else:
-            raise TargetError(f"{name!r} is no variant: {word!r} is none of {', '.join([*MODES, *_WORDS])}")
+            raise TargetError(f"{name!r} is not a variant: {word!r} is none of {', '.join([*MODES, *_WORDS])}")
     known = ("eager", "inductor", "aot_eager", "cudagraphs", *torch.compiler.list_backends(exclude_tags=()))
     if backend not in known:
-        raise TargetError(f"{name!r} is no variant: write one of {', '.join(known_names())}")
+        raise TargetError(f"{name!r} is not a variant: write one of {', '.join(known_names())}")
     return Compiled(backend, **choices)  # type: ignore[arg-type]
 
 

@@ -175,7 +175,7 @@ def test_indices_stay_valid() -> None:
 
     found = verify(function, draw(3, 4), torch.tensor([2, 0, 1, 1]), variants=FAST)
     assert all(item.verdict is Verdict.AGREES for item in found.variants), str(found)
-    assert any("uses integers as places or sizes" in text for text in found.variants[0].not_probed)
+    assert any("uses integers as indices or sizes" in text for text in found.variants[0].not_probed)
 
 
 def test_where_eager_raises_at_generated_inputs_a_variant_must_raise_too() -> None:

@@ -108,7 +108,7 @@ def appending() -> Any:
 def test_nothing_is_claimed_about_a_function_with_state(function: Any) -> None:
     found = verify(function, torch.ones(3, dtype=torch.float64), variants=["eager-backend"]).variants[0]
     assert found.verdict is Verdict.NONDETERMINISTIC and not found.agrees
-    assert "eager itself gives another result when run again" in found.reason
+    assert "eager itself gives a different result when run again" in found.reason
 
 
 def test_an_exhausted_iterator_is_state() -> None:
@@ -217,7 +217,7 @@ def test_extreme_integers_are_tried_where_they_are_only_numbers() -> None:
 
 def test_a_finished_comparison_says_what_it_did_not_look_at() -> None:
     found = verify(lambda x, n: x * n, torch.ones(3), 2, variants=[Reordered()])
-    expected = ("other shapes", "dtypes other than float32", "other values of arguments that are no tensors", "gradients")
+    expected = ("other shapes", "dtypes other than float32", "other values of non-tensor arguments", "gradients")
     assert found.variants[0].not_probed == expected
     assert "  not probed: other shapes; dtypes other than float32" in str(found)
     with_further = Target(torch.sin, (torch.ones(3),), further=(((torch.ones(4),), {}),))

@@ -131,7 +131,7 @@ def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
         (["--capture", "mine.py"], "mine.py is not a capture"),
         (["--seconds", "0"], "--seconds is 0.0: give a number above 0"),
         (["--variants", ","], "--variants names none"),
-        (["--variants", "inductr"], "'inductr' is no variant"),
+        (["--variants", "inductr"], "'inductr' is not a variant"),
         (["--sweep", "batch"], "does not say which sizes"),
         (["--sweep", "tokens=1,2"], "where 'tokens' is in the inputs is not told"),
     ],

@@ -261,7 +261,7 @@ def test_recompiles_are_a_timeline_with_the_guard_that_failed() -> None:
     assert text[0] == "forward · /home/me/project/model.py:4 · 2 recompiles · 2.00 s spent on them"
     assert "0/1 0/0 x 4 -> 7 tensor 'x' size mismatch at index 0 /home/me/project/model.py:5 2.00 s" in text
     assert "0/2 0/1 x 8 -> 16 tensor 'x' stride mismatch at index 0 /home/me/project/model.py:5 -" in text
-    assert "+ 1 failed guard of versions older still (use --all)" in text
+    assert "+ 1 failed guard of older versions (use --all)" in text
     older = lines(shown(samples.everything(), section="recompiles", all=True))
     assert "0/0 x 4 -> 7 tensor 'x' size mismatch at index 0 /home/me/project/model.py:5" in older
 

@@ -281,9 +281,9 @@ def test_a_target_has_its_own_inputs() -> None:
 
 
 def test_mistakes_are_explained() -> None:
-    with pytest.raises(TargetError, match="'inductr' is no variant"):
+    with pytest.raises(TargetError, match="'inductr' is not a variant"):
         compile_inspect.time_variants(torch.sin, torch.ones(2), variants=["inductr"])
-    with pytest.raises(TargetError, match="'inductr' is no variant"):
+    with pytest.raises(TargetError, match="'inductr' is not a variant"):
         compile_inspect.time_variants(torch.sin, torch.ones(2), variants="eager,inductr")
     with pytest.raises(ValueError, match="seconds must be more than 0, not 0"):
         measure(Target(torch.sin, (torch.ones(2),)), seconds=0)

@@ -23,7 +23,7 @@ _STYLES = {CacheOutcome.HIT: "green", CacheOutcome.MISS: "yellow", CacheOutcome.
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
     """Print totals for each cache, then every look-up."""
     if not inspection.caches:
-        sentence = "No cache was asked: torch's compile caches are off, or there was nothing to look up."
+        sentence = "No cache was queried: torch's compile caches are off, or there was nothing to look up."
         print_empty(console, inspection, sentence)
         return
     _print_totals(inspection, console)

@@ -60,9 +60,9 @@ def limit_sentence(limit: LimitHit) -> str:
     """What a limit did to a function.
 
     >>> limit_sentence(LimitHit("0/8", "step", "train.py", 3, "recompile_limit", 8)).partition(":")[2]
-    '3) reached recompile_limit = 8: torch makes no further version of it, and calls that none fits run in eager mode.'
+    '3) reached recompile_limit = 8: torch makes no further version of it, and calls that match none run in eager mode.'
     """
     value = f" = {limit.value:,}" if limit.value is not None else ""
     what = f"{function_name(limit.function)} ({place(limit.file, limit.line)}) reached {one_line(limit.limit)}{value}"
     last = f" Last reason: {one_line(limit.last_reason)}" if limit.last_reason else ""
-    return f"{what}: torch makes no further version of it, and calls that none fits run in eager mode.{last}"
+    return f"{what}: torch makes no further version of it, and calls that match none run in eager mode.{last}"

@@ -124,7 +124,7 @@ def comparison(proof: Proof) -> str:
         values += f" and {count(proof.gradients, 'gradient')}"
     error = "" if proof.largest_error is None else f", largest difference {proof.largest_error:.2g}"
     told = f"{values} compared at {count(proof.inputs, 'input')}, in eager mode and compiled{error}"
-    return f"{told}." if proof.gradients else f"{told}; no gradients were compared, for there are none."
+    return f"{told}." if proof.gradients else f"{told}; there are no gradients to compare."
 
 
 def not_compared(proof: Proof) -> str:

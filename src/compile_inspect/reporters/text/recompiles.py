@@ -75,7 +75,7 @@ def _print_timeline(recompiles: list[Recompile], known: dict[str, Compilation], 
     print_table(console, table)
     if hidden:
         told = count(hidden, "failed guard", "failed guards")
-        console.print(Text(f"  + {told} of versions older still (use --all)", style="dim"), soft_wrap=True)
+        console.print(Text(f"  + {told} of older versions (use --all)", style="dim"), soft_wrap=True)
 
 
 def _has_values(failure: GuardFailure) -> bool:
