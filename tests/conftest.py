@@ -7,7 +7,6 @@ caches filled, which is quick and at the same time shows that the recorder chang
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
 import os
@@ -39,12 +38,6 @@ class Recorded:
     path: Path
     inspection: Inspection
     cache: Path
-
-
-def pytest_collection_finish() -> None:
-    """What was imported stays: a full collection of garbage, as before every timing, need not walk through it."""
-    gc.collect()
-    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -308,5 +308,5 @@ def test_records_go_to_json_and_back() -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(TargetError, match="samples must not be negative, and is -1"):
         verify(torch.sin, torch.ones(1), samples=-1)
-    with pytest.raises(TargetError, match="no variant"):
+    with pytest.raises(TargetError, match="not a variant"):
         verify(torch.sin, torch.ones(1), variants=["nothing"])

@@ -56,6 +56,8 @@ def recorded_here(script: Path, output: Path) -> None:
 def _at(folder: Path) -> Iterator[None]:
     """In a folder, with nothing compiled before; what is imported from it is forgotten, what it sets in torch put back."""
     before, path, known, threads = Path.cwd(), list(sys.path), set(sys.modules), torch.get_num_threads()
+    # Modules that other tests left behind under the names of files here.
+    aside = {name: sys.modules.pop(name) for name in {file.stem for file in folder.glob("*.py")} & known}
     torch_private.forget_compiled_code()
     linecache.clearcache()  # files are written anew between two commands
     os.chdir(folder)
@@ -66,6 +68,7 @@ def _at(folder: Path) -> Iterator[None]:
         torch.set_num_threads(threads)
         os.chdir(before)
         sys.path[:] = path
-        for name in set(sys.modules) - known:
+        for name in set(sys.modules) - (known - set(aside)):
             if str(getattr(sys.modules[name], "__file__", "")).startswith(str(folder)):
                 del sys.modules[name]
+        sys.modules.update(aside)

@@ -169,7 +169,7 @@ def test_graph_breaks_are_refused_by_fullgraph_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("indctor", "no variant"), ("inductor/fastest", "'fastest' is none of default, reduce-overhead")]
+    ("name", "message"), [("indctor", "not a variant"), ("inductor/fastest", "'fastest' is none of default, reduce-overhead")]
 )
 def test_names_that_are_none(name: str, message: str) -> None:
     with pytest.raises(TargetError, match=message):

@@ -11,6 +11,7 @@ Next: compile-inspect show a.inspection summary
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from rich.console import Console
 
@@ -19,43 +20,19 @@ from compile_inspect.records import Inspection
 from compile_inspect.reporters import SECTIONS
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.selection import select
-from compile_inspect.reporters.text import (
-    breaks,
-    bytecode,
-    cache,
-    code,
-    cudagraphs,
-    failures,
-    graphs,
-    guards,
-    kernels,
-    recompiles,
-    summary,
-    summary_details,
-    time,
-    timing,
-)
 from compile_inspect.reporters.text.messages import PARTIAL, print_warning
 from compile_inspect.reporters.text.next_command import print_next
 from compile_inspect.reporters.text.process import Renderer, render_processes
 
 __all__ = ["ShowOptions", "render"]
 
-_RENDERERS: dict[str, Renderer] = {
-    "summary": summary_details.render,
-    "failures": failures.render,
-    "graphs": graphs.render,
-    "breaks": breaks.render,
-    "guards": guards.render,
-    "recompiles": recompiles.render,
-    "kernels": kernels.render,
-    "code": code.render,
-    "time": time.render,
-    "cache": cache.render,
-    "cudagraphs": cudagraphs.render,
-    "bytecode": bytecode.render,
-    "timing": timing.render,
-}
+# Imported when it is asked for: all of them together take a tenth of a second.
+_MODULES = {section: "summary_details" if section == "summary" else section for section in SECTIONS}
+
+
+def _renderer(section: str) -> Renderer:
+    found: Renderer = import_module(f"{__name__}.{_MODULES[section]}").render
+    return found
 
 
 def render(
@@ -72,13 +49,15 @@ def render(
     `files` names the capture file of each inspection; `named` are those the user typed, where the others were found
     beside them.
     """
-    if section not in _RENDERERS:
+    if section not in _MODULES:
         raise InspectError(f"there is no section {section!r}; the sections are {', '.join(SECTIONS)}")
     chosen = select(inspections, options.compilation)
     if section == "summary":
+        from compile_inspect.reporters.text import summary
+
         summary.render_overview(chosen, console)
     elif not all(inspection.complete for inspection in chosen):
         print_warning(console, PARTIAL)
         console.print()
-    render_processes(chosen, files, _RENDERERS[section], console, options)
+    render_processes(chosen, files, _renderer(section), console, options)
     print_next(console, chosen, section, named or files, options)
