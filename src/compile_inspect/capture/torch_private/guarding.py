@@ -74,11 +74,22 @@ def _with_copied_code(seen: list[types.CodeType]) -> Iterator[tuple[types.Functi
         return
     wanted, files = {id(code) for code in seen}, {code.co_filename for code in seen}
     copies: dict[int, types.CodeType] = {}
-    for item in gc.get_objects():
+    for item in _tracked_objects():
         if type(item) is types.FunctionType and item.__code__.co_filename in files and _holds(item.__code__, wanted):
             before = item.__code__
             item.__code__ = _copy(before, copies)
             yield item, before
+
+
+def _tracked_objects() -> list[Any]:
+    """Everything that the garbage collector knows: it does not list what a program has frozen, which is thawed meanwhile."""
+    if not gc.get_freeze_count():
+        return gc.get_objects()
+    gc.unfreeze()
+    try:
+        return gc.get_objects()
+    finally:
+        gc.freeze()
 
 
 def _holds(code: types.CodeType, wanted: set[int]) -> bool:
