@@ -29,8 +29,9 @@ def one_thread() -> object:
 
 
 def many(x: torch.Tensor) -> torch.Tensor:
+    """Operations that cost little beside their dispatch, so that one fused kernel is several times as fast on any CPU."""
     for _ in range(20):
-        x = torch.tanh(x * 1.01 + 0.1)
+        x = torch.relu(x * 1.01 + 0.1)
     return x
 
 
