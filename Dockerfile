@@ -24,7 +24,7 @@ COPY constraints.txt ./
 RUN --mount=type=cache,target=/root/.cache/pip \
     pip install --root-user-action=ignore --constraint constraints.txt torch
 
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src ./src
 RUN --mount=type=cache,target=/root/.cache/pip \
     pip install --root-user-action=ignore --constraint constraints.txt '.[plot]'

@@ -10,12 +10,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-slow check check-frontend docs frontend screenshots bench bench-solver clean
+.PHONY: help tour test test-slow test-python-method check check-frontend docs frontend screenshots bench bench-solver clean
 
 help:  ## Show this list.
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 22
 
-$(READY): pyproject.toml constraints.txt
+# The editable installation builds the native library too, so its sources count.
+$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/nonsmooth/native/*.[ch])
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(BIN)/python -m ensurepip --upgrade >/dev/null  # uv makes them without
 ifdef TORCH
@@ -39,14 +40,17 @@ test: $(READY)  ## Run the tests (a few minutes).
 test-slow: $(READY)  ## Run the long tests too.
 	$(TEST) -m 'not gpu and not docs'
 
+test-python-method: $(READY)  ## Run the solver's tests without the native library (two minutes).
+	NONSMOOTH_NATIVE=0 $(TEST) tests/nonsmooth
+
 # The pages are shared one by one: each is a test of its own.
 docs: $(READY)  ## Build the documentation into site/, and run every block of its pages.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # --quiet would hide warnings from --strict too
 	$(TEST) --dist worksteal -m docs tests/docs
 
 check: $(READY)  ## Lint and type-check.
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check hatch_build.py src tests benchmarks examples
+	$(BIN)/ruff format --check hatch_build.py src tests benchmarks examples
 	$(BIN)/mypy
 
 frontend: frontend/node_modules/.ready  ## Build the page of reports into the package (needs Node).

@@ -111,8 +111,8 @@ def test_torch_is_never_imported_when_a_module_of_the_inspector_is_imported() ->
 
 
 ARITHMETIC = (
-    "bundle", "certificate", "clock", "combination", "hessian", "incumbents", "iteration", "linesearch", "model", "norm", "qp",
-    "span", "state", "valley",
+    "bundle", "certificate", "clock", "combination", "hessian", "incumbents", "iteration", "linesearch", "model", "native",
+    "norm", "qp", "span", "state", "valley",
 )  # fmt: skip
 
 

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.clock import Clock, Phase
-from nonsmooth.qp.kernel import MOST, Compiled, address, linear_algebra
+from nonsmooth.native import Functions, address, linear_algebra
+from nonsmooth.qp.kernel import MOST
 
 if TYPE_CHECKING:
     from nonsmooth.linearisations import Lines
@@ -91,7 +92,7 @@ class Found(NamedTuple):
 class Bench:
     """Memory for the models of one run, all with so many variables; not for several threads at once."""
 
-    def __init__(self, functions: Compiled, size: int) -> None:
+    def __init__(self, functions: Functions, size: int) -> None:
         libraries = linear_algebra()
         assert libraries is not None
         self.functions, self.size = functions, size

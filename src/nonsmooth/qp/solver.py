@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
+from nonsmooth.native import Method, load
 from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
 from nonsmooth.qp.bench import Bench
-from nonsmooth.qp.kernel import MOST, Kernel, compiled
+from nonsmooth.qp.kernel import MOST, Kernel
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Pull, Solution
 
@@ -63,12 +64,17 @@ class QPSolver:
         if name not in ("auto", "native") and not installed(name):
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
         self._name = name
-        functions = compiled() if name in ("auto", "native") else None
+        functions = load() if name in ("auto", "native") else None
         self.kernel = None if functions is None else Kernel(functions)
         self._bench: Bench | None = None
         self.counts = Counts()
         self.clock = clock or Clock()
         self.solving = self.clock.phase(Phase.QP)
+
+    @property
+    def method(self) -> Method:
+        """Whether the native library solves the programs, or Python does."""
+        return "python" if self.kernel is None else "native"
 
     def bench(self, size: int) -> Bench | None:
         """Where models of so many variables are put for compiled code; None where there is none."""

@@ -1,25 +1,19 @@
-"""The compiled active-set method, against the one in Python and against what an answer is worth."""
+"""The native active-set method, against the one in Python and against what an answer is worth."""
 
 from __future__ import annotations
-
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
 from nonsmooth.qp.active import active_set
-from nonsmooth.qp.kernel import Kernel, address, compiled
+from nonsmooth.qp.kernel import Kernel
 from nonsmooth.qp.program import Program
 
-needs_compiler = pytest.mark.skipif(compiled() is None, reason="there is no C compiler")
+needs_library = pytest.mark.skipif(load() is None, reason="the native library is missing or switched off")
 
 
 def random_program(seed: int, size: int, simplex: int, rank: int, weight: float) -> Program:
@@ -38,7 +32,7 @@ def start_of(program: Program, generator: np.random.Generator) -> np.ndarray:
     return start if program.simplex == 0 else np.where(np.arange(program.size) < program.simplex, np.abs(start) + 1e-3, start)
 
 
-@needs_compiler
+@needs_library
 @settings(max_examples=200, deadline=None)
 @given(
     st.integers(0, 10**6), st.integers(1, 40), st.floats(0.0, 1.0), st.integers(1, 30), st.sampled_from([1e-3, 1.0, 50.0, 1e4])
@@ -47,9 +41,9 @@ def test_as_good_as_the_method_in_python(seed: int, size: int, share: float, ran
     program = random_program(seed, size, round(share * size), rank, weight)
     generator = np.random.default_rng(seed)
     start = start_of(program, generator)
-    function = compiled()
-    assert function is not None
-    found = Kernel(function).solve(
+    functions = load()
+    assert functions is not None
+    found = Kernel(functions).solve(
         program.matrix, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * size
     )
     assert found is not None
@@ -68,12 +62,12 @@ def test_as_good_as_the_method_in_python(seed: int, size: int, share: float, ran
         assert program.value(y) <= program.value(other) + 1e-5 * size_of + rounding + 1e-15
 
 
-@needs_compiler
+@needs_library
 def test_one_kernel_for_programs_of_all_sizes() -> None:
     """Its memory is used again, and the matrix that lies in it is not mistaken for another."""
-    function = compiled()
-    assert function is not None
-    kernel = Kernel(function)
+    functions = load()
+    assert functions is not None
+    kernel = Kernel(functions)
     for seed in range(60):
         size = int(np.random.default_rng(seed).integers(1, 90))
         program = random_program(seed, size, size // 2, 40, 2.0)
@@ -90,7 +84,7 @@ def test_one_kernel_for_programs_of_all_sizes() -> None:
             assert found is not None and program.residual(found[0]) <= 1e-7
 
 
-@needs_compiler
+@needs_library
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_nothing_is_trusted_where_something_is_not_finite(bad: float) -> None:
@@ -99,131 +93,26 @@ def test_nothing_is_trusted_where_something_is_not_finite(bad: float) -> None:
     assert not solution.trusted
 
 
-ANSWERING = """
-import json, os, sys
-import numpy as np
-from nonsmooth.qp import QPSolver
-from nonsmooth.qp.kernel import compiled
-
-for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        environment, umask = json.loads(line)
-        os.environ.clear()
-        os.environ.update(environment)
-        os.umask(umask)
-        y = QPSolver().session(np.eye(3) + 1).solve(np.array([-2.0, 1.0, -3.0]), np.zeros(3), np.ones(3)).y
-        print(compiled() is not None, y.round(9).tolist(), flush=True)
-        os._exit(0)
-    if os.waitpid(child, 0)[1]:
-        sys.exit("no answer")
-"""
-"""For every environment that it is given, a process answers that has nothing but the imports."""
-
-Answer = Callable[..., str]
-
-
-@pytest.fixture(scope="module")
-def answer() -> Iterator[Answer]:
-    """`answer(environment)`: whether there is compiled code in a new process with this environment, and a solution there."""
-    process = subprocess.Popen([sys.executable, "-c", ANSWERING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None and process.stdout is not None
-    asked, answers = process.stdin, process.stdout
-
-    def ask(environment: dict[str, str], umask: int = 0o022) -> str:
-        asked.write(json.dumps([environment, umask]) + "\n")
-        asked.flush()
-        return answers.readline().strip()
-
-    yield ask
-    process.communicate()
-    assert process.returncode == 0
-
-
-@pytest.fixture(scope="module")
-def copying(answer: Answer, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A compiler that compiles nothing: it writes a library that was built before."""
-    folder = tmp_path_factory.mktemp("copying")
-    answer({**os.environ, "COMPILE_INSPECT_CACHE": str(folder)})
-    (library,) = (folder / "kernels").iterdir()
-    compiler = folder / "compiler"
-    compiler.write_text(f"""#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncat '{library}' > "$2"\n""")
-    compiler.chmod(0o700)
-    return str(compiler)
-
-
-@needs_compiler
-def test_it_is_built_once_and_can_be_turned_off(answer: Answer, tmp_path: Path) -> None:
-    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path)}
-    assert answer(here) == "True [0.5, 0.0, 1.0]"
-    (library,) = (tmp_path / "kernels").iterdir()
-    built = library.stat().st_mtime_ns
-    assert answer({**here, "PATH": os.environ["PATH"]}) == "True [0.5, 0.0, 1.0]"
-    assert library.stat().st_mtime_ns == built
-    assert answer({**here, "NONSMOOTH_KERNEL": "0"}) == "False [0.5, 0.0, 1.0]"
-
-
-@needs_compiler
-@pytest.mark.skipif(sys.platform == "win32" or os.getuid() != 0, reason="needs another owner")
-def test_a_library_of_somebody_else_is_not_loaded(answer: Answer, copying: str, tmp_path: Path) -> None:
-    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "CC": copying}
-    answer(here)
-    (library,) = (tmp_path / "kernels").iterdir()
-    library.write_bytes(b"not a library")
-    os.chown(library, 12345, -1)
-    assert answer(here) == "True [0.5, 0.0, 1.0]"  # built anew
-    (tmp_path / "kernels").chmod(0o777)
-    assert answer(here) == "False [0.5, 0.0, 1.0]"
-
-
-def test_without_a_compiler(answer: Answer, tmp_path: Path) -> None:
-    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "PATH": str(tmp_path), "CC": "none"}
-    assert answer(here) == "False [0.5, 0.0, 1.0]"
-
-
-@needs_compiler
+@needs_library
 def test_an_answer_with_a_slope_that_is_far_too_steep_is_not_trusted() -> None:
     """At 1, an entry of the simplex cannot move up; that must not hide how far it should move."""
     program = Program(np.diag([1e12, 1e-8]), np.zeros(2), np.zeros(2), np.ones(2), 2)
     assert program.residual(np.array([1.0, 0.0])) > 1.0
-    function = compiled()
-    assert function is not None
-    found = Kernel(function).solve(program.matrix, program.linear, program.lower, program.upper, 2, np.array([1.0, 0.0]), 40)
+    functions = load()
+    assert functions is not None
+    found = Kernel(functions).solve(program.matrix, program.linear, program.lower, program.upper, 2, np.array([1.0, 0.0]), 40)
     assert found is not None and found[1] <= 1e-7 and program.value(found[0]) < 1e-8
 
 
-@needs_compiler
-@pytest.mark.parametrize(
-    "wrong", [{"CC": " "}, {"CC": "gcc '"}, {"CC": "nothing-there"}, {"HOME": "/nowhere", "XDG_CACHE_HOME": ""}]
-)
-def test_surroundings_that_are_odd(answer: Answer, wrong: dict[str, str], tmp_path: Path) -> None:
-    here = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), **wrong}
-    here.pop("COMPILE_INSPECT_CACHE", None)
-    assert answer(here).endswith("[0.5, 0.0, 1.0]")
-
-
-@needs_compiler
-def test_others_cannot_write_to_the_library_and_a_damaged_one_is_made_anew(
-    answer: Answer, copying: str, tmp_path: Path
-) -> None:
-    here = {**os.environ, "COMPILE_INSPECT_CACHE": str(tmp_path), "CC": copying}
-    answer(here, umask=0o002)
-    (library,) = (tmp_path / "kernels").iterdir()
-    assert not library.stat().st_mode & 0o022
-    library.write_bytes(b"damaged")
-    assert answer(here) == "True [0.5, 0.0, 1.0]"
-    assert library.stat().st_size > 1000
-
-
-@needs_compiler
+@needs_library
 @pytest.mark.parametrize("rank", [200, 60], ids=["definite", "semidefinite"])
 @pytest.mark.parametrize("simplex", [0, 20])
 def test_with_and_without_lapack(rank: int, simplex: int) -> None:
-    function = compiled()
-    assert function is not None
+    functions = load()
+    assert functions is not None
     program = random_program(3, 150, simplex, rank, 1e4)
     start = start_of(program, np.random.default_rng(0))
-    with_lapack, without = Kernel(function), Kernel(function)
+    with_lapack, without = Kernel(functions), Kernel(functions)
     assert with_lapack.factorise  # scipy is there, and so is its LAPACK
     without.factorise = None
     given = (program.dense, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * program.size)
@@ -231,14 +120,3 @@ def test_with_and_without_lapack(rank: int, simplex: int) -> None:
     assert one is not None and other is not None
     assert one[1] < 1e-7 and other[1] < 1e-7
     assert program.value(one[0]) == pytest.approx(program.value(other[0]), rel=1e-7)
-
-
-def test_where_an_array_lies() -> None:
-    array = np.arange(12.0).reshape(3, 4)
-    fixed = array.copy()
-    fixed.flags.writeable = False
-    for each in (array, array[1], array[1:], fixed, fixed[2], np.zeros(0)):
-        assert address(each) == each.ctypes.data
-    for pieces in (array[:, 1], array.T, fixed.T):
-        with pytest.raises(AssertionError, match="pieces"):
-            address(pieces)

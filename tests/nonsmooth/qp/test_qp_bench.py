@@ -1,4 +1,4 @@
-"""Steps in compiled code, against those of the model in Python."""
+"""Steps of the native library, against those of the model in Python."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, curvature_pair
 from nonsmooth.model import Model, Step
+from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
-from nonsmooth.qp.kernel import MOST, compiled
+from nonsmooth.qp.kernel import MOST
 
-pytestmark = pytest.mark.skipif(compiled() is None, reason="there is no C compiler")
+pytestmark = pytest.mark.skipif(load() is None, reason="the native library is missing or switched off")
 
 
 def trial(generator: np.random.Generator, x: np.ndarray, equalities: int, inequalities: int) -> Trial:

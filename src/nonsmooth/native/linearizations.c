@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "variant.h"
+
 /* How far value + row·(x − point) lies from what is true at x, or locality·|x − point|² if that is more; see
  * Linearisations.errors. `true_values` has one number for each, or the only one is `true_value`. */
 void rows_errors(const double *points, const double *rows, const double *values, long count, long n, const double *x,

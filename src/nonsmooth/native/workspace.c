@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "kernel.c"
-#include "rows.c"
+#include "active_set.c"
+#include "linearizations.c"
 
 typedef void (*Gemm)(char *, char *, int *, int *, int *, double *, const double *, int *, const double *, int *, double *,
                      double *, int *);

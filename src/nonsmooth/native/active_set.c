@@ -10,6 +10,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "variant.h"
+
+#if defined(__GLIBC__) && defined(__x86_64__)
+__asm__(".symver hypot,hypot@GLIBC_2.2.5"); /* the newer one, which differs in errno, would ask for glibc 2.35 */
+#endif
+
 #define FLOOR 1e-13
 #define REFINEMENTS 3
 #define POLISHED 1e-4 /* the part of what is allowed to be wrong that is not worth another step */
@@ -53,7 +59,7 @@ typedef struct {
     int rough, recalled;                              /* the factor is that of a matrix not quite the same; was kept */
 } Search;
 
-long qp_doubles(long n) { return 2 * n * n + 21 * n; }
+static long qp_doubles(long n) { return 2 * n * n + 21 * n; }
 
 /* Four numbers at a time, in whatever registers there are: the order in which sums are made is the same everywhere. */
 typedef double Four __attribute__((vector_size(32)));

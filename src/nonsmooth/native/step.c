@@ -6,7 +6,7 @@
 
 #define _POSIX_C_SOURCE 199309L /* for the clock */
 
-#include "bench.c"
+#include "workspace.c"
 
 #include <time.h>
 

@@ -1,0 +1,156 @@
+"""Load the native library and declare its functions.
+
+The library is built with the package (`hatch_build.py`) and lies beside this module. It is a plain shared library without
+Python's headers, so one build serves all versions of Python. `NONSMOOTH_NATIVE=0` switches it off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from numpy.typing import NDArray
+
+from nonsmooth.native.sources import source_digest
+
+logger = logging.getLogger("nonsmooth")
+
+Method = Literal["native", "python"]
+"""Who solves the quadratic programs of a run: the native library, or the same methods in Python."""
+
+LIBRARY = Path(__file__).with_name("libnonsmooth.so")
+SWITCH = "NONSMOOTH_NATIVE"
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The functions of the library."""
+
+    solve: Callable[..., float]
+    """Solves a quadratic program."""
+    errors: Callable[..., None]
+    """Computes linearization errors."""
+    new_bench: Callable[..., int | None]
+    """Allocates the workspace of a run's models."""
+    free_bench: Callable[..., None]
+    build: Callable[..., int]
+    """Puts a model into the workspace."""
+    step: Callable[..., int]
+    """Computes the step of the model in the workspace."""
+    reference: Callable[..., float]
+    """Predicts the violation after the step that minimizes nothing but the violation."""
+
+
+@cache
+def load() -> Functions | None:
+    """The functions of the library; None where it is switched off or missing, which is logged once as a warning."""
+    if os.environ.get(SWITCH, "1") == "0":
+        return None
+    try:
+        return _declare(_open(LIBRARY))
+    except (OSError, AttributeError) as error:  # AttributeError: a function is not in it
+        if sys.platform == "win32":  # where none is built
+            logger.debug("the native library is not used: %s", error)
+        else:
+            logger.warning(
+                "the native library of nonsmooth cannot be used, so that quadratic programs are solved in Python, which is "
+                "slower: %s. Reinstall with a C compiler: %s (%s=0 chooses Python without this warning)",
+                error, _remedy(), SWITCH,
+            )  # fmt: skip
+        return None
+
+
+def _open(path: Path) -> ctypes.CDLL:
+    if not path.exists():
+        raise OSError(f"{path} does not exist")
+    library = ctypes.CDLL(str(path))
+    library.source_digest.restype = ctypes.c_char_p
+    expected = source_digest(path.parent)
+    if expected is not None and library.source_digest() != expected.encode():
+        raise OSError(f"{path} was built from other sources than those beside it")
+    return library
+
+
+def _remedy() -> str:
+    root = Path(__file__).parents[3]
+    if (root / "hatch_build.py").exists():  # a source tree
+        return f"pip install --no-deps --editable {root}"
+    return "pip install --force-reinstall --no-deps --no-cache-dir --no-binary compile-inspect compile-inspect"
+
+
+def _declare(library: ctypes.CDLL) -> Functions:
+    suffix = "_avx2" if library.use_avx2() else ""
+
+    def function(name: str, result: Any, *arguments: Any) -> Any:
+        declared = library[name + suffix]
+        declared.restype, declared.argtypes = result, arguments
+        return declared
+
+    pointer, number, integer, key, flag = ctypes.c_void_p, ctypes.c_double, ctypes.c_long, ctypes.c_int64, ctypes.c_int
+    metric = (integer, integer, pointer, number, integer)
+    point = (pointer, number, pointer, key)
+    constraints = (integer, integer, pointer, pointer, key, pointer)
+    lines = (integer, *[pointer] * 5)
+    return Functions(
+        solve=function("qp_solve", number, pointer, integer, integer, integer, number, pointer, pointer, number),
+        errors=function(
+            "rows_errors", None, pointer, pointer, pointer, integer, integer, pointer, pointer, number, number, pointer
+        ),
+        new_bench=function("bench_new", pointer, integer, *[pointer] * 5),
+        free_bench=function("bench_free", None, pointer),
+        build=function("bench_build", flag, pointer, *metric, *point, *lines, *constraints, *lines, pointer, pointer, number),
+        step=function("bench_step", flag, pointer, pointer, pointer, number, number, pointer),
+        reference=function("bench_reference", number, pointer, pointer, number, number),
+    )
+
+
+def address(array: NDArray[Any]) -> int:
+    """The address of an array's first entry. The array must be contiguous, and be held as long as the address is used."""
+    try:
+        return ctypes.addressof(_first_byte(array))  # type: ignore[arg-type]  # a quarter of the time of what follows
+    except (TypeError, ValueError):  # it is empty, or read-only
+        assert array.flags.c_contiguous, "the array is not contiguous"
+        place: int = array.__array_interface__["data"][0]
+        return place
+
+
+_first_byte = ctypes.c_char.from_buffer
+
+
+@cache
+def linear_algebra() -> tuple[int, ...] | None:
+    """The addresses of the functions of BLAS and LAPACK that the library calls, dpotrf first.
+
+    They are those of scipy, and found as Cython modules find them.
+    """
+    try:
+        from scipy.linalg import cython_blas, cython_lapack
+
+        # How many pointers to an int each takes: elsewhere an int may be longer than in C.
+        wanted = (
+            (cython_lapack, "dpotrf", 3), (cython_blas, "dgemm", 6), (cython_blas, "dsymm", 5), (cython_blas, "dsyrk", 4),
+            (cython_blas, "dsyr2k", 5),
+        )  # fmt: skip
+        places = [_capsule(module.__pyx_capi__[name], integers) for module, name, integers in wanted]
+    except Exception as error:  # there are other ways
+        logger.debug("BLAS and LAPACK were not found: %s", error)
+        return None
+    return None if None in places else tuple(place for place in places if place is not None)
+
+
+def _capsule(capsule: Any, integers: int) -> int | None:
+    name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    signature = name(capsule)
+    if signature.count(b" int *") + signature.count(b"(int *") != integers:
+        return None
+    place: int | None = pointer(capsule, signature)
+    return place
