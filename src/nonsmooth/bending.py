@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
-from nonsmooth.model import Model, Step
+from nonsmooth.model import ModelLike, Step
 from nonsmooth.options import Options
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Bending:
         self._evaluate, self._options = evaluate, options
         self._directing = clock.phase(Phase.DIRECTIONS)
 
-    def foreseen(self, state: State, model: Model, step: Step, value: float) -> tuple[Trial, Step] | None:
+    def foreseen(self, state: State, model: ModelLike, step: Step, value: float) -> tuple[Trial, Step] | None:
         """The step bent as the last one had to be, if it lowers the penalty from its value here by enough.
 
         Along a curved constraint every full step fails in the same way; to see it fail costs an evaluation each time.
@@ -119,7 +119,7 @@ class Bending:
         return (trial, bent) if worked else None
 
     def corrected(
-        self, state: State, model: Model, step: Step, first: Trial, value: float, *, later: bool, pieces: bool = False
+        self, state: State, model: ModelLike, step: Step, first: Trial, value: float, *, later: bool, pieces: bool = False
     ) -> tuple[Trial, Step] | None:
         """A second-order correction, where the full step to `first` failed because the constraints are curved.
 

@@ -91,6 +91,18 @@ class Bundle:
         self.weights = _appended(self.weights[first:], weight)
         self._kept.add(trial.x, trial.f, trial.gradient)
 
+    def drop_refuted(self, trial: Trial, tolerance: float) -> None:
+        """Forget the points whose linearization lies above f at a new point, by more than a tolerance.
+
+        f is not convex between them: there its gradient has changed, and with a kink beside it the old one says that f rises
+        where it falls. Such cuts make models whose steps are short and promise next to nothing.
+        """
+        if len(self):
+            below = self._kept.excess(trial.x, trial.f) <= tolerance
+            if not below.all():
+                self._kept.select(below)
+                self.weights = self.weights[below]
+
     def clear(self) -> None:
         """Forget all points."""
         self._kept.clear()

@@ -19,8 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.box import Box
 from nonsmooth.combination import Combination
 from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate.scaling import Reference
 from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Tolerances
 
@@ -90,19 +92,26 @@ class Check:
     gathered: tuple[Trial, ...]
     carrying: tuple[Vector, ...] = ()
     """Those of the gathered points whose gradients are part of the combination."""
+    bound_multipliers: Vector | None = None
+    """Positive for lower bounds, negative for upper ones; None where there are no bounds."""
 
 
 def check(
     evaluate: Callable[[Vector], Trial],
     at: Trial,
     tolerances: Tolerances,
+    reference: Reference | None = None,
+    box: Box | None = None,
     *,
     hints: Iterable[Vector] = (),
     max_samples: int | None = None,
 ) -> Check:
-    """Decide whether a point is stationary. `hints` are points to look at before others."""
-    radius = tolerances.radius * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
-    combination = Combination(at, radius, tolerances)
+    """Decide whether a point is stationary, by the `reference` for how long and how steep things are. `hints` are points to
+    look at before others."""
+    length = 1.0 if reference is None else reference.length(at.x)
+    radius = tolerances.radius * min(1.0, length) * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
+    steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
+    combination = Combination(at, radius, tolerances, steepness, box)
     gathered: list[Trial] = []
     limit = min(2 * len(at.x) + 20, 400, MEMORY // len(at.x) + 1) if max_samples is None else max_samples
 
@@ -213,7 +222,13 @@ def _nearer(
     return None
 
 
-def check_violation(evaluate: Callable[[Vector], Trial], at: Trial, tolerances: Tolerances) -> Check:
+def check_violation(
+    evaluate: Callable[[Vector], Trial],
+    at: Trial,
+    tolerances: Tolerances,
+    reference: Reference | None = None,
+    box: Box | None = None,
+) -> Check:
     """Decide whether the sum of violations is stationary at an infeasible point: no step nearby makes it smaller."""
 
     def violation(trial: Trial) -> Trial:
@@ -222,7 +237,7 @@ def check_violation(evaluate: Callable[[Vector], Trial], at: Trial, tolerances: 
         gradient = trial.signs() @ trial.jacobian
         return Trial.stored(trial.x, trial.total_violation, np.zeros(0), 0, gradient, np.zeros((0, len(trial.x))))
 
-    return check(lambda x: violation(evaluate(x)), violation(at), tolerances)
+    return check(lambda x: violation(evaluate(x)), violation(at), tolerances, reference, box)
 
 
 def _follow(
@@ -272,7 +287,8 @@ def _conclude(
 ) -> Check:
     multipliers = combination.multipliers
     largest = float(np.abs(multipliers).max(initial=0.0))
-    complementarity = float((np.abs(multipliers) * np.abs(at.c)).max(initial=0.0)) / (1.0 + abs(at.f))
+    complementarity = float((np.abs(multipliers) * np.abs(at.c)).max(initial=0.0))
+    complementarity = max(complementarity, combination.bound_complementarity) / (1.0 + abs(at.f))
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
     size = 1.0 + combination.longest
     bounded = combination.strain <= min(DEGENERATE, STRAIN / tolerances.noise) * size  # not so where it is not a number
@@ -304,4 +320,4 @@ def _conclude(
         degenerate=degenerate,
         reason=reason,
     )
-    return Check(certificate, multipliers, better, tuple(gathered), combination.carrying)
+    return Check(certificate, multipliers, better, tuple(gathered), combination.carrying, combination.bound_multipliers)

@@ -15,8 +15,10 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.box import Box
 from nonsmooth.evaluate import Trial
 from nonsmooth.linearisations import Window
+from nonsmooth.nnls import nnls
 from nonsmooth.options import Tolerances
 from nonsmooth.rows import LARGE, Rows, stack, triangular_factor
 from nonsmooth.span import DEPENDENT, Span
@@ -53,10 +55,29 @@ class _Gradient:
         return replace(self, sign=-self.sign, row=-self.row, outside=-self.outside)
 
 
+class _Sides:
+    """Variables at or near bounds, and which of them the bounds hold."""
+
+    def __init__(self, x: Vector, box: Box, reach: float) -> None:
+        below, above = x - box.lower, box.upper - x
+        self._lower, self._upper = below <= reach, above <= reach
+        self.near = self._lower | self._upper
+        self.held = np.zeros(len(x), dtype=bool)
+        self.distance = np.where(self.near, np.minimum(below, above), 0.0)
+
+    def inward(self, gradient: Vector) -> NDArray[np.bool_]:
+        """Where a descent leads into the box."""
+        return (self._lower & ~self._upper & (gradient < 0)) | (self._upper & ~self._lower & (gradient > 0))
+
+
 class Combination:
     """Gradients gathered so far, and the combination of them that comes nearest to proving x stationary."""
 
-    def __init__(self, at: Trial, radius: float, tolerances: Tolerances) -> None:
+    def __init__(self, at: Trial, radius: float, tolerances: Tolerances, slopes: Vector, box: Box | None = None) -> None:
+        self._slopes = slopes
+        self._sides = None if box is None else _Sides(at.x, box, 2.0 * radius)
+        self.bound_multipliers: Vector | None = None if box is None else np.zeros(len(at.x))
+        """Positive for lower bounds, negative for upper ones."""
         self._at = at
         self._lengths = np.linalg.norm(at.jacobian, axis=1)
         reach = 2.0 * radius * self._lengths + tolerances.inequality
@@ -64,7 +85,9 @@ class Combination:
         self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
         self._looked_at = np.array([*range(equalities), *self._near], dtype=np.intp)
         self._dependent = max(DEPENDENT, 1e3 * tolerances.noise)
-        self._span = Span(at.jacobian[:equalities], dependent=self._dependent)
+        self._left_out: set[int] = set()
+        """Equalities whose gradients at x are not used."""
+        self._span = self._new_span()
         self._all: list[_Gradient] = []
         self._outsides = Window(np.empty((0, len(at.x))), sys.maxsize)
         """What equalities leave of the gradients, up to LARGE variables."""
@@ -79,7 +102,12 @@ class Combination:
             self._append(i, 1.0, at.jacobian[i])
         self.multipliers = np.zeros(len(at.c))
         self.vector = at.gradient
+        self._largest_component = inf
         self.gap = 0.0
+        self.bound_complementarity = 0.0
+        """The largest multiplier of a bound times the distance from it."""
+        self._whole = at.gradient
+        """The combination with the components that bounds take care of."""
         self.strain = 0.0
         """Length of the longest part that a constraint contributes: where it is much longer than the sum, parts cancel."""
         self.torn = 0.0
@@ -91,8 +119,13 @@ class Combination:
 
     @property
     def residual(self) -> float:
-        """Length of the combination, relative to 1 + the longest gradient of f; infinite where that cannot be measured."""
-        found = float(np.linalg.norm(self.vector)) / (1.0 + self.longest)
+        """What is left of the gradients, as a whole and component by component; infinite where that cannot be measured.
+
+        As a whole it is relative to 1 + the longest gradient of f. That alone would hide what is left along a variable whose
+        slopes are much smaller than those of others. So each component is also held to how steep functions are along its
+        variable, plus the sum of what cancels there.
+        """
+        found = max(float(np.linalg.norm(self.vector)) / (1.0 + self.longest), self._largest_component)
         return found if isfinite(found) and isfinite(self.longest) else inf
 
     def _append(
@@ -117,7 +150,16 @@ class Combination:
 
     def _outside(self, row: Vector, constraint: int) -> Vector:
         """What equalities leave of a row. The weight of a constraint may be anything, and so may what it makes of rounding."""
-        return self._span.outside(row, or_nothing=constraint >= 0)
+        return self._span.outside(self._free_part(row), or_nothing=constraint >= 0)
+
+    def _new_span(self) -> Span:
+        return Span(
+            self._free_part(self._at.jacobian[: self._at.equalities]), but=self._left_out, dependent=self._dependent
+        )  # fmt: skip
+
+    def _free_part(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows without the components that bounds take care of."""
+        return rows if self._sides is None else np.where(self._sides.held, 0.0, rows)
 
     def unlike(self, trials: list[Trial]) -> set[int]:
         """Constraints whose gradients at x differ from those at all of the trial points; −1 for the objective."""
@@ -139,14 +181,15 @@ class Combination:
     def drift(self, trial: Trial) -> float:
         """How far the combination of the gradients at x moves if all are taken at a trial point; relative, as the residual."""
         way = trial.gradient - self._at.gradient + self.multipliers @ (trial.jacobian - self._at.jacobian)
-        return float(np.linalg.norm(way)) / (1.0 + self.longest)
+        return float(np.linalg.norm(self._free_part(way))) / (1.0 + self.longest)
 
     def distrust(self, wrong: set[int]) -> None:
         """Forget the gradients at x of some constraints, or of the objective (−1)."""
         self._distrusted |= wrong
         left = [g for g in self._all if g.constraint not in wrong]
         if any(0 <= i < self._at.equalities for i in wrong):
-            self._span = Span(self._at.jacobian[: self._at.equalities], but=wrong, dependent=self._dependent)
+            self._left_out |= wrong
+            self._span = self._new_span()
             left = [replace(g, outside=self._outside(g.row, g.constraint)) for g in left]
         self._keep(left)
 
@@ -199,11 +242,30 @@ class Combination:
     def solve(self) -> None:
         """Find the combination: short, and with small errors."""
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is too long is noticed
+            if self._sides is None:
+                self._solve()
+            else:
+                self._solve_within(self._sides)
+
+    def _solve_within(self, sides: _Sides) -> None:
+        """Find it where bounds take care of components, as long as these push out of the box."""
+        self._hold(sides, sides.near)
+        while True:
             self._solve()
+            wrong = sides.held & sides.inward(self._whole)
+            if not wrong.any():
+                break
+            self._hold(sides, sides.held & ~wrong)
+        self.bound_multipliers = np.where(sides.held, self._whole, 0.0)
+        self.bound_complementarity = float((np.abs(self.bound_multipliers) * sides.distance).max(initial=0.0))
+
+    def _hold(self, sides: _Sides, held: NDArray[np.bool_]) -> None:
+        if not np.array_equal(held, sides.held):
+            sides.held = held
+            self._span = self._new_span()
+            self._keep([replace(g, outside=self._outside(g.row, g.constraint)) for g in self._all])
 
     def _solve(self) -> None:
-        from scipy.optimize import nnls
-
         gradients, longest, large = self._all, self.longest, len(self._at.x) > LARGE
         scale = max(longest, 1e-300)
         rows = stack(*(g.outside[None] for g in gradients)) if large else self._outsides.kept
@@ -212,7 +274,7 @@ class Combination:
         lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
         system = triangular_factor(rows, errors, lengths) if isinstance(rows, Rows) else np.vstack([rows.T, errors]) / lengths
         if not self._span.finite or not np.isfinite(system).all():
-            self.vector, self.gap = np.full(len(self._at.x), np.inf), np.inf
+            self.vector, self.gap, self._largest_component = np.full(len(self._at.x), np.inf), np.inf, np.inf
             return
         if len(system) > TALL * len(gradients):
             system = np.linalg.qr(system, mode="r")
@@ -225,11 +287,22 @@ class Combination:
         if not total > 0:
             y, total = simplex, float(self.samples)
         weights = y / total / lengths * scale
-        self.vector = weights @ rows
+        self.vector = self._free_part(weights @ rows)
         self._tell_multipliers(gradients, weights)
+        self._largest_component = self._componentwise(gradients, weights)
         points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
         self.carrying = tuple(point for point in points.values() if point is not None)
         self.gap = float(weights @ below) / (1.0 + abs(self._at.f))
+
+    def _componentwise(self, gradients: list[_Gradient], weights: Vector) -> float:
+        """The largest component of the combination, relative to a typical slope + the sum of what is combined in it."""
+        cancelled = self._slopes.copy()
+        for gradient, weight in zip(gradients, weights.tolist(), strict=True):
+            if weight != 0.0:
+                cancelled += weight * np.abs(gradient.row)
+        for multiplier, row in zip(self.multipliers[: self._at.equalities], self._at.jacobian, strict=False):
+            cancelled += abs(multiplier) * np.abs(row)
+        return float((np.abs(self.vector) / cancelled).max(initial=0.0))
 
     def _tell_multipliers(self, gradients: list[_Gradient], weights: Vector) -> None:
         """Multipliers of the constraints, and what their parts say against the combination."""
@@ -242,9 +315,10 @@ class Combination:
                 self.multipliers[gradient.constraint] += gradient.sign * weight
                 (above if gradient.sign > 0 else below)[gradient.constraint] += weight * gradient.length
         equalities = self._at.equalities
-        if equalities:
+        if equalities or self._sides is not None:
             together = np.array([weight for _, weight in used]) @ stack(*(gradient.row[None] for gradient, _ in used))
-            free = -self._span.multipliers(together)
+            free = -self._span.multipliers(self._free_part(together))
+            self._whole = together + free @ self._at.jacobian[:equalities]
             self.multipliers[:equalities] += free
             parts = free * self._lengths[:equalities]
             above[:equalities] += np.maximum(parts, 0.0)

@@ -7,12 +7,14 @@ of a second in the memory of the host, and a thousandth of that on a GPU. Only v
 from __future__ import annotations
 
 import weakref
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nonsmooth.hessian.pairs import HostPairs
 from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
@@ -36,6 +38,10 @@ class DevicePairs:
         self._used = 0
         self._staged: Tensor | None = None
         self._copies: dict[tuple[int, tuple[int, ...]], tuple[weakref.ref[object], Tensor]] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy lies in the memory of the host: another process need not have a device."""
+        return HostPairs.of, (self._count, self._size, *self.arrays())
 
     def put(self, slot: int, s: Vector, y: Vector) -> None:
         """Fill a slot, the next one or one that was filled before."""

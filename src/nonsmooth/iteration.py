@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.bending import Bending
-from nonsmooth.bundle import own_cut
+from nonsmooth.box import Box
+from nonsmooth.box_model import BoxModel
+from nonsmooth.bundle import ConstraintRows, Cuts, own_cut
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, Outcome, curvature_pair, limit_growth
 from nonsmooth.kinks import JUMP, MANY_VARIABLES, crossed, jumped, keep_gradients
 from nonsmooth.linesearch import Ending, search
-from nonsmooth.model import Model, Step, steer
+from nonsmooth.model import Model, ModelLike, Step, steer
 from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
@@ -31,9 +33,10 @@ SERIOUS = 0.1
 CALM = 3
 """After so many iterations without a new gradient gathered, only the gradient at x itself is used again."""
 LARGEST_WEIGHT = 1e12
-LATE = 0.55
-"""Where there are more variables than gradients that are kept, a kink is left to the line search if a full step meets it after
-this part of the way. What is smooth, and rises faster than a quadratic, looks the same."""
+SMOOTH_SHARE = 0.35
+"""Of the errors that the linearizations at x and at a failed trial point have at each other's point, the share from which on
+the one at the trial point is as wrong as that of a smooth function may be: for a quadratic it is one half, beyond a kink next
+to x it is nothing."""
 NEARLY, ALIKE = 0.2, 30.0
 """How far the linearisation at a far trial point may lie from the objective at x, relative to its rise along the step, and how
 many times as long its gradient may be."""
@@ -41,6 +44,8 @@ ABOVE = 1.5
 """The penalty weight where rows of one constraint need a larger one together, by what they need."""
 ROUNDINGS = 100.0
 """Values are sums: what rounding makes of them is so many times that of one number."""
+REFUTED_FROM = 2.0
+"""A cut that lies above f at a new point by more than so many times the change of f is dropped."""
 MOST_BLIND = 3
 """So many steps that the values cannot judge may leave the gradients as they are, until no more are made."""
 MOST_UNLEARNT = 3
@@ -91,7 +96,9 @@ class Iteration:
         tolerances: Tolerances,
         solver: QPSolver,
         clock: Clock | None = None,
+        box: Box | None = None,
     ) -> None:
+        self._box = box
         self._evaluate, self._options, self._tolerances, self._solver = evaluate, options, tolerances, solver
         clock = clock or Clock()
         self._directing = clock.phase(Phase.DIRECTIONS)
@@ -99,13 +106,20 @@ class Iteration:
         self.ray: Step | None = None
         """The step along which the objective falls without end: not always the first of its iteration."""
 
-    def model(self, state: State, *, everything: bool | None = None) -> Model:
+    def model(self, state: State, *, everything: bool | None = None) -> ModelLike:
         """The model at the current point; all cuts are used near kinks only."""
         at = state.current
         full = state.kinked if everything is None else everything
         cuts = state.bundle.cuts(at) if full and len(state.bundle) else own_cut(at)
         extra = state.constraint_cuts.at(at) if len(state.constraint_cuts) else None
-        return Model(at, cuts, extra, self._metric(state), self._solver, multipliers=state.multipliers)
+        return self._model_of(at, cuts, extra, self._metric(state), state.multipliers)
+
+    def _model_of(
+        self, at: Trial, cuts: Cuts, extra: ConstraintRows | None, metric: InverseHessian, multipliers: Vector | None = None
+    ) -> ModelLike:
+        if self._box is None:
+            return Model(at, cuts, extra, metric, self._solver, multipliers=multipliers)
+        return BoxModel(at, cuts, extra, metric, self._solver, self._box, multipliers=multipliers)
 
     def _metric(self, state: State) -> InverseHessian:
         threshold = self._options.regularization_threshold
@@ -113,7 +127,7 @@ class Iteration:
             return state.hessian.regularized(threshold, lower_large=self._options.regularize_large_eigenvalues)
         return state.hessian
 
-    def propose(self, state: State, weight: float | None = None, *, everything: bool | None = None) -> tuple[Model, Step]:
+    def propose(self, state: State, weight: float | None = None, *, everything: bool | None = None) -> tuple[ModelLike, Step]:
         """The step at the current point, for its own penalty weight or for another."""
         if weight is None:
             state.remember_hints()
@@ -121,7 +135,7 @@ class Iteration:
             model = self.model(state, everything=everything)
             return model, self._steer(state, model, state.weight if weight is None else weight)
 
-    def _steer(self, state: State, model: Model, weight: float) -> Step:
+    def _steer(self, state: State, model: ModelLike, weight: float) -> Step:
         step = steer(model, state.current, weight, self._options)
         own = len(state.current.c)
         needed = float(np.abs(step.multipliers).max(initial=0.0))
@@ -136,7 +150,7 @@ class Iteration:
             state.constraint_cuts.weights = step.rows[own:]
         return step
 
-    def advance(self, state: State, model: Model, step: Step) -> Move | Stuck:
+    def advance(self, state: State, model: ModelLike, step: Step) -> Move | Stuck:
         """Follow the model's step to a new iterate, or say why that is not possible."""
         options, at = self._options, state.current
         null_steps = retries = evaluations = 0
@@ -172,7 +186,7 @@ class Iteration:
             kink = partial(self._kinked, at, step) if gather and not options.normalize_direction else None
             found = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
-                step_tolerance=self._tolerances.step, first=first, kink=kink,
+                step_tolerance=self._tolerances.step, first=first, kink=kink, longest=self._longest(at, direction),
             )  # fmt: skip
             evaluations += found.evaluations - 1
             if found.ending is Ending.ACCEPTED:
@@ -219,28 +233,34 @@ class Iteration:
             return None
         if len(step.rows) > len(at.c):  # the sum that vanishes is one of gradients of several pieces
             pieces = state.constraint_cuts.at(trial)
-            there = Model(trial, own_cut(trial), pieces, self._metric(state), self._solver, multipliers=step.multipliers)
+            there = self._model_of(trial, own_cut(trial), pieces, self._metric(state), step.multipliers)
             after = norm(there.step(step.weight).gradient)
         else:
-            after = norm(trial.gradient + step.multipliers @ trial.jacobian)
+            left = trial.gradient + step.multipliers @ trial.jacobian
+            after = norm(left if self._box is None else self._box.projected_gradient(trial.x, left))
         state.blind = (0, after) if after <= 0.9 * min(before, shortest) else (idle + 1, min(before, shortest))
         return self._moved(trial, step, 1.0, 1, 0) if after <= 2.0 * before else None
 
     def _moved(self, trial: Trial, step: Step, length: float, evaluations: int, null_steps: int, kinked: bool = False) -> Move:
         scale = 1.0 / norm(step.direction) if self._options.normalize_direction else 1.0
-        return Move(trial, step, length * scale, -length * scale * step.gradient, 0, evaluations, null_steps, kinked)
+        known = -length * scale * step.gradient if step.curvature_known else None
+        return Move(trial, step, length * scale, known, 0, evaluations, null_steps, kinked)
 
-    def _gather(self, state: State, model: Model, step: Step, trial: Trial) -> Gathered | None:
+    def _longest(self, at: Trial, direction: Vector) -> float:
+        """The longest step that stays in the box; a full one does, but for rounding."""
+        return math.inf if self._box is None else max(1.0, self._box.longest_step(at.x, direction))
+
+    def _gather(self, state: State, model: ModelLike, step: Step, trial: Trial) -> Gathered | None:
         """Keep the gradients at a full step that failed, if they tell the model something new."""
         at = state.current
         excess = trial.f - at.f - step.objective_change
         bending = step.weight * (trial.total_violation - step.predicted_violation)
         if state.hessian_updates == 0:
             return None
-        if len(at.x) > state.bundle.capacity and excess > 0.5 * (excess + bending) and trial.differentiable:
+        if not state.kinked and excess > 0.5 * (excess + bending) and trial.differentiable:
             slope = float(trial.gradient @ step.direction)
-            if at.f - trial.f + slope > LATE * (slope - step.objective_change):
-                return None  # the linearisations at x and there meet so late that the way until then is worth going
+            if at.f - trial.f + slope >= SMOOTH_SHARE * (slope - step.objective_change):
+                return None  # the function may as well be smooth and curved, which a line search and the matrix deal with
         if trial.f - at.f > -100.0 * step.decrease:  # it was too long by far; a gradient from there may say nothing about here
             if not self._kinked(at, step, trial, 1.0):
                 return None
@@ -285,7 +305,7 @@ class Iteration:
             gradient = at.penalty_gradient(weight)
             if identity is not None:
                 with self._directing:
-                    step = steer(Model(at, own_cut(at), None, identity, self._solver), at, weight, options)
+                    step = steer(self._model_of(at, own_cut(at), None, identity), at, weight, options)
                 direction, slope, weight = step.direction, step.decrease, step.weight
             else:
                 if level == 4:
@@ -293,6 +313,7 @@ class Iteration:
                     direction *= -np.sign(gradient @ direction) * max(1e-8, float(np.linalg.norm(at.x))) / len(at.x)
                 else:
                     direction = -state.hessian.apply(gradient) if level == 2 else -gradient
+                direction = direction if self._box is None else self._box.inward(at.x, direction)
                 slope = float(gradient @ direction)
                 step = self.plain_step(at, direction, gradient, slope, weight)
             if not math.isfinite(slope) or (slope >= 0 and options.max_nondescent_evaluations == 0):
@@ -300,10 +321,10 @@ class Iteration:
             most = options.max_nondescent_evaluations if slope >= 0 else None
             found = search(
                 self._evaluate, at, direction, min(slope, -1e-300), weight, options,
-                step_tolerance=self._tolerances.step, limit=most,
+                step_tolerance=self._tolerances.step, limit=most, longest=self._longest(at, direction),
             )  # fmt: skip
             if found.ending is Ending.ACCEPTED and found.trial is not None and found.trial.differentiable:
-                known = -found.step * gradient if level == 2 else None
+                known = -found.step * gradient if level == 2 and self._box is None else None
                 return Move(found.trial, step, found.step, known, level, found.evaluations, 0)
             last = found.trial
             if options.accept_failed_search and level == 3 and last is not None and last.finite and last.differentiable:
@@ -340,23 +361,32 @@ class Iteration:
             state.hessian.forget_products()  # there is no update that would
         else:
             outcome, state.unlearnt = self._learn(state, move), 0
+        if state.kinked:
+            change = REFUTED_FROM * abs(after.f - before.f)
+            state.bundle.drop_refuted(after, max(change, ROUNDINGS * self._tolerances.noise * max(1.0, abs(after.f))))
         state.current, state.weight = after, step.weight
         before.release()
         after.release()
         return outcome
 
+    def _objective_gradients(self, state: State, move: Move) -> tuple[Vector, Vector]:
+        """Gradients of the objective before and after a step, between which no kink lies."""
+        after, step = move.trial, move.step
+        if move.level != 0 or not step.several:
+            return step.objective_gradient, after.gradient
+        # Near a kink the gradients themselves jump. The shortest combinations on either side do not.
+        beyond = self._model_of(after, state.bundle.cuts(after), None, self._metric(state), step.multipliers)
+        return step.objective_gradient, beyond.step(step.weight).objective_gradient
+
     def _learn(self, state: State, move: Move) -> Outcome:
         """Let the matrix learn how the gradient of the Lagrangian function has changed."""
-        before, after, step = state.current, move.trial, move.step
-        multipliers = step.multipliers
-        old = step.objective_gradient + multipliers @ before.jacobian
-        new = after.gradient
-        if move.level == 0 and step.several:
-            # Near a kink the gradients themselves jump. The shortest combinations on either side do not.
-            cuts = state.bundle.cuts(after)
-            beyond = Model(after, cuts, None, self._metric(state), self._solver, multipliers=multipliers)
-            new = beyond.step(step.weight).objective_gradient
-        change = new + multipliers @ after.jacobian - old
+        before, after, multipliers = state.current, move.trial, move.step.multipliers
+        old, new = self._objective_gradients(state, move)
+        change = new + multipliers @ after.jacobian - (old + multipliers @ before.jacobian)
+        if self._box is not None and move.hessian_step is not None:
+            # Of variables that stay on a bound nothing is learnt: their slopes change with those of the others.
+            held = (after.x == before.x) & ((after.x == self._box.lower) | (after.x == self._box.upper))
+            change = np.where(held, move.hessian_step, change)
         pair = curvature_pair(after.x - before.x, change, move.hessian_step, self._options.damping)
         if state.hessian_updates:
             pair = limit_growth(pair, state.hessian.apply(pair.y), GROWTH)

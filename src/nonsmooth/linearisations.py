@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import count
+from itertools import compress, count
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.native import address, load
 from nonsmooth.qp.bench import LOCALITY
-from nonsmooth.qp.kernel import address, compiled
 from nonsmooth.rows import LARGE, PIECE, Rows
 
 Vector = NDArray[np.float64]
@@ -54,6 +54,14 @@ class Window:
         self._begin = max(self._begin, self._end - self._capacity)
         self.kept = self._room[self._begin : self._end]
 
+    def select(self, chosen: NDArray[np.bool_]) -> None:
+        """Keep only those that are chosen."""
+        kept = self.kept[chosen]
+        self._room = np.empty((len(kept) + 8, *kept.shape[1:]), dtype=kept.dtype)
+        self._room[: len(kept)] = kept
+        self._begin, self._end, self._base = 0, len(kept), address(self._room)
+        self.kept = self._room[: self._end]
+
     @property
     def place(self) -> int:
         """Where `kept` lies."""
@@ -72,7 +80,7 @@ class Lines(NamedTuple):
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
         """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""
-        functions = compiled()
+        functions = load()
         if functions is None:
             offsets = x - self.points
             along = np.einsum("ij,ij->i", self.rows, offsets)
@@ -103,6 +111,14 @@ class Linearisations:
     def __init__(self, size: int, capacity: int) -> None:
         self.capacity, self._large, self._size = capacity, size > LARGE, size
         self.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies lie elsewhere in memory, and get keys of their own."""
+        return {"size": self._size, "capacity": self.capacity, **self.arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.capacity, self._large, self._size = state["capacity"], state["size"] > LARGE, state["size"]
+        self.restore(state["points"], state["values"], state["rows"])
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -162,6 +178,28 @@ class Linearisations:
         self._look(x)
         along, squares = np.array(self._seen).reshape(-1, 2).T
         return _error(values - self.values - along, squares)
+
+    def excess(self, x: Vector, value: float) -> Vector:
+        """By how much each lies above a value at x; negative where it lies below."""
+        if self._large:
+            self._look(x)
+            along: Vector = np.array([product for product, _ in self._seen])
+        else:
+            along = np.einsum("ij,ij->i", self._matrix.kept, x - self._points.kept)
+        excess: Vector = self.values + along - value
+        return excess
+
+    def select(self, chosen: NDArray[np.bool_]) -> None:
+        """Keep only those that are chosen, in their order."""
+        self._values.select(chosen)
+        self._keys.select(chosen)
+        if self._large:
+            self._point_list = list(compress(self._point_list, chosen))
+            self._row_list = list(compress(self._row_list, chosen))
+            self._seen = list(compress(self._seen, chosen))
+        else:
+            self._points.select(chosen)
+            self._matrix.select(chosen)
 
     def _look(self, x: Vector) -> None:
         """Compute row·(x − point) and |x − point|² where they are not known, for the large ones."""

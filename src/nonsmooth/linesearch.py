@@ -51,13 +51,15 @@ def search(
     step_tolerance: float,
     first: Trial | None = None,
     limit: int | None = None,
+    longest: float = np.inf,
     kink: Callable[[Trial, float], bool] | None = None,
 ) -> Search:
     """Search along a direction whose slope is negative; `first` is the trial point at the initial step, if known.
 
     A point is too far if the penalty did not fall by sufficient_decrease · t · slope (or is not finite), not far enough
     if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from below.
-    `kink` is asked now and then whether a point that is too far, at some step, explains why: then the search ends there.
+    Steps are at most `longest`. `kink` is asked now and then whether a point that is too far, at some step, explains why: then
+    the search ends there.
     """
     value = start.penalty(weight)
     length = norm(direction)
@@ -92,11 +94,15 @@ def search(
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)  # it falls by leaving the constraints behind
         if highest < np.inf:
             step = 0.5 * (lowest + highest)
+        elif lowest >= longest:
+            break
         elif expansions < max(10, round(np.log2(1e5 / length))):
-            step, expansions = 2.0 * lowest, expansions + 1
+            step, expansions = min(2.0 * lowest, longest), expansions + 1
         else:
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)
-    if highest < np.inf and fallen is not None:  # enough decrease without the change of slope is still progress
+    if (
+        highest < np.inf or lowest >= longest
+    ) and fallen is not None:  # enough decrease without the change of slope is still progress
         return Search(Ending.ACCEPTED, *fallen, evaluations)
     never = highest == np.inf and trial is not None
     return Search(Ending.NEVER_BRACKETED if never else Ending.BRACKETED, trial, step, evaluations)

@@ -13,14 +13,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nonsmooth.certificate import Certificate, check, unknown
+from nonsmooth.certificate import Check, check, unknown
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.ending import Ended
 from nonsmooth.errors import ProblemError
-from nonsmooth.evaluate import Compilation, Evaluator, FunctionFailed, Outcome, Tier, Trial
+from nonsmooth.evaluate import Compilation, Evaluator, Outcome, SkippedErrors, Tier
 from nonsmooth.incumbents import Candidate
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
+from nonsmooth.recheck import Recheck
 from nonsmooth.result import History, Multipliers, Point, Result, Status
 from nonsmooth.run import Run
 from nonsmooth.state import SavedState, State
@@ -38,7 +39,8 @@ def minimize(
     objective: Callable[..., Any] | None = None,
     inequalities: Callable[..., Any] | None = None,
     equalities: Callable[..., Any] | None = None,
-    bounds: tuple[Any, Any] | None = None,
+    bounds: Any = None,
+    soft_bounds: bool = False,
     gradients: bool = False,
     args: tuple[Any, ...] = (),
     kwargs: Mapping[str, Any] | None = None,
@@ -54,32 +56,34 @@ def minimize(
 
     `fn(x, *args, **kwargs)` returns f, or (f, ci, ce) with ci ≤ 0 and ce = 0; or give None and `objective`, with
     `inequalities` and `equalities`; or a `Problem`. x0 is a tensor, a dict of tensors or a module; its precision and
-    device are those of the run. Options are given by name or as an `Options`.
+    device are those of the run. It may also be an array of numpy or a list of numbers: the function then gets a float64
+    tensor, and the answer is an array of numpy. Options are given by name or as an `Options`.
 
     `callback(state)` is called at the start and after every iteration and ends the run by returning something true.
     `profile` is the path of a file in which the course of the run is written, for https://ui.perfetto.dev.
     `state` continues a run from `State.load(path)`. An exception raised by the function at x0 is passed on; a later one
-    ends the run with the best point, or is raised as well with `throw=True`.
+    ends the run with the best point, or is raised as well with `throw=True`; with `on_error="skip"` the point counts as
+    outside the domain, and the run goes on.
 
     >>> import torch
     >>> def rosenbrock(x):
     ...     f = 8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2
     ...     return f, torch.stack([2**0.5 * x[0] - 1, 2 * x[1] - 1]), None
     >>> result = minimize(rosenbrock, torch.tensor([0.3, -0.7], dtype=torch.float64))
-    >>> result.status.name, round(result.f, 8)
-    ('STATIONARY', 0.08578644)
+    >>> result.status.name, round(result.f, 5)
+    ('STATIONARY', 0.08579)
     """
     started = perf_counter()
     check_names(choices)
     options = (options or Options()).replace(**choices)
     if isinstance(fn, Problem):
-        if objective or inequalities or equalities or bounds or gradients or args or kwargs:
+        if objective or inequalities or equalities or bounds is not None or gradients or args or kwargs:
             raise ProblemError("a Problem is complete; give constraints, bounds and arguments to it, not to minimize")
         problem = fn
     else:
         problem = Problem(
-            fn, objective=objective, inequalities=inequalities, equalities=equalities, bounds=bounds, gradients=gradients,
-            arguments=tuple(args), keywords=dict(kwargs or {}),
+            fn, objective=objective, inequalities=inequalities, equalities=equalities, bounds=bounds,
+            soft_bounds=soft_bounds, gradients=gradients, arguments=tuple(args), keywords=dict(kwargs or {}),
         )  # fmt: skip
     if state is not None and not isinstance(state, SavedState):
         raise ProblemError("state must come from State.load(path)")
@@ -128,7 +132,8 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
     else:
         answer = best if best is not None else most_feasible if ended.status is not Status.INFEASIBLE else final
     with run.clock.phase(Phase.STATIONARITY):
-        certificate, flat_multipliers = _certificate(run, ended, answer)
+        checked = _checked(run, ended, answer)
+    certificate = checked.certificate
     succeeded = ended.status is Status.TARGET_REACHED or (
         ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and certificate.stationary
     )
@@ -136,7 +141,7 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
     seen = {id(candidate.x): candidate for candidate in candidates}  # often all come from one evaluation
     points = {key: _point(run, candidate) for key, candidate in seen.items()}
     point = points[id(answer.x)]
-    x, multipliers = evaluator.variables.answer(answer.x), _multipliers(run, flat_multipliers)
+    x, multipliers = evaluator.variables.answer(evaluator.in_user_units(answer.x)), _multipliers(run, checked)
     return Result(
         status=ended.status,
         success=succeeded,
@@ -154,69 +159,62 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
         compilation=compilation,
         updates=state.updates,
         programs=run.solver.counts,
+        method=run.solver.method,
         penalty_parameter=state.penalty_parameter,
         scales=evaluator.scales,
         history=History.of(state.history),
         exception=ended.exception,
         state=state,
-        recheck=_recheck(run, answer),
+        recheck=Recheck(
+            evaluator.problem,
+            evaluator.variables,
+            _in_user_units(evaluator, answer),
+            run.tolerances,
+            run.reference,
+            skip_errors=evaluator.skipped is not None,
+        ),
+        skipped_errors=evaluator.skipped or SkippedErrors(),
         time=run.clock.times(earlier=run.earlier),
     )
 
 
-def _certificate(run: Run, ended: Ended, answer: Candidate) -> tuple[Certificate, Vector]:
-    """The certificate of the answer: the one that ended the run, or one from what is known without more evaluations."""
+def _checked(run: Run, ended: Ended, answer: Candidate) -> Check:
+    """The check of the answer: the one that ended the run, or one from what is known without more evaluations."""
     if ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and run.last_check is not None:
-        return run.last_check.certificate, run.last_check.multipliers
+        return run.last_check
     at = run.state.current
     try:
         evaluator = run.evaluator
-        if evaluator.scales is not None:
-            evaluator = Evaluator(evaluator.problem, evaluator.variables, run.clock)
-        trial = at if np.array_equal(at.x, answer.x) and evaluator is run.evaluator else evaluator(answer.x)
-        found = check(evaluator, trial, run.tolerances, max_samples=0)
+        trial = at if np.array_equal(at.x, answer.x) else evaluator(answer.x)
+        found = check(evaluator, trial, run.tolerances, run.own_reference, evaluator.box, max_samples=0)
         if found.certificate.stationary:  # the gradients at one point alone do not prove it
             partial = dataclasses.replace(found.certificate, stationary=False, reason="not checked beyond the point itself")
-            return partial, found.multipliers
-        return found.certificate, found.multipliers
+            return dataclasses.replace(found, certificate=partial)
+        return found
     except (Exception, KeyboardInterrupt):  # whatever happens now, the answer is kept
-        return unknown(answer, run.tolerances, "not checked, the function could not be evaluated again"), np.zeros(len(at.c))
+        nothing = unknown(answer, run.tolerances, "not checked, the function could not be evaluated again")
+        bounds = None if run.evaluator.box is None else np.zeros(len(at.x))
+        return Check(nothing, np.zeros(len(at.c)), None, (), (), bounds)
 
 
-def _recheck(run: Run, answer: Candidate) -> Callable[[], Certificate]:
-    x = answer.x
-
-    def recheck() -> Certificate:
-        evaluator = Evaluator(run.evaluator.problem, run.evaluator.variables)
-
-        def evaluate(y: Vector) -> Trial:
-            return evaluator(y)
-
-        try:
-            return check(evaluate, evaluator(x), run.tolerances).certificate
-        except FunctionFailed as failure:
-            found = f"undecided, the function raised {type(failure.original).__name__}: {failure.original}"
-            return unknown(answer, run.tolerances, found)
-        finally:
-            run.evaluator.variables.place(x)  # a module goes on holding the answer
-
-    return recheck
+def _in_user_units(evaluator: Evaluator, candidate: Candidate) -> Candidate:
+    f, c = evaluator.unscaled(candidate.f, candidate.c)
+    return Candidate(evaluator.in_user_units(candidate.x), f, c, candidate.equalities)
 
 
 def _point(run: Run, candidate: Candidate) -> Point:
     evaluator, tolerances = run.evaluator, run.tolerances
-    f, c = evaluator.unscaled(candidate.f, candidate.c)
-    plain = Candidate(candidate.x, f, c, candidate.equalities)
-    inequalities, equalities, _, _ = _blocks(run, c)
+    plain = _in_user_units(evaluator, candidate)
+    inequalities, equalities, _, _ = _blocks(run, plain.c)
     return Point(
-        x=evaluator.variables.shaped(candidate.x),
-        f=f,
+        x=evaluator.variables.shaped(plain.x),
+        f=plain.f,
         inequality_violation=plain.inequality_violation,
         equality_violation=plain.equality_violation,
         feasible=plain.inequality_violation <= tolerances.inequality and plain.equality_violation <= tolerances.equality,
         inequalities=inequalities,
         equalities=equalities,
-        flat=candidate.x,
+        flat=plain.x,
     )
 
 
@@ -237,15 +235,19 @@ def _blocks(run: Run, c: Vector) -> tuple[Any, Any, Vector, Vector]:
     )
 
 
-def _multipliers(run: Run, flat: Vector) -> Multipliers:
+def _multipliers(run: Run, checked: Check) -> Multipliers:
     evaluator = run.evaluator
+    flat = evaluator.multipliers_in_user_units(checked.multipliers)
     inequalities, equalities, above, below = _blocks(run, flat)
-    bounds = evaluator.bounds
     if evaluator.problem.bounds is None:
         return Multipliers(inequalities, equalities)
-    upper, lower = np.zeros(bounds.size), np.zeros(bounds.size)
-    upper[bounds.above], lower[bounds.below] = above, below
-    fixed = flat[evaluator.forms[1].size :][: len(bounds.fixed)] if evaluator.forms is not None else flat[:0]
-    upper[bounds.fixed], lower[bounds.fixed] = np.maximum(fixed, 0.0), np.maximum(-fixed, 0.0)
-    shaped = evaluator.variables.shaped
+    rows, shaped = evaluator.bounds, evaluator.variables.shaped
+    upper, lower = np.zeros(evaluator.variables.size), np.zeros(evaluator.variables.size)
+    held = evaluator.bound_multipliers_in_user_units(checked.bound_multipliers)
+    if held is not None:
+        upper, lower = np.maximum(-held, 0.0), np.maximum(held, 0.0)
+    elif evaluator.forms is not None:
+        fixed = flat[evaluator.forms[1].size :][: len(rows.fixed)]
+        upper[rows.above], lower[rows.below] = above, below
+        upper[rows.fixed], lower[rows.fixed] = np.maximum(fixed, 0.0), np.maximum(-fixed, 0.0)
     return Multipliers(inequalities, equalities, lower=shaped(lower), upper=shaped(upper))

@@ -15,7 +15,7 @@ Changing ρ changes only the box, so all programs of one point share their matri
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from nonsmooth.bundle import ConstraintRows, Cuts
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
+from nonsmooth.hessian.face import Face
 from nonsmooth.hessian.form import Form
 from nonsmooth.options import Options
 from nonsmooth.qp import Product, QPSolver, Session
@@ -63,6 +64,8 @@ class Step(NamedTuple):
     error: float
     """Σ w_k e_k: how far the weighted gradients are from being gradients at x itself."""
     trusted: bool
+    curvature_known: bool = True
+    """Whether B·direction = −gradient."""
 
     @property
     def several(self) -> bool:
@@ -78,11 +81,14 @@ class Model:
         at: Trial,
         cuts: Cuts,
         extra: ConstraintRows | None,
-        hessian: InverseHessian,
+        hessian: InverseHessian | Face,
         solver: QPSolver,
         *,
         multipliers: Vector | None = None,
+        shift: Vector | None = None,
     ) -> None:
+        self._shift = shift
+        """The step is looked for around this one, instead of around 0."""
         self._at, self._cuts, self._extra, self._hessian = at, cuts, extra, hessian
         self._solver, self._multipliers = solver, multipliers
         self._count, self._own = cuts.count, len(at.c)
@@ -95,7 +101,7 @@ class Model:
         """The model in compiled code, where that can be had."""
         at, cuts, extra = self._at, self._cuts, self._extra
         total, metric = self._count + self._own + (0 if extra is None else len(extra)), self._hessian.metric()
-        if len(at.x) > LARGE or metric is None or not fits(metric, total):
+        if len(at.x) > LARGE or metric is None or self._shift is not None or not fits(metric, total):
             return None
         bench = self._solver.bench(len(at.x))
         if bench is None:
@@ -153,7 +159,7 @@ class Model:
         """
         count = self._count
         keep = np.ones(len(self._gradients), dtype=bool)
-        if count > FEW_CUTS:
+        if count > FEW_CUTS and self._shift is None:
             squares = _diagonal(self._matrix)[:count]
             hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
             hint /= hint.sum()
@@ -186,6 +192,8 @@ class Model:
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)
         linear = np.concatenate([self._cuts.errors, -values])
+        if self._shift is not None:
+            linear -= self._gradients @ self._shift
         start = self._start(weight)
         solution = session.solve(linear[kept], lower[kept], upper[kept], start[kept])
         y = np.zeros(len(lower))
@@ -226,8 +234,10 @@ class Model:
         lower, upper = self._box(weight)
         count = self._count
         session = self._solver.session(_part(self._matrix, np.arange(count, len(lower))))
-        y = session.solve(-self._values, lower[count:], upper[count:], self._start(weight)[count:]).y
-        return self.violation(-self._form.step(y, first=count))
+        linear = -self._values if self._shift is None else -self._values - self._rows @ self._shift
+        y = session.solve(linear, lower[count:], upper[count:], self._start(weight)[count:]).y
+        step = self._form.step(y, first=count)
+        return self.violation(-step if self._shift is None else self._shift - step)
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
         """Violation of the linearised constraints after a step: the sum, or the largest."""
@@ -261,10 +271,12 @@ class Model:
             gradient = y @ self._gradients
         direction = self._form.step(y, combined=gradient)
         np.negative(direction, out=direction)
+        if self._shift is not None:
+            direction += self._shift
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
-        if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray):
+        if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray) and self._shift is None:
             along = -(self._matrix[:count] @ y)  # the slopes times the direction, without reading either
         else:
             along = self._cuts.slopes @ direction
@@ -284,6 +296,15 @@ class Model:
             error=float(y[:count] @ self._cuts.errors),
             trusted=trusted,
         )
+
+    def described(self, step: Step, direction: Vector) -> Step:
+        """The step in another direction, with what the model says about it."""
+        change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
+        violation = self.violation(direction)
+        decrease = change + step.weight * (violation - self._at.total_violation)
+        return step._replace(
+            direction=direction, objective_change=change, predicted_violation=violation, decrease=decrease
+        )  # fmt: skip
 
 
 def _keys(at: Trial, cuts: Cuts, extra: ConstraintRows | None) -> NDArray[np.int64]:
@@ -309,7 +330,26 @@ def _part(matrix: Matrix | Product, kept: NDArray[np.intp]) -> Matrix | Product:
     return matrix.part(kept) if isinstance(matrix, Product) else matrix[kept[:, None], kept]
 
 
-def steer(model: Model, at: Trial, weight: float, options: Options) -> Step:
+class ModelLike(Protocol):
+    """What steering and iterations ask of a model."""
+
+    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
+        """The step for a penalty weight; `constraints` replaces the values of the constraints at x."""
+
+    def corrected(self, trial: Trial, step: Step) -> Step:
+        """A second-order correction."""
+
+    def reference(self, weight: float) -> float:
+        """Predicted sum of violations of the step that looks at nothing else."""
+
+    def violation(self, direction: Vector, *, largest: bool = False) -> float:
+        """Violation of the linearized constraints after a step."""
+
+    def violations(self, direction: Vector) -> Vector:
+        """Violation of each linearized constraint after a step."""
+
+
+def steer(model: ModelLike, at: Trial, weight: float, options: Options) -> Step:
     """The model's step, with the penalty weight raised until enough of the violation is predicted to go."""
     step = model.step(weight)
     if len(at.c) == 0:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nonsmooth.errors import OptionError
 
 CompileChoice = Literal["auto", "never", "always"]
+ErrorChoice = Literal["stop", "skip"]
 QPSolverName = Literal["auto", "daqp", "proxqp", "osqp", "gurobi", "native"]
 
 
@@ -57,6 +58,10 @@ class Options:
     functions; the course of a long run then depends, in the last digits, on when they are ready. `never` runs the functions
     themselves throughout. `always` waits for the build at the start."""
 
+    on_error: ErrorChoice = "stop"
+    """What an exception of the function at a trial point means: `stop` ends the run with the best point; `skip` takes the point
+    as outside the domain, as if the value were infinite, and goes on. At x0 an exception is always raised."""
+
     # The penalty function and how it is steered towards feasibility.
     penalty_parameter: float = 1.0
     """Weight μ of the objective in μ·f + violation at the start; it only falls, except where that proved too much."""
@@ -69,6 +74,8 @@ class Options:
     """Without equalities, points inside all inequalities by this much are not steered; inf steers always."""
     steering_model: Literal["sum", "max"] = "sum"
     """Whether the predicted violation is the sum of the violations or the largest."""
+    scaling: Literal["auto", "none"] = "auto"
+    """Whether variables, objective and constraints are measured in units chosen by what the start shows (`Result.scales`)."""
     prescaling_threshold: float = math.inf
     """Functions whose gradient at the start is longer than this are scaled down to it for the run."""
 
@@ -172,11 +179,19 @@ class Options:
         known = QPSolverName.__args__  # type: ignore[attr-defined]
         choices = ("auto", "never", "always")
         self._require("compile", self.compile in choices, "one of " + ", ".join(map(repr, choices)))
+        self._require("scaling", self.scaling in ("auto", "none"), "'auto' or 'none'")
+        self._require("on_error", self.on_error in ("stop", "skip"), "'stop' or 'skip'")
         self._require("qp_solver", self.qp_solver in known, "one of " + ", ".join(map(repr, known)))
 
     def _require(self, name: str, holds: bool, wanted: str) -> None:
         if not holds:
             raise OptionError(f"{name} must be {wanted}, not {getattr(self, name)!r}")
+
+    @property
+    def scales_automatically(self) -> bool:
+        """Whether units are chosen; a matrix to start with is in the user's, and so is pre-scaling by a threshold."""
+        given = self.initial_hessian is not None or self.initial_pairs is not None or math.isfinite(self.prescaling_threshold)
+        return self.scaling == "auto" and not given
 
     def replace(self, **changes: Any) -> Options:
         """The same options with some values changed.

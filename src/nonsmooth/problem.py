@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,9 +20,10 @@ class Problem:
 
     Give either `function`, which returns f or (f, ci, ce), or `objective` with, as needed, `inequalities` and
     `equalities`. Constraints may be a tensor of any shape, a list or a dict of tensors, or None. `bounds` is a pair
-    (lower, upper) of numbers, None, or values in the form of x0, or a `scipy.optimize.Bounds`. With `gradients=True` the
-    function returns (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic differentiation is not used; a
-    gradient has the form of x0 and a Jacobian one row per constraint.
+    (lower, upper) of numbers, None, or values in the form of x0; a `scipy.optimize.Bounds`; or a pair (low, high) for every
+    number of x0. No function is evaluated outside of the bounds; with `soft_bounds=True` they are inequalities like others.
+    With `gradients=True` the function returns (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic
+    differentiation is not used; a gradient has the form of x0 and a Jacobian one row per constraint.
 
     >>> Problem(objective=lambda x: (x**2).sum(), inequalities=lambda x: 1 - x[0]).values(torch.tensor([3.0, 0.0]))[0]
     tensor(9.)
@@ -31,8 +33,9 @@ class Problem:
     objective: Callable[..., Any] | None = field(default=None, kw_only=True)
     inequalities: Callable[..., Any] | None = field(default=None, kw_only=True)
     equalities: Callable[..., Any] | None = field(default=None, kw_only=True)
-    bounds: tuple[Any, Any] | None = field(default=None, kw_only=True)
+    bounds: Any = field(default=None, kw_only=True)
     gradients: bool = field(default=False, kw_only=True)
+    soft_bounds: bool = field(default=False, kw_only=True)
     arguments: tuple[Any, ...] = field(default=(), kw_only=True)
     keywords: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
@@ -54,13 +57,14 @@ class Problem:
             part = getattr(self, name)
             if part is not None and not callable(part):
                 raise ProblemError(f"{name} must be callable, not {type(part).__name__}")
-        given: Any = self.bounds
-        if hasattr(given, "lb") and hasattr(given, "ub"):  # scipy.optimize.Bounds
-            object.__setattr__(self, "bounds", (given.lb, given.ub))
-        if self.bounds is not None and (not isinstance(self.bounds, tuple | list) or len(self.bounds) != 2):
+        given = self.bounds
+        if hasattr(given, "lb") and hasattr(given, "ub"):  # scipy.optimize.Bounds; tensors are never mistaken for pairs
+            sides = (torch.as_tensor(given.lb, dtype=torch.float64), torch.as_tensor(given.ub, dtype=torch.float64))
+            object.__setattr__(self, "bounds", sides)
+        elif given is not None and not isinstance(given, tuple | list | np.ndarray | Tensor):
             raise ProblemError(
-                f"bounds must be a pair (lower, upper), not {self.bounds!r:.200}; use None for a side without bound, "
-                "and tuple(zip(*bounds)) for pairs of every number, as scipy takes them"
+                f"bounds must be a pair (lower, upper), a pair (low, high) for every number, or a scipy.optimize.Bounds, not "
+                f"{given!r:.200}; use None for a side without bound"
             )
 
     def values(self, x: Any) -> tuple[Tensor, Any, Any]:

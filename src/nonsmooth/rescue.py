@@ -8,9 +8,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.box import Box
 from nonsmooth.certificate import Check, check_violation
 from nonsmooth.clock import Clock, Phase
 from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate.scaling import Reference
 from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import LARGEST_WEIGHT, Iteration, Move, Stuck
 from nonsmooth.model import Step
@@ -24,6 +26,12 @@ logger = logging.getLogger("nonsmooth")
 
 MOST_STUCK = 12
 MOST_RECOVERIES = 4
+UNBOUNDED_DEPTH = 1e13
+"""How many times the size of f at the start it must have fallen until it is asked whether there is an end to it."""
+EDGE_OF_OVERFLOW = 1e290
+"""Nothing can be asked about the other side of it."""
+SHORTEST_PROLONGATION = 1e-5
+"""The first step behind a point that may lie near the edge of overflow, as a part of the way to it."""
 
 
 class Rescue:
@@ -35,12 +43,15 @@ class Rescue:
         iteration: Iteration,
         incumbents: Incumbents,
         tolerances: Tolerances,
+        reference: Reference | None,
         options: Options,
         certify: Callable[[], Check],
         clock: Clock,
+        box: Box | None = None,
     ) -> None:
+        self._box = box
         self._evaluate, self._iteration, self._incumbents = evaluate, iteration, incumbents
-        self._tolerances, self._options, self._certify = tolerances, options, certify
+        self._tolerances, self._reference, self._options, self._certify = tolerances, reference, options, certify
         self._testing = clock.phase(Phase.STATIONARITY)
 
     def recover(self, state: State) -> bool:
@@ -86,7 +97,7 @@ class Rescue:
                 state.constraint_cuts.clear()  # each of them is penalised by itself, which can be too much
                 return None
             with self._testing:
-                found = check_violation(self._evaluate, at, self._tolerances)
+                found = check_violation(self._evaluate, at, self._tolerances, self._reference, self._box)
             if found.certificate.stationary:
                 if self._incumbents.best is not None and state.recoveries < MOST_RECOVERIES:
                     return Status.INFEASIBLE  # from which the run recovers to the best feasible point
@@ -122,6 +133,31 @@ class Rescue:
         if last is at or not last.differentiable:
             return Status.SEARCH_FAILED_FEASIBLE if self._incumbents.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
         return Move(last, step, length, None, 3, 0, 0)
+
+    def falls_without_end(self, state: State, start: Vector, f: float) -> bool:
+        """Whether f at the best feasible point, in the user's units, is far below the start, and falls on behind it.
+
+        The way from the start, or from the last points, is prolonged until values overflow. Where it ends before, because f
+        rises or a constraint is violated, nothing is claimed.
+        """
+        best = self._incumbents.best
+        if best is None or not -f > UNBOUNDED_DEPTH * max(1.0, abs(state.history[0][0])):
+            return False
+        if -f > EDGE_OF_OVERFLOW:
+            return True
+        kept = state.bundle.arrays()["points"]
+        for origin in (start, *kept[-2:]):
+            way, last, length = best.x - origin, best.f, SHORTEST_PROLONGATION
+            while np.isfinite(length) and way.any():
+                trial = self._evaluate(best.x + length * way)
+                if not trial.finite:
+                    if length > SHORTEST_PROLONGATION:
+                        return True
+                    break
+                if not (trial.f < last and self._incumbents.feasible(trial)):
+                    break
+                last, length = trial.f, 4.0 * length
+        return False
 
     def _towards_feasibility(self, state: State, way: Vector) -> Move:
         """Go on along a way that reduces the violation, as long as it does."""

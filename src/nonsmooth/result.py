@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from torch.nn import Module
 
 from nonsmooth.certificate import Certificate
 from nonsmooth.clock import Times
+from nonsmooth.errors import NonsmoothError
 from nonsmooth.evaluate.compilation import Compilation
 from nonsmooth.evaluate.differentiation import Costs
-from nonsmooth.evaluate.evaluator import Scales
+from nonsmooth.evaluate.scaling import Scales
+from nonsmooth.evaluate.skipping import SkippedErrors
+from nonsmooth.native import Method
 from nonsmooth.qp import Counts
 from nonsmooth.state import COLUMNS, SavedState, State, Updates
 
@@ -35,7 +41,7 @@ class Status(Enum):
     SEARCH_FAILED_FEASIBLE = "No better point was found from a feasible one, which could not be proven stationary."
     SEARCH_FAILED_INFEASIBLE = "No better point was found from an infeasible one."
     UNBOUNDED = "The objective decreases without end along feasible points."
-    INFEASIBLE = "The violation of the constraints is stationary: no nearby point is more feasible."
+    INFEASIBLE = "The sum of violations, in the units of Result.scales, is stationary: no nearby point is more feasible."
     FUNCTION_ERROR = "The function raised an exception; the best point before it is returned."
     QP_FAILURE = "A quadratic program could not be solved, and the options ask to stop then."
     SOLVER_ERROR = "The solver itself failed; the best point so far is returned. Please report this."
@@ -124,15 +130,36 @@ class Result:
     compilation: Compilation
     """What became of compiling the functions."""
     programs: Counts
+    method: Method
+    """"native" if the compiled library solved the quadratic programs, "python" if Python code did: the library is missing
+    or switched off by `NONSMOOTH_NATIVE=0`, or `qp_solver` names another solver."""
     penalty_parameter: float
     scales: Scales | None
-    """The factors of pre-scaling, None if nothing was scaled."""
+    """The units in which the solver worked; None where they were the user's."""
     time: Times
     """Seconds by phase, of this run alone; printing it gives a table."""
     history: History
     exception: Exception | None
     state: State = field(repr=False)
     recheck: Callable[[], Certificate] = field(repr=False)
+    skipped_errors: SkippedErrors = field(default_factory=SkippedErrors)
+    """With `on_error="skip"`: how many exceptions were taken as points outside the domain, and the last of them."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What cannot be pickled is replaced by what can: an exception by its text, a module by its parameters by name."""
+        state = dict(vars(self))
+        skipped = self.skipped_errors
+        state["exception"], state["skipped_errors"] = _told(self.exception), replace(skipped, last=_told(skipped.last))
+        if isinstance(self.x, Module) and not _travels(self.x):
+            state["x"] = self.point.x
+        return state
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Result:
+        """Within the process nothing has to be replaced."""
+        copied = object.__new__(type(self))
+        memo[id(self)] = copied
+        vars(copied).update({name: _copied(value, memo) for name, value in vars(self).items()})
+        return copied
 
     @property
     def message(self) -> str:
@@ -167,14 +194,37 @@ class Result:
             f"  iterations      {self.iterations}, {self.evaluations} evaluations, "
             f"{self.costs.gradients} gradients, {self.costs.jacobians} Jacobians",
             f"  penalty         mu = {self.penalty_parameter:.3g}",
-            f"  programs        {self.programs.solved} solved, {self.programs.failed} failed",
+            f"  programs        {self.programs.solved} solved, {self.programs.failed} failed, by the {self.method} method",
             f"  compiled        {self.compilation}",
             f"  time            {self.time.total:.3g} s: "
             + ", ".join(f"{phase.label} {self.time[phase]:.2g}" for phase in self.time.largest()),
         ]
+        skipped = self.skipped_errors
+        if skipped.count:
+            lines.append(
+                f"  skipped         {skipped.count} exceptions, the last {type(skipped.last).__name__}: {skipped.last}"
+            )
         if self.exception is not None:
             lines.insert(1, f"  exception       {type(self.exception).__name__}: {self.exception}")
         return "\n".join(lines)
+
+
+def _told(error: Exception | None) -> Exception | None:
+    """An exception, or one with its text where it cannot be pickled."""
+    return error if error is None or _travels(error) else NonsmoothError(f"{type(error).__name__}: {error}")
+
+
+def _travels(value: object) -> bool:
+    """Whether a value comes back whole when it is pickled; some exceptions can be pickled and not be unpickled."""
+    try:
+        pickle.loads(pickle.dumps(value))
+    except Exception:  # pickling runs code of the class, which may raise anything
+        return False
+    return True
+
+
+def _copied(value: Any, memo: dict[int, Any]) -> Any:
+    return value if isinstance(value, BaseException | SkippedErrors) else copy.deepcopy(value, memo)
 
 
 __all__ = ["Certificate", "History", "Multipliers", "Point", "Result", "SavedState", "State", "Status"]

@@ -15,18 +15,19 @@ from nonsmooth.certificate import Check
 from nonsmooth.clock import Phase
 from nonsmooth.ending import CallbackFailed, Ended
 from nonsmooth.errors import ProblemError, StateError
-from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, Trial
-from nonsmooth.evaluate.evaluator import EQUALITY, INEQUALITY, OBJECTIVE
+from nonsmooth.evaluate import Distrusted, Evaluator, FunctionFailed, SkippedErrors, Trial
+from nonsmooth.evaluate.evaluator import natural_scales
+from nonsmooth.evaluate.scaling import Reference
 from nonsmooth.incumbents import Incumbents
 from nonsmooth.iteration import Iteration, Stuck
-from nonsmooth.model import Model, Step
+from nonsmooth.model import ModelLike, Step
 from nonsmooth.norm import norm
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.qp import QPSolver
 from nonsmooth.rescue import Rescue
 from nonsmooth.result import Status
 from nonsmooth.rows import LARGE
-from nonsmooth.starting import far_violation, initial_hessian
+from nonsmooth.starting import check_graph, far_violation, initial_hessian
 from nonsmooth.state import COLUMNS, SavedState, State
 from nonsmooth.trust import Trust
 from nonsmooth.valley import Follower
@@ -38,6 +39,7 @@ logger = logging.getLogger("nonsmooth")
 
 PATIENCE = 10
 RELAX_TO, RELAX_ABOVE, RELAX_AFTER, MOST_RELAXATIONS = 2.0, 5.0, 5, 10
+_PERHAPS_UNBOUNDED = (Status.SEARCH_FAILED_FEASIBLE, Status.ITERATION_LIMIT)
 _INFEASIBLE_ENDINGS = (Status.INFEASIBLE, Status.SEARCH_FAILED_INFEASIBLE)
 
 
@@ -60,27 +62,29 @@ class Run:
         self.solver = QPSolver(options.qp_solver, clock)
         self.incumbents = Incumbents(self.tolerances)
         self.last_check: Check | None = None
-        self._model: Model | None = None
+        self._model: ModelLike | None = None
         self._started = perf_counter()
         try:
             self.earlier = 0.0 if saved is None else float(saved.numbers["seconds"])
             self._base = 0 if saved is None else int(saved.numbers["evaluations"])
         except (TypeError, ValueError, OverflowError) as error:
             raise StateError(f"the saved state is damaged: {error}") from error
-        self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver, clock)
         self._follower = Follower(self.evaluate, self.solver, clock)
-        self._rescue = Rescue(self.evaluate, self._iteration, self.incumbents, self.tolerances, options, self.certify, clock)
         self.state = self._initial(saved)
+        self._iteration = Iteration(self.evaluate, options, self.tolerances, self.solver, clock, evaluator.box)
+        self._rescue = Rescue(
+            self.evaluate, self._iteration, self.incumbents, self.tolerances, self.own_reference, options, self.certify,
+            clock, evaluator.box,
+        )  # fmt: skip
+        if options.on_error == "skip":  # from now on: at the start, an exception is the user's to see
+            evaluator.skipped = SkippedErrors()
         self._trust = Trust(evaluator, self.state, options)
-        self._verdicts = Verdicts(evaluator, self.tolerances, self._trust, self.evaluate, self._stop_at_limits)
+        self._verdicts = Verdicts(evaluator, self.tolerances, self.reference, self._trust, self.evaluate, self._stop_at_limits)
 
     def _initial(self, saved: SavedState | None) -> State:
         variables, options = self.evaluator.variables, self.options
         try:
             start = self.evaluator(variables.start)
-            if np.isfinite(options.prescaling_threshold):
-                self.evaluator.scale(start, options.prescaling_threshold)
-                start = self.evaluator(variables.start)
             finite = start.finite
             differentiable = start.differentiable if finite else False
         except FunctionFailed as failure:
@@ -90,7 +94,19 @@ class Run:
             raise ProblemError(f"the value of {what} at x0 is not finite; start at a point where all functions are defined")
         if not differentiable:
             raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
-        self._check_graph(start)
+        check_graph(self.evaluator, start)
+        user_start, natural = start, natural_scales(start)
+        if saved is not None:
+            if saved.scales is not None:
+                saved.check_sizes(start)
+                start = self.evaluator.use_scales(saved.scales, start)
+            natural = self.evaluator.scales if options.scales_automatically else natural
+        elif options.scales_automatically:
+            start = start if natural is None else self.evaluator.use_scales(natural, start)
+        elif np.isfinite(options.prescaling_threshold):
+            start = self.evaluator.choose_scales(start, threshold=options.prescaling_threshold)
+        units = None if natural is None else natural.variables
+        self.reference = Reference(natural, user_start.x if units is None else user_start.x / units)
         self.incumbents.see(start)
         capacity = options.gradient_samples or default_capacity(variables.size)
         state = State(
@@ -102,6 +118,7 @@ class Run:
             incumbents=self.incumbents,
             generator=np.random.default_rng(options.seed),
             form=variables.shaped,
+            scales=self.evaluator.scales,
             evaluations=self.evaluator.costs.values,
             far=far_violation(start),
         )
@@ -112,29 +129,10 @@ class Run:
             self._base -= self.evaluator.costs.values  # the evaluation that told the shapes is not part of the run
         return state
 
-    def _check_graph(self, start: Trial) -> None:
-        """Refuse functions that depend on x but are cut off from it for automatic differentiation."""
-        if self.evaluator.problem.gradients or not self.evaluator.cut_off:
-            return
-        moved = start.x + 1e-3 * np.maximum(1.0, np.abs(start.x)) * np.random.default_rng(0).standard_normal(len(start.x))
-        try:
-            other = self.evaluator(moved)
-        except FunctionFailed:
-            return
-        assert self.evaluator.forms is not None
-        (inequalities, equalities), first = self.evaluator.forms, start.equalities
-
-        def parts(trial: Trial) -> dict[str, object]:
-            own, others = trial.c[: equalities.size], trial.c[first : first + inequalities.size]
-            return {OBJECTIVE: trial.f, INEQUALITY: others, EQUALITY: own}
-
-        before, after = parts(start), parts(other)
-        for name in self.evaluator.cut_off:
-            if not np.array_equal(before[name], after[name]):  # type: ignore[arg-type]
-                raise ProblemError(
-                    f"{name} changes with x but has no gradient; return tensors computed from x, without "
-                    ".item(), .detach(), .numpy() or no_grad, or give gradients yourself with gradients=True"
-                )
+    @property
+    def own_reference(self) -> Reference | None:
+        """The reference where it is in the units of the run."""
+        return self.reference if self.reference.scales is self.evaluator.scales else None
 
     @property
     def seconds(self) -> float:
@@ -194,8 +192,12 @@ class Run:
                 status = Status.STATIONARY if self.certify(last=True).certificate.stationary else status
             if status is Status.ITERATION_LIMIT and self.feasible(self.state.current):
                 status = Status.STATIONARY if self.certify(last=True).certificate.stationary else status
-            if status in _INFEASIBLE_ENDINGS and self.incumbents.best is not None:
+            if status in _INFEASIBLE_ENDINGS and best is not None:
                 status = Status.SEARCH_FAILED_FEASIBLE  # feasible points are known, so that is not what can be said
+            if status in _PERHAPS_UNBOUNDED and best is not None:
+                f, _ = self.evaluator.unscaled(best.f, best.c)
+                if self._rescue.falls_without_end(self.state, self.evaluator.variables.start, f):
+                    status = Status.UNBOUNDED
             return Ended(status)
         except Ended as ended:
             return ended
@@ -275,7 +277,7 @@ class Run:
     def _follow_valley(self) -> bool:
         """Move along a valley, where there is one; False where the next iteration must be an ordinary one."""
         state = self.state
-        if self.options.first_fallback or not self._follower.wanted(state, self.evaluations):
+        if self.options.first_fallback or self.evaluator.box is not None or not self._follower.wanted(state, self.evaluations):
             return False
         if len(state.current.x) > LARGE:
             self._model = None  # it would hold gradients that are not kept any more
@@ -324,7 +326,7 @@ class Run:
             logger.debug("iteration %d: penalty weight %g lowered to %g", state.iteration, state.weight, needed)
             state.weight, state.loose, state.relaxations = needed, 0, state.relaxations + 1
 
-    def _take_model(self) -> Model:
+    def _take_model(self) -> ModelLike:
         """The model of the last proposal, handed over: the gradients in it can go as soon as it is replaced."""
         model, self._model = self._model, None
         assert model is not None

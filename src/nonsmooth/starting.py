@@ -7,7 +7,8 @@ import torch
 
 from nonsmooth.device import DevicePairs
 from nonsmooth.errors import ProblemError
-from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
+from nonsmooth.evaluate.evaluator import EQUALITY, INEQUALITY, OBJECTIVE
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.norm import norm
 from nonsmooth.options import Options
@@ -51,3 +52,28 @@ def far_violation(start: Trial) -> float:
     """The violation beyond which a run has left its problem behind, in the units of the constraints."""
     usual = float(np.abs(start.c).sum()) + (1.0 + norm(start.x)) * float(np.linalg.norm(start.jacobian, axis=1).sum())
     return RUNAWAY * usual if usual > 0 else np.inf
+
+
+def check_graph(evaluator: Evaluator, start: Trial) -> None:
+    """Refuse functions that depend on x but are cut off from it for automatic differentiation."""
+    if evaluator.problem.gradients or not evaluator.cut_off:
+        return
+    moved = start.x + 1e-3 * np.maximum(1.0, np.abs(start.x)) * np.random.default_rng(0).standard_normal(len(start.x))
+    try:
+        other = evaluator(moved)
+    except FunctionFailed:
+        return
+    assert evaluator.forms is not None
+    (inequalities, equalities), first = evaluator.forms, start.equalities
+
+    def parts(trial: Trial) -> dict[str, object]:
+        own, others = trial.c[: equalities.size], trial.c[first : first + inequalities.size]
+        return {OBJECTIVE: trial.f, INEQUALITY: others, EQUALITY: own}
+
+    before, after = parts(start), parts(other)
+    for name in evaluator.cut_off:
+        if not np.array_equal(before[name], after[name]):  # type: ignore[arg-type]
+            raise ProblemError(
+                f"{name} changes with x but has no gradient; return tensors computed from x, without "
+                ".item(), .detach(), .numpy() or no_grad, or give gradients yourself with gradients=True"
+            )

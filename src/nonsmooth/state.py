@@ -15,6 +15,7 @@ from nonsmooth.bending import Curved
 from nonsmooth.bundle import Bundle, ConstraintCuts
 from nonsmooth.errors import StateError
 from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate.scaling import Scales
 from nonsmooth.hessian import InverseHessian, Outcome
 from nonsmooth.incumbents import Candidate, Incumbents
 from nonsmooth.model import Step
@@ -22,7 +23,7 @@ from nonsmooth.valley import Valley
 
 Vector = NDArray[np.float64]
 
-FORMAT = 6
+FORMAT = 7
 COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
 
 
@@ -54,6 +55,8 @@ class State:
     incumbents: Incumbents
     generator: np.random.Generator
     form: Callable[[Vector], Any]
+    scales: Scales | None = None
+    """The units of the run; None where they are the user's."""
     iteration: int = 0
     kinked: bool = False
     calm: int = 0
@@ -93,7 +96,8 @@ class State:
     @property
     def x(self) -> Any:
         """The current point in the form of x0 (for a module, its parameters by name)."""
-        return self.form(self.current.x)
+        units = None if self.scales is None else self.scales.variables
+        return self.form(self.current.x if units is None else self.current.x * units)
 
     @property
     def f(self) -> float:
@@ -178,6 +182,10 @@ class State:
             "curved": self.curved.numbers(),
             "valley": self.valley.numbers(),
         }
+        if self.scales is not None:
+            numbers["scales.objective"], arrays["scales.constraints"] = self.scales.objective, self.scales.constraints
+            if self.scales.variables is not None:
+                arrays["scales.variables"] = self.scales.variables
         for name in ("best", "most_feasible"):
             candidate: Candidate | None = getattr(self.incumbents, name)
             if candidate is not None:
@@ -258,6 +266,10 @@ class SavedState:
         for name, size in several:  # there need not be any yet
             shapes[name] = (0,) if name in arrays and arrays[name].shape == (0,) else (size,)
         shapes["valley.path"] = (len(np.atleast_1d(arrays.get("valley.path", np.zeros(0)))), n)
+        if "scales.objective" in numbers:
+            shapes["scales.constraints"] = (m,)
+            if "scales.variables" in arrays:
+                shapes["scales.variables"] = (n,)
         for name in ("best", "most_feasible"):
             if f"{name}.x" in arrays or f"{name}.f" in numbers:
                 shapes |= {f"{name}.x": (n,), f"{name}.c": (m,)}
@@ -269,6 +281,28 @@ class SavedState:
         if arrays["history"].ndim != 2 or arrays["history"].shape[1] != len(COLUMNS):
             raise StateError(f"{path} is damaged: 'history' should have {len(COLUMNS)} columns")
 
+    @property
+    def scales(self) -> Scales | None:
+        """The units of the run; None where they are the user's."""
+        if "scales.objective" not in self.numbers:
+            return None
+        try:
+            constraints = np.array(self.arrays["scales.constraints"], dtype=np.float64)
+            variables = self.arrays.get("scales.variables")
+            variables = None if variables is None else np.array(variables, dtype=np.float64)
+            return Scales(float(self.numbers["scales.objective"]), constraints, variables)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the saved state is damaged: {error}") from error
+
+    def check_sizes(self, start: Trial) -> None:
+        """Raise StateError unless it is of a problem with as many variables and constraints."""
+        variables, constraints = len(self.arrays["current.x"]), len(self.arrays["current.c"])
+        if (variables, constraints) != (len(start.x), len(start.c)):
+            raise StateError(
+                f"the saved state has {variables} variables and {constraints} constraints, "
+                f"this problem {len(start.x)} and {len(start.c)}"
+            )
+
     def fill(self, state: State, units: Vector | None = None) -> None:
         """Make a state that a new run has built the one that was saved; `units` are the factors of pre-scaling."""
         try:
@@ -278,11 +312,7 @@ class SavedState:
 
     def _fill(self, state: State, units: Vector | None = None) -> None:
         arrays, numbers = self.arrays, self.numbers
-        if len(arrays["current.x"]) != len(state.current.x) or len(arrays["current.c"]) != len(state.current.c):
-            raise StateError(
-                f"the saved state has {len(arrays['current.x'])} variables and {len(arrays['current.c'])} constraints, "
-                f"this problem {len(state.current.x)} and {len(state.current.c)}"
-            )
+        self.check_sizes(state.current)
         if numbers["hessian"] != type(state.hessian).__name__:
             raise StateError(
                 f"the saved state used {numbers['hessian']}, these options {type(state.hessian).__name__}; use the same memory"

@@ -16,7 +16,7 @@ from nonsmooth.vectors import LONG, kept, new_vector
 
 Vector = NDArray[np.float64]
 _DOUBLE = torch.float64
-Start = Tensor | Mapping[str, Tensor] | nn.Module
+Start = Tensor | Mapping[str, Tensor] | nn.Module | NDArray[Any] | Sequence[Any]
 
 
 class Variables:
@@ -30,6 +30,10 @@ class Variables:
     """
 
     def __init__(self, start: Start) -> None:
+        self._array = isinstance(start, np.ndarray | list | tuple)
+        """Whether x is handed back as an array of numpy."""
+        if self._array:
+            start = _from_numbers(start)
         self._start = start
         self.module = start if isinstance(start, nn.Module) else None
         named = _named(start)
@@ -51,6 +55,22 @@ class Variables:
         self.start = self.flat(self._templates)
         if not np.isfinite(self.start).all():
             raise ProblemError("x0 contains NaN or infinity; the start must be finite")
+
+    @property
+    def template(self) -> Start:
+        """A start of the same form, from which the same variables are made; a module is itself."""
+        if self.module is not None:
+            return self.module
+        if self._array:
+            return self._templates[0].numpy()
+        return self._templates[0] if isinstance(self._start, Tensor) else dict(zip(self.names, self._templates, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Only the form of x travels: a module, and whatever class it may be of, stays behind."""
+        state = {name: value for name, value in vars(self).items() if name != "_stage"}
+        pieces = dict(zip(self.names, self._templates, strict=True))
+        start = self._templates[0] if isinstance(self._start, Tensor) else pieces
+        return {**state, "_start": start, "module": None, "_parameters": []}
 
     @property
     def layout(self) -> tuple[tuple[str, tuple[int, ...], str], ...]:
@@ -134,8 +154,10 @@ class Variables:
         return np.concatenate(pieces, axis=1) if len(pieces) != 1 else np.ascontiguousarray(pieces[0])
 
     def shaped(self, x: Vector) -> Any:
-        """x in the user's form: a tensor, or a dict of tensors (for a module, its parameters by name)."""
+        """x in the user's form: a tensor, an array, or a dict of tensors (for a module, its parameters by name)."""
         pieces = self._pieces(x)
+        if self._array:
+            return pieces[0].numpy()
         return pieces[0] if isinstance(self._start, Tensor) else dict(zip(self.names, pieces, strict=True))
 
     def answer(self, x: Vector) -> Any:
@@ -162,8 +184,7 @@ class Variables:
                 variables = f"{len(self.names)} variable{'' if len(self.names) == 1 else 's'}"
                 raise ProblemError(
                     f"{what} is a {type(form).__name__} of {len(form)}, and x0 has {variables} with {self.size} numbers: give "
-                    "one number, or values in the form of x0. (Bounds are a pair (lower, upper); of pairs for every number, as "
-                    "scipy takes them, tuple(zip(*pairs)) makes one.)"
+                    "one number, or values in the form of x0"
                 )
             return self.flat([self._part(part, template, what) for part, template in zip(form, self._templates, strict=True)])
         if isinstance(form, Tensor) and form.numel() in (1, self.size):
@@ -212,6 +233,24 @@ def _piece(values: Vector, template: Tensor) -> Tensor:
     return torch.tensor(values, dtype=template.dtype, device=template.device).reshape(template.shape)
 
 
+def _from_numbers(start: Any) -> Tensor:
+    """An array of numpy, or a list of numbers, as a tensor of its own."""
+    try:
+        numbers = np.asarray(start)
+    except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths, or tensors in a list
+        raise ProblemError(f"x0 is a {type(start).__name__} that is no array of numbers: {error}") from error
+    if numbers.dtype.kind not in "fiu" or _has_tensors(start):
+        raise ProblemError(
+            f"x0 is a {type(start).__name__} of {'tensors' if _has_tensors(start) else numbers.dtype}; give a list of numbers, "
+            "a dict of tensors by name, or one tensor, as torch.stack makes it"
+        )
+    return torch.from_numpy(np.array(numbers, dtype=np.float64))
+
+
+def _has_tensors(start: Any) -> bool:
+    return isinstance(start, list | tuple) and any(isinstance(item, Tensor) or _has_tensors(item) for item in start)
+
+
 def _named(start: Any) -> dict[str, Tensor]:
     if isinstance(start, Tensor):
         return {"x": start}
@@ -219,7 +258,9 @@ def _named(start: Any) -> dict[str, Tensor]:
         return {name: parameter for name, parameter in start.named_parameters() if parameter.requires_grad}
     if isinstance(start, Mapping):
         return dict(start)
-    raise ProblemError(f"x0 must be a tensor, a dict of tensors or a module, not {_describe(start)}")
+    raise ProblemError(
+        f"x0 must be a tensor, a dict of tensors, a module, an array or a list of numbers, not {_describe(start)}"
+    )
 
 
 def _check(name: str, tensor: object) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.certificate import Check, check
 from nonsmooth.evaluate import Evaluator, Trial
+from nonsmooth.evaluate.scaling import Reference
 from nonsmooth.options import Tolerances
 from nonsmooth.state import State
 from nonsmooth.trust import Trust
@@ -23,11 +24,12 @@ class Verdicts:
         self,
         evaluator: Evaluator,
         tolerances: Tolerances,
+        reference: Reference,
         trust: Trust,
         evaluate: Callable[[Vector], Trial],
         stop_at_limits: Callable[[], None],
     ) -> None:
-        self._evaluator, self._tolerances, self._trust = evaluator, tolerances, trust
+        self._evaluator, self._tolerances, self._reference, self._trust = evaluator, tolerances, reference, trust
         self._evaluate, self._stop_at_limits = evaluate, stop_at_limits
 
     def at(self, state: State, *, last: bool) -> Check:
@@ -37,27 +39,32 @@ class Verdicts:
         claimed is proven with the functions themselves. Where it is the `last` word, only those are asked.
         """
         hints: tuple[Vector, ...] = ()
-        at = self._trust.confirmed(state.current)
-        if at is not state.current and self._evaluator.scales is None and not last:
-            draft = check(self._evaluate, at, self._tolerances)
+        at, natural = self._trust.confirmed(state.current), self._evaluator.scales is self._reference.scales
+        if at is not state.current and natural and not last:
+            draft = check(self._evaluate, at, self._tolerances, self._reference, self._evaluator.box)
             if not draft.certificate.stationary:
                 return draft
             hints = draft.carrying
         with self._trust.by_the_functions_themselves():
-            if self._evaluator.scales is not None:
-                return self._unscaled(at)
+            if not natural:
+                return self._in_natural_units(at)
             # Of the gradients that the run has gathered none is used: what is claimed must follow from x alone.
-            return check(self._evaluate, at, self._tolerances, hints=hints)
+            return check(self._evaluate, at, self._tolerances, self._reference, self._evaluator.box, hints=hints)
 
-    def _unscaled(self, at: Trial) -> Check:
-        """The check in the user's units, where the solver works with scaled functions."""
-        plain = Evaluator(self._evaluator.problem, self._evaluator.variables, self._evaluator.clock)
-        plain.costs = self._evaluator.costs
+    def _in_natural_units(self, at: Trial) -> Check:
+        """The check where the solver works in other units than those of verdicts."""
+        own = self._evaluator
+        judge = Evaluator(own.problem, own.variables, own.clock)
+        judge.costs, judge.scales = own.costs, self._reference.scales
 
         def evaluate(x: Vector) -> Trial:
             self._stop_at_limits()
-            return plain(x)
+            return judge(x)
 
-        found = check(evaluate, evaluate(at.x), self._tolerances)
-        better = None if found.better is None else self._evaluate(found.better.x)
-        return Check(found.certificate, found.multipliers, better, ())
+        here = evaluate(judge.in_solver_units(own.in_user_units(at.x)))
+        judge.skipped = own.skipped
+        found = check(evaluate, here, self._tolerances, self._reference, judge.box)
+        better = None if found.better is None else self._evaluate(own.in_solver_units(judge.in_user_units(found.better.x)))
+        multipliers = own.multipliers_in_solver_units(judge.multipliers_in_user_units(found.multipliers))
+        bounds = own.bound_multipliers_in_solver_units(judge.bound_multipliers_in_user_units(found.bound_multipliers))
+        return Check(found.certificate, multipliers, better, (), (), bounds)

@@ -103,7 +103,7 @@ def test_a_run_that_was_cut_off_goes_on_as_the_whole_one() -> None:
 
 def test_steps_are_bent_before_they_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     function, start = eigenvector(120)
-    options: dict[str, Any] = {"penalty_parameter": 0.01, "compile": "never"}
+    options: dict[str, Any] = {"penalty_parameter": 0.01, "compile": "never", "scaling": "none"}
     foreseen = minimize(function, start, **options)
     monkeypatch.setattr(Bending, "foreseen", lambda self, state, model, step, value: None)
     plain = minimize(function, start, **options)
@@ -121,7 +121,7 @@ def test_the_bend_of_a_sphere_is_one() -> None:
         if len(state.curved.bend):
             bends.append(state.curved.bend)
 
-    assert minimize(function, start, callback=look, penalty_parameter=0.01, compile="never").success
+    assert minimize(function, start, callback=look, penalty_parameter=0.01, compile="never", scaling="none").success
     assert len(bends) > 10
     np.testing.assert_allclose(np.concatenate(bends[:10]), 1.0, rtol=1e-3)  # of shorter steps rounding is left
 

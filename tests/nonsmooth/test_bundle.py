@@ -186,3 +186,35 @@ def test_a_value_that_is_an_integer() -> None:
         bundle.add(Trial.stored(np.full(2, x), x, np.zeros(0), 0, np.array([1.0, 0.0]), np.zeros((0, 2))))
     at = Trial.stored(np.zeros(2), 0, np.zeros(0), 0, np.ones(2), np.zeros((0, 2)))
     np.testing.assert_allclose(bundle.cuts(at).errors, [0.0, 0.0005, 0.002, 0.008])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_cut_of_a_convex_function_is_refuted(seed: int) -> None:
+    bundle = Bundle(2, 50)
+    for x in points(20, seed):
+        bundle.add(trial(x))
+    bundle.drop_refuted(trial(points(1, seed + 100)[0]), 1e-12)
+    assert len(bundle) == 20
+
+
+@pytest.mark.parametrize("size", [2, 2001], ids=["matrices", "vectors"])
+def test_cuts_above_the_function_are_dropped(size: int) -> None:
+    bundle = Bundle(size, 4)
+    values = (5.0, 1.0, 4.0, 0.5, 3.0)  # of constant functions; the first is gone before
+    for index, value in enumerate(values):
+        at = Trial.stored(np.full(size, float(index)), value, np.zeros(0), 0, np.zeros(size), np.zeros((0, size)))
+        bundle.add(at, weight=value)
+    keys = bundle.cuts(at).keys.copy()
+    here = Trial.stored(np.full(size, 9.0), 2.0, np.zeros(0), 0, np.zeros(size), np.zeros((0, size)))
+    bundle.drop_refuted(here, 1.5)
+    cuts = bundle.cuts(here)
+    np.testing.assert_array_equal(bundle.arrays()["values"], [1.0, 0.5, 3.0])
+    np.testing.assert_array_equal(bundle.arrays()["points"][:, 0], [1.0, 3.0, 4.0])
+    np.testing.assert_array_equal(bundle.weights, [1.0, 0.5, 3.0])
+    np.testing.assert_array_equal(cuts.keys, keys[[0, 2, 3]])  # they are still known by their numbers
+    np.testing.assert_allclose(cuts.errors[1:], np.maximum([1.0, 1.5, 1.0], 1e-3 * size * np.array([64.0, 36.0, 25.0])))
+    if cuts.lines is not None:
+        assert cuts.lines.places[0] == cuts.lines.points.ctypes.data
+    bundle.add(at)
+    bundle.add(at)
+    assert len(bundle) == 4

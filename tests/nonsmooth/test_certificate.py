@@ -29,7 +29,7 @@ def checked(
 ) -> tuple[Check, Evaluator]:
     x = torch.as_tensor(point, dtype=torch.float64)
     evaluator = Evaluator(Problem(function, **more), Variables(x))
-    return check(evaluator, evaluator(x.numpy()), tolerances), evaluator
+    return check(evaluator, evaluator(x.numpy()), tolerances, box=evaluator.box), evaluator
 
 
 def relu_difference(x: Tensor) -> Tensor:

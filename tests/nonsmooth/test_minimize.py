@@ -348,4 +348,5 @@ def test_a_norm_that_must_vanish_is_met_by_its_gradient_at_the_trial_point() -> 
     start = torch.linalg.qr(torch.randn(4, 4, dtype=torch.float64, generator=generator))[0] * 1.1
     result = minimize(function, start, max_iterations=60)
     assert result.violation <= 1e-6
-    assert result.f == pytest.approx(-float(torch.linalg.svdvals(target).sum()), rel=1e-4)
+    values = torch.linalg.svdvals(target)  # rotations and reflections have a minimum each
+    assert min(abs(result.f + float(values.sum()) - part) for part in (0.0, 2 * float(values[-1]))) <= 1e-3

@@ -14,16 +14,16 @@ from nonsmooth.bundle import Bundle, ConstraintCuts, own_cut
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory
 from nonsmooth.model import Model, steer
+from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
-from nonsmooth.qp.kernel import compiled
 
 
-@pytest.fixture(autouse=True, params=["compiled", "interpreted"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Steps are found in compiled code or in Python; what they are must not depend on it."""
-    if request.param == "compiled" and compiled() is None:
-        pytest.skip("there is no C compiler")
-    if request.param == "interpreted":
+@pytest.fixture(autouse=True, params=["native", "python"])
+def method(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both methods must find the same steps."""
+    if request.param == "native" and load() is None:
+        pytest.skip("the native library is missing or switched off")
+    if request.param == "python":
         monkeypatch.setattr("nonsmooth.model.fits", lambda solver, total: False)
     return str(request.param)
 

@@ -78,14 +78,15 @@ def test_multipliers_are_in_the_units_of_the_user() -> None:
     def function(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return 1e3 * ((x - 3) ** 2).sum(), 50 * (x[:1] - 1), 0.1 * (x[1] + x[2] - 2).reshape(1)
 
-    plain, scaled = minimize(function, START), minimize(function, START, prescaling_threshold=10.0)
-    assert scaled.scales is not None and plain.scales is None
-    assert plain.success and scaled.success
-    assert scaled.f == pytest.approx(12e3, rel=1e-6)
-    assert float(scaled.multipliers.inequalities[0]) == pytest.approx(80.0, rel=1e-3)
-    assert float(scaled.multipliers.equalities[0]) == pytest.approx(4e4, rel=1e-3)
-    torch.testing.assert_close(plain.multipliers.equalities, scaled.multipliers.equalities, rtol=1e-3, atol=0)
-    np.testing.assert_allclose(scaled.history.f[0], plain.history.f[0])
+    plain = minimize(function, START, scaling="none")
+    assert plain.scales is None and plain.success
+    for scaled in (minimize(function, START), minimize(function, START, scaling="none", prescaling_threshold=10.0)):
+        assert scaled.scales is not None and scaled.success
+        assert scaled.f == pytest.approx(12e3, rel=1e-6)
+        assert float(scaled.multipliers.inequalities[0]) == pytest.approx(80.0, rel=1e-3)
+        assert float(scaled.multipliers.equalities[0]) == pytest.approx(4e4, rel=1e-3)
+        torch.testing.assert_close(plain.multipliers.equalities, scaled.multipliers.equalities, rtol=1e-3, atol=0)
+        np.testing.assert_allclose(scaled.history.f[0], plain.history.f[0])
 
 
 def test_multipliers_of_bounds() -> None:

@@ -175,7 +175,7 @@ def test_a_resumed_run_takes_the_same_steps_after_a_valley(tmp_path: Path) -> No
 
 def test_fewer_gradients_are_kept_than_were_saved(tmp_path: Path) -> None:
     path = tmp_path / "run.state"
-    saved_at(path, 9, kinky, KINKY_START)
+    saved_at(path, 6, kinky, KINKY_START)
     before = np.load(path)
     assert len(before["bundle.weights"]) > 3
     for samples in (1, 3, 500):
@@ -186,7 +186,7 @@ def test_fewer_gradients_are_kept_than_were_saved(tmp_path: Path) -> None:
 def test_a_cut_of_no_constraint(value: float, tmp_path: Path) -> None:
     """Compiled code believes these numbers."""
     path = tmp_path / "run.npz"
-    saved_at(path, 9, kinky, KINKY_START)
+    saved_at(path, 6, kinky, KINKY_START)
     arrays = contents(path)
     count = len(arrays["current.c"])
     size = len(arrays["current.x"])
@@ -199,7 +199,7 @@ def test_a_cut_of_no_constraint(value: float, tmp_path: Path) -> None:
 
 def test_numbers_of_another_type(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
-    whole = saved_at(path, 9, kinky, KINKY_START)
+    whole = saved_at(path, 6, kinky, KINKY_START)
     arrays = contents(path)
     np.savez(path, **{name: value.astype(np.float32) if value.dtype == np.float64 else value for name, value in arrays.items()})
     result = minimize(kinky, KINKY_START, state=State.load(path))

@@ -153,8 +153,15 @@ def test_flatten_refuses_parts_of_another_shape(form: Any) -> None:
 @pytest.mark.parametrize(
     ("start", "message"),
     [
-        ([1.0, 2.0], "x0 must be a tensor, a dict of tensors or a module, not list"),
-        (np.zeros(2), "x0 must be a tensor, a dict of tensors or a module, not ndarray"),
+        ("12", "x0 must be a tensor, a dict of tensors, a module, an array or a list of numbers, not str"),
+        (1.0, "x0 must be a tensor, a dict of tensors, a module, an array or a list of numbers, not float"),
+        ([torch.zeros(1), torch.zeros(1)], "x0 is a list of tensors; .*torch.stack"),
+        ([torch.zeros(2, requires_grad=True)], "x0 is a list"),
+        ([[1.0, 2.0], [3.0]], "x0 is a list that is no array of numbers"),
+        (np.zeros(2, dtype=complex), "x0 is a ndarray of complex128"),
+        (["a"], "x0 is a list of <U1"),
+        ([], "x0 is empty"),
+        (np.array([np.nan]), "x0 contains NaN"),
         (None, "not NoneType"),
         (torch.tensor([1, 2]), r"the variable 'x' has type torch.int64; use float64 \(or float32\), as in x0.double\(\)"),
         (torch.zeros(2, dtype=torch.complex64), "the variable 'x' has type torch.complex64"),

@@ -15,6 +15,7 @@ from scipy.optimize import nnls
 from torch import Tensor
 
 from nonsmooth import Result, Status, minimize
+from nonsmooth.evaluate.scaling import Scales
 
 Term = Callable[[Tensor], Tensor]
 RADIUS = 1e-5
@@ -184,12 +185,13 @@ def combination_of(function: Callable[..., tuple], x: np.ndarray, samples: int) 
     return float(np.linalg.norm(weights @ scaled) * longest / total / (1 + longest)) if total > 0 else np.inf
 
 
-def steepest_feasibility(function: Callable[..., tuple], x: np.ndarray) -> float:
-    """The largest rate at which the sum of violations falls on the way to random points nearby."""
+def steepest_feasibility(function: Callable[..., tuple], x: np.ndarray, scales: Scales | None) -> float:
+    """The largest rate at which the sum of violations, in the units of the run, falls on the way to random points nearby."""
 
     def violation(y: np.ndarray) -> float:
         _, (limits, _), (levels, _) = values(function, y)
-        return float(np.maximum(limits, 0).sum() + np.abs(levels).sum())
+        violations = np.concatenate([np.abs(levels), np.maximum(limits, 0)])
+        return float(violations.sum() if scales is None else violations @ scales.constraints)
 
     draw, here, rates = np.random.default_rng(2), violation(x), []
     for _ in range(50):
@@ -223,7 +225,7 @@ def confirm(plan: Plan, result: Result) -> None:
         assert nearest_combination(function, x) <= TOLERANCE
     if result.status is Status.INFEASIBLE:
         assert violation > 1e-6 and result.best is None
-        assert steepest_feasibility(function, x) <= 1e-2
+        assert steepest_feasibility(function, x, result.scales) <= 1e-2
     if result.status is Status.UNBOUNDED:
         assert result.point.feasible and f[0] < -1e3
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.errors import ProblemError
+from nonsmooth.evaluate.bound_forms import lower_and_upper
 from nonsmooth.variables import Variables
 
 Vector = NDArray[np.float64]
@@ -28,16 +29,9 @@ class Bounds:
     lower: Vector
 
     @classmethod
-    def of(cls, bounds: tuple[Any, Any] | None, variables: Variables) -> Bounds:
-        """Read a pair of bounds given in the form of x0."""
-        lower, upper = bounds if bounds is not None else (None, None)
-        low = np.full(variables.size, -np.inf) if lower is None else variables.flatten(lower, what="the lower bound")
-        high = np.full(variables.size, np.inf) if upper is None else variables.flatten(upper, what="the upper bound")
-        if np.isnan(low).any() or np.isnan(high).any():
-            raise ProblemError("a bound is NaN; use -inf, inf or None for a side without bound")
-        if (low > high).any():
-            index = int(np.argmax(low > high))
-            raise ProblemError(f"lower bound {low[index]} is above upper bound {high[index]} at position {index}")
+    def of(cls, bounds: Any, variables: Variables) -> Bounds:
+        """Read bounds in any form that is taken."""
+        low, high = read_bounds(bounds, variables)
         fixed = np.nonzero(low == high)[0]
         above = np.nonzero((high < np.inf) & (low != high))[0]
         below = np.nonzero((low > -np.inf) & (low != high))[0]
@@ -69,3 +63,16 @@ def _unit_rows(indices: NDArray[np.intp], sign: float, size: int) -> NDArray[np.
     rows = np.zeros((len(indices), size))
     rows[np.arange(len(indices)), indices] = sign
     return rows
+
+
+def read_bounds(bounds: Any, variables: Variables) -> tuple[Vector, Vector]:
+    """The lower and the upper bound of every variable, from any form in which they are given."""
+    lower, upper = (None, None) if bounds is None else lower_and_upper(bounds, variables)
+    low = np.full(variables.size, -np.inf) if lower is None else variables.flatten(lower, what="the lower bound")
+    high = np.full(variables.size, np.inf) if upper is None else variables.flatten(upper, what="the upper bound")
+    if np.isnan(low).any() or np.isnan(high).any():
+        raise ProblemError("a bound is NaN; use -inf, inf or None for a side without bound")
+    if (low > high).any():
+        index = int(np.argmax(low > high))
+        raise ProblemError(f"lower bound {low[index]} is above upper bound {high[index]} at position {index}")
+    return low, high

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from nonsmooth.box import Box
 from nonsmooth.clock import Clock, Phase, Span
 from nonsmooth.errors import ProblemError
-from nonsmooth.evaluate.bounds import Bounds
+from nonsmooth.evaluate.bounds import Bounds, read_bounds
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
+from nonsmooth.evaluate.scaling import Scales, automatic_scales
+from nonsmooth.evaluate.skipping import NoDerivatives, SkippedErrors, SkippingDerivatives
 from nonsmooth.evaluate.tier import Tier
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
@@ -21,14 +23,6 @@ from nonsmooth.variables import Variables, is_plain, numbers
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Scales:
-    """Factors by which the objective and the constraints are multiplied for the solver."""
-
-    objective: float
-    constraints: Vector
 
 
 class Evaluator:
@@ -44,9 +38,15 @@ class Evaluator:
         self.clock = clock or Clock()
         self._evaluating = self.clock.phase(Phase.VALUES)
         self._spans = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
-        self.bounds = Bounds.of(problem.bounds, variables)
+        self.bounds = Bounds.of(problem.bounds if problem.soft_bounds else None, variables)
+        """Those that are constraints like others."""
+        self._user_box = (
+            None if problem.soft_bounds else Box.of(*read_bounds(problem.bounds, variables), representable=variables.rounded)
+        )
         self.scales: Scales | None = None
         self.tier: Tier | None = None
+        self.skipped: SkippedErrors | None = None
+        """Where exceptions count as points outside the domain, those there were; None where they end the run."""
         self._placements = 0
         self.cut_off: tuple[str, ...] = ()
         """What of the function had no gradient at the first evaluation: constants, or mistakes."""
@@ -54,7 +54,8 @@ class Evaluator:
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
 
     def __call__(self, x: Vector) -> Trial:
-        """Evaluate at x (rounded to what the variables can hold)."""
+        """Evaluate at x, which is in the solver's units (and rounded to what the variables can hold)."""
+        x = self._inside(self.in_user_units(x))
         with self._evaluating:
             if self.tier is None:
                 return self._evaluate(x)
@@ -68,9 +69,26 @@ class Evaluator:
             return trial
 
     def eagerly(self, x: Vector) -> Trial:
-        """Evaluate at x by the user's functions themselves."""
+        """Evaluate at x, in the user's units, by the user's functions themselves."""
         with self._evaluating:
-            return self._evaluate(x)
+            return self._evaluate(self._inside(x))
+
+    def _inside(self, x: Vector) -> Vector:
+        return x if self._user_box is None else self._user_box.clipped(x)
+
+    @property
+    def box(self) -> Box | None:
+        """The box that no point leaves, in the solver's units; None where there is none."""
+        box = self._user_box
+        return box if box is None or self.scales is None else box.in_units(self.scales.variables)
+
+    def in_user_units(self, x: Vector) -> Vector:
+        """A point of the solver as the user's functions take it."""
+        return x if self.scales is None or self.scales.variables is None else x * self.scales.variables
+
+    def in_solver_units(self, x: Vector) -> Vector:
+        """A point of the user as the solver sees it."""
+        return x if self.scales is None or self.scales.variables is None else x / self.scales.variables
 
     def _evaluate(self, x: Vector) -> Trial:
         x = self.variables.rounded(x)
@@ -86,9 +104,21 @@ class Evaluator:
         try:
             trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
         except Exception as error:
-            raise FunctionFailed(error) from error
+            if self.skipped is None:
+                raise FunctionFailed(error) from error
+            trial = self._outside(x, error)
         self.costs.values += 1
         return trial
+
+    def _outside(self, x: Vector, error: Exception) -> Trial:
+        """A point at which the function raised, as one with infinite values."""
+        assert self.forms is not None and self.skipped is not None  # the start was evaluated
+        try:
+            self.skipped.note(error)
+        except Exception:
+            raise FunctionFailed(error) from error
+        count, equalities = self.forms[0].size + self.forms[1].size, self.forms[1].size
+        return self.judged(x, np.inf, np.full(count, np.inf), equalities, NoDerivatives(self.variables.size, count))
 
     @property
     def placements(self) -> int:
@@ -174,25 +204,62 @@ class Evaluator:
             f, c = f * self.scales.objective, c * self.scales.constraints
             derivatives = derivatives and _Scaled(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        timed = derivatives and _Timed(derivatives, self._spans)
-        return Trial(x, f, c, equalities + len(bounds.fixed), timed, units=units)
+        timed: Derivatives | None = derivatives and _Timed(derivatives, self._spans)
+        if self.skipped is not None and timed is not None:
+            timed = SkippingDerivatives(timed, self.skipped, len(x), len(c))
+        return Trial(self.in_solver_units(x), f, c, equalities + len(bounds.fixed), timed, units=units)
+
+    def multipliers_in_user_units(self, multipliers: Vector) -> Vector:
+        """Multipliers of the solver's constraints as those of the user's."""
+        return multipliers if self.scales is None else multipliers * self.scales.constraints / self.scales.objective
+
+    def multipliers_in_solver_units(self, multipliers: Vector) -> Vector:
+        """Multipliers of the user's constraints as those of the solver's."""
+        return multipliers if self.scales is None else multipliers * self.scales.objective / self.scales.constraints
+
+    def bound_multipliers_in_user_units(self, multipliers: Vector | None) -> Vector | None:
+        """Multipliers of bounds on the solver's variables as those on the user's."""
+        return multipliers if multipliers is None or self.scales is None else multipliers / self._bound_unit(self.scales)
+
+    def bound_multipliers_in_solver_units(self, multipliers: Vector | None) -> Vector | None:
+        """Multipliers of bounds on the user's variables as those on the solver's."""
+        return multipliers if multipliers is None or self.scales is None else multipliers * self._bound_unit(self.scales)
+
+    @staticmethod
+    def _bound_unit(scales: Scales) -> Vector | float:
+        return scales.objective if scales.variables is None else scales.objective * scales.variables
 
     def unscaled(self, f: float, c: Vector) -> tuple[float, Vector]:
         """f and c in the user's units."""
         return (f, c) if self.scales is None else (f / self.scales.objective, c / self.scales.constraints)
 
-    def scale(self, trial: Trial, threshold: float) -> None:
-        """From now on multiply every function whose gradient at the trial point is longer than the threshold."""
+    def choose_scales(self, start: Trial, *, threshold: float = np.inf) -> Trial:
+        """Choose units by what the start shows; the start in them. With a threshold, longer gradients are cut to it instead."""
+        scales = _shortening(start, threshold) if np.isfinite(threshold) else natural_scales(start)
+        return start if scales is None or scales.is_identity else self.use_scales(scales, start)
 
-        def factors(lengths: Vector) -> Vector:
-            return np.where(lengths > threshold, threshold / np.maximum(lengths, threshold), 1.0)
+    def use_scales(self, scales: Scales, start: Trial) -> Trial:
+        """Work in other units from now on; a point that was evaluated in the user's, in them."""
+        self.scales = scales
+        if self.tier is not None:
+            self.tier.forget()
+        gradient, jacobian = _Scaled(Given(start.gradient, start.jacobian, Costs()), scales).full()
+        x, f, c = self.in_solver_units(start.x), start.f * scales.objective, start.c * scales.constraints
+        return Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints)
 
-        objective = float(factors(np.array([np.linalg.norm(trial.gradient)]))[0])
-        constraints = factors(np.linalg.norm(trial.jacobian, axis=1))
-        if objective != 1.0 or (constraints != 1.0).any():
-            self.scales = Scales(objective, constraints)
-            if self.tier is not None:
-                self.tier.forget()
+
+def natural_scales(start: Trial) -> Scales | None:
+    """The natural units that a start, in the user's units, shows; None where those are natural."""
+    scales = automatic_scales(start.x, start.gradient, start.jacobian)
+    return None if scales.is_identity else scales
+
+
+def _shortening(start: Trial, threshold: float) -> Scales:
+    def factors(lengths: Vector) -> Vector:
+        return np.where(lengths > threshold, threshold / np.maximum(lengths, threshold), 1.0)
+
+    objective = float(factors(np.array([np.linalg.norm(start.gradient)]))[0])
+    return Scales(objective, factors(np.linalg.norm(start.jacobian, axis=1)))
 
 
 _NOTHING = np.zeros(0)
@@ -285,19 +352,22 @@ class _WithBounds:
 
 
 class _Scaled:
-    """Gradients of scaled functions."""
+    """Gradients in the solver's units."""
 
     def __init__(self, inner: Derivatives, scales: Scales) -> None:
         self._inner, self._scales = inner, scales
 
     def combination(self, objective: float, constraints: Vector) -> Vector:
-        """Gradient of objective·f + constraints·c, f and c scaled."""
-        return self._inner.combination(objective * self._scales.objective, constraints * self._scales.constraints)
+        """Gradient of objective·f + constraints·c."""
+        scales = self._scales
+        gradient = self._inner.combination(objective * scales.objective, constraints * scales.constraints)
+        return gradient if scales.variables is None else gradient * scales.variables
 
     def full(self) -> tuple[Vector, Matrix]:
-        """Gradient of the scaled f and Jacobian of the scaled c."""
-        gradient, jacobian = self._inner.full()
-        return gradient * self._scales.objective, jacobian * self._scales.constraints[:, None]
+        """Gradient of f and Jacobian of c."""
+        scales, (gradient, jacobian) = self._scales, self._inner.full()
+        gradient, jacobian = gradient * scales.objective, jacobian * scales.constraints[:, None]
+        return (gradient, jacobian) if scales.variables is None else (gradient * scales.variables, jacobian * scales.variables)
 
 
 class _Timed:

@@ -140,7 +140,7 @@ class Tier:
     def saw(self, trial: Trial) -> None:
         """Remember a point that was evaluated by the functions themselves."""
         if not self._ended:
-            self._recent.append((trial.x, trial.f, trial.c))
+            self._recent.append((self._evaluator.in_user_units(trial.x), trial.f, trial.c))
 
     def forget(self) -> None:
         """Points seen so far were measured in other units."""
@@ -149,7 +149,7 @@ class Tier:
     def confirm(self, x: Vector, f: float, c: Vector) -> Trial:
         """The point by the functions themselves, compared with what is claimed of it; raises `Distrusted`."""
         with self._checking:
-            here = self._evaluator.eagerly(x)
+            here = self._evaluator.eagerly(self._evaluator.in_user_units(x))
             if self.evaluations:
                 try:
                     self._compare_values(f, c, here.f, here.c)
@@ -311,7 +311,8 @@ class Tier:
             other, seconds = self._aside(x)
             if other is not None:
                 started = perf_counter()
-                claimed = self._claim(other.x, *compiled(other.x, self._evaluator.costs))
+                beside = self._evaluator.in_user_units(other.x)
+                claimed = self._claim(beside, *compiled(beside, self._evaluator.costs))
                 _ = claimed.differentiable
                 ours.append(perf_counter() - started)
                 eager.append(seconds)
@@ -343,7 +344,8 @@ class Tier:
                 self._compare_values(claimed.f, claimed.c, here.f, here.c)
                 other, _ = self._aside(x)
                 if other is not None:
-                    self._compare(self._claim(other.x, *self._compiled(other.x, self._evaluator.costs)), other)
+                    beside = self._evaluator.in_user_units(other.x)
+                    self._compare(self._claim(beside, *self._compiled(beside, self._evaluator.costs)), other)
             except Changed as change:
                 self._end(Outcome.CHANGED, str(change))
                 return

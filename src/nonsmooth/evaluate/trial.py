@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from itertools import count
 from math import isfinite
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.qp.kernel import address
+from nonsmooth.native import address
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -118,6 +119,19 @@ class Trial:
         trial = cls(x, f, c, equalities, None, units=units)
         trial._gradient, trial._jacobian = gradient, jacobian
         return trial
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Values and gradients, without the graph and without where they lie in memory."""
+        if self._gradient is None and self._derivatives is not None:
+            with suppress(Exception):  # whoever asks for the gradients of the copy is told that there are none
+                self._differentiate()
+        kept = {name: getattr(self, name) for name in self.__slots__}
+        return {**kept, "_derivatives": None, "_places": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self.serial = self._rows_of = next(_serials)  # its gradients are told apart from all others of this process
 
     @property
     def first_keys(self) -> tuple[int, int]:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
+from scipy.linalg import blas, cho_factor, cho_solve
 
 from nonsmooth.hessian.corrections import Corrections
 from nonsmooth.hessian.form import DenseForm, without_zeros
 from nonsmooth.hessian.update import Curvature, Outcome
+from nonsmooth.native import address
 from nonsmooth.qp.bench import APART as KEPT_APART
 from nonsmooth.qp.bench import TRIANGLE as ONE_TRIANGLE
 from nonsmooth.qp.bench import WHOLE, Metric, new_version
-from nonsmooth.qp.kernel import address
 from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+RIDGE, RIDGE_GROWTH = 1e-15, 100.0
+"""What is added to the diagonal of a matrix that rounding made indefinite, by its largest entry, and how fast that grows."""
 TRIANGLE = 100
 """Above so many variables only one triangle of the matrix is kept up to date: half the memory traffic of an update."""
 FEW_COLUMNS = 8
@@ -70,6 +73,14 @@ class FullMemory:
         self._last: DenseForm | None = None
         self._version = new_version()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Products are remembered by keys and places that mean nothing elsewhere."""
+        return {**vars(self), "_last": None, "_product": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.forget_products()
+
     def metric(self) -> Metric | None:
         """The matrix as compiled code can use it."""
         apart, array = self._apart, self._matrix
@@ -115,6 +126,19 @@ class FullMemory:
             return self._apart.apply(vector)
         # The upper triangle by rows, as numpy stores it, is the lower one by columns, as BLAS expects it.
         return np.asarray(blas.dsymv(1.0, self._matrix.T, vector, lower=1))
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        return self._size
+
+    def principal_solver(self, chosen: NDArray[np.intp]) -> Callable[[Vector], Vector]:
+        """Solves systems with the rows and columns of H that belong to some variables."""
+        if self._apart is not None:
+            return self._apart.principal_solver(chosen)
+        upper = self._matrix[np.ix_(chosen, chosen)]  # in the upper triangle also where only that is kept up to date
+        factor = _factor(upper)
+        return lambda vector: np.asarray(cho_solve(factor, vector, check_finite=False))
 
     def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> DenseForm:
         """The matrix of a quadratic program over rows of gradients; the last form helps with the next, until an update."""
@@ -204,3 +228,15 @@ class FullMemory:
         rows = np.asarray(arrays["corrections"], dtype=np.float64)
         for s, u in zip(rows[0::2], rows[1::2], strict=True):
             self._apart.add(s, u)
+
+
+def _factor(matrix: Matrix) -> tuple[Matrix, bool]:
+    """The Cholesky factor of a matrix that is positive definite but for rounding."""
+    diagonal, ridge = np.diagonal(matrix).copy(), RIDGE * float(np.abs(np.diagonal(matrix)).max())
+    while True:
+        try:
+            factor: tuple[Matrix, bool] = cho_factor(matrix, lower=False, check_finite=False)
+            return factor
+        except np.linalg.LinAlgError:
+            np.fill_diagonal(matrix, diagonal + ridge)
+            ridge *= RIDGE_GROWTH

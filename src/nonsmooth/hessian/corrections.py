@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import blas
+from scipy.linalg import blas, lu_factor, lu_solve
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 FIRST = 16
 """Corrections for which there is room at the beginning; it doubles when it is used up."""
+
+
+def low_rank_solver(gamma: float, rows: Matrix, inverse: Matrix) -> Callable[[Vector], Vector]:
+    """Solves systems with γI + RᵀMR, from the rows R and M⁻¹, by the formula of Sherman, Morrison and Woodbury.
+
+    >>> low_rank_solver(1.0, np.array([[1.0, 0.0]]), np.array([[1.0]]))(np.array([4.0, 3.0]))
+    array([2., 3.])
+    """
+    if not len(rows):
+        return lambda vector: vector / gamma
+    factor = lu_factor(inverse + rows @ rows.T / gamma, check_finite=False)
+    return lambda vector: (vector - rows.T @ lu_solve(factor, rows @ vector, check_finite=False) / gamma) / gamma
 
 
 class Corrections:
@@ -62,6 +75,11 @@ class Corrections:
             turned = products.reshape(-1, self._count, 2)[:, :, ::-1].reshape(products.shape)  # s·v belongs to u, u·v to s
             result += turned @ rows
         return result.T
+
+    def principal_solver(self, chosen: NDArray[np.intp]) -> Callable[[Vector], Vector]:
+        """Solves systems with the rows and columns that belong to some variables."""
+        order = np.arange(2 * self._count).reshape(-1, 2)[:, ::-1].ravel()
+        return low_rank_solver(self.gamma, self.rows[:, chosen], np.eye(2 * self._count)[order])
 
     def added_up(self) -> Matrix:
         """The upper triangle of all of it, in a matrix whose other entries mean nothing."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from nonsmooth.hessian.corrections import low_rank_solver
 from nonsmooth.hessian.form import DenseForm, Form, ScaledForm
 from nonsmooth.hessian.pairs import HostPairs, Pairs
 from nonsmooth.hessian.update import Curvature, Outcome
@@ -77,6 +79,14 @@ class LimitedMemory:
         self._plain = None
         self._as_metric = new_version()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Products are remembered by keys and places that mean nothing elsewhere."""
+        return {**vars(self), "_plain": None, "_middle": None, "_last": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self.forget_products()
+
     def metric(self) -> Metric | None:
         """The multiple of the identity that it is before the first pair; with pairs it is not for compiled code."""
         return None if self._order else Metric(APART, self._as_metric, _NO_PAIRS, None, self.gamma, 0)
@@ -106,6 +116,21 @@ class LimitedMemory:
             return self._kept.add(scaled, self._weights(steps, changes))
         weights = self._weights(*self._kept.project(columns))
         return self._kept.add(np.multiply(columns, self.gamma, order="F"), weights)
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        return self._size
+
+    def principal_solver(self, chosen: NDArray[np.intp]) -> Callable[[Vector], Vector]:
+        """Solves systems with the rows and columns of H that belong to some variables."""
+        if not self._order:
+            return lambda vector: vector / self.gamma
+        steps, changes = self._kept.arrays()
+        rows = np.concatenate([steps[:, chosen], changes[:, chosen]])
+        if self._middle is None:
+            self._middle = self._compact()
+        return low_rank_solver(self.gamma, rows, np.asarray(np.linalg.inv(self._middle), dtype=np.float64))
 
     def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> Form:
         """The matrix of a quadratic program over rows of gradients; where they are long, H times them is never formed."""

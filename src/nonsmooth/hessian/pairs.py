@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,18 @@ class HostPairs:
         self.changes: Matrix = np.zeros((0, size))
         self._products = Products(count)
         self._used = 0
+
+    @classmethod
+    def of(cls, count: int, size: int, steps: Matrix, changes: Matrix) -> HostPairs:
+        """Pairs that are known already."""
+        pairs = cls(count, size)
+        for slot, (s, y) in enumerate(zip(steps, changes, strict=True)):
+            pairs.put(slot, s, y)
+        return pairs
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy has the pairs, but not the products, which are remembered by where vectors lie in memory."""
+        return HostPairs.of, (self._count, self._size, *self.arrays())
 
     def put(self, slot: int, s: Vector, y: Vector) -> None:
         """Fill a slot, the next one or one that was filled before."""

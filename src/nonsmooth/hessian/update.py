@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -37,6 +38,13 @@ class InverseHessian(Protocol):
 
     def metric(self) -> Metric | None:
         """The matrix as compiled code can use it; None where it has no form for that."""
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+
+    def principal_solver(self, chosen: NDArray[np.intp]) -> Callable[[Vector], Vector]:
+        """Solves systems with the rows and columns of H that belong to some variables."""
 
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step."""

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from nonsmooth.evaluate import Evaluator
-from nonsmooth.evaluate.evaluator import Scales
+from nonsmooth.evaluate.scaling import Scales
 from nonsmooth.minimize import minimize
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.problem import Problem
@@ -76,7 +76,7 @@ def _scales(described: Problem, unknowns: Unknowns, options: Options) -> Scales 
 
     evaluator = Evaluator(described, Variables(unknowns.start))
     try:
-        evaluator.scale(evaluator(evaluator.variables.start), options.prescaling_threshold)
+        evaluator.choose_scales(evaluator(evaluator.variables.start), threshold=options.prescaling_threshold)
     except FunctionFailed as failure:
         raise failure.original from None
     return evaluator.scales

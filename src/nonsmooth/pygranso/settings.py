@@ -91,7 +91,9 @@ class Settings:
             values["damping"] = math.nextafter(1.0, 0.0)
         if "qp_solver" in values:
             values["qp_solver"] = _solver(values["qp_solver"])
-        values |= self._matrix(size)
+        values |= self._matrix(size) | {
+            "scaling": "none"
+        }  # PyGRANSO's options, matrices and printed values are in the user's units
         try:
             return Options(**values)
         except OptionError as error:

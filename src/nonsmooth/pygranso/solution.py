@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nonsmooth.evaluate.evaluator import Scales
+from nonsmooth.evaluate.scaling import Scales
 from nonsmooth.pygranso.matrices import as_tensors
 from nonsmooth.pygranso.pygransoStruct import pygransoStruct
 from nonsmooth.pygranso.termination import CODES

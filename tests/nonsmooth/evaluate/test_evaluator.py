@@ -143,8 +143,8 @@ def test_a_constant_problem() -> None:
 BOUNDS = (torch.tensor([-1.0, 1.1, -np.inf]), torch.tensor([0.5, 1.1, 3.0]))
 
 
-def test_bounds_are_rows_of_their_own() -> None:
-    evaluate = evaluator(curved, bounds=BOUNDS)
+def test_soft_bounds_are_rows_of_their_own() -> None:
+    evaluate = evaluator(curved, bounds=BOUNDS, soft_bounds=True)
     trial = agrees_with_differences(evaluate)
     free = evaluator(curved)(POINT)
     assert trial.equalities == 2
@@ -160,8 +160,8 @@ def test_bounds_are_rows_of_their_own() -> None:
     ("bounds", "inequalities", "equalities"),
     [((None, None), 0, 0), ((0, None), 3, 0), ((None, 1.0), 3, 0), ((0, 1), 6, 0), ((2, 2), 0, 3), ((-np.inf, np.inf), 0, 0)],
 )
-def test_bounds_that_are_numbers(bounds: Any, inequalities: int, equalities: int) -> None:
-    trial = evaluator(lambda x: x.sum(), bounds=bounds)(POINT)
+def test_soft_bounds_that_are_numbers(bounds: Any, inequalities: int, equalities: int) -> None:
+    trial = evaluator(lambda x: x.sum(), bounds=bounds, soft_bounds=True)(POINT)
     assert (len(trial.c) - trial.equalities, trial.equalities) == (inequalities, equalities)
 
 
@@ -236,7 +236,7 @@ def test_prescaling_shortens_long_gradients_only() -> None:
 
     evaluate = evaluator(function)
     plain = evaluate(POINT)
-    evaluate.scale(plain, 100.0)
+    evaluate.choose_scales(plain, threshold=100.0)
     assert evaluate.scales is not None
     assert evaluate.scales.objective == pytest.approx(0.01)
     np.testing.assert_allclose(evaluate.scales.constraints, [0.5, 1.0, 0.2])
@@ -253,7 +253,7 @@ def test_prescaling_shortens_long_gradients_only() -> None:
 
 def test_prescaling_leaves_short_gradients_alone() -> None:
     evaluate = evaluator(curved)
-    evaluate.scale(evaluate(POINT), 1e3)
+    evaluate.choose_scales(evaluate(POINT), threshold=1e3)
     assert evaluate.scales is None
 
 

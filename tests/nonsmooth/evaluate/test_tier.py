@@ -264,16 +264,16 @@ def test_what_changes_during_a_run_or_between_runs_is_noticed(name: str) -> None
     function, change = CHANGES[name]
     try:
         change(1.0)
-        first = minimize(function, START, max_iterations=6)
+        first = minimize(function, START, max_iterations=6, scaling="none")
         assert first.compilation.outcome is Outcome.USED
 
         def callback(state: Any) -> None:
             if state.iteration == 4:
                 change(3.0)
 
-        during = minimize(function, START, max_iterations=8, callback=callback)
+        during = minimize(function, START, max_iterations=8, scaling="none", callback=callback)
         assert during.compilation.outcome is Outcome.CHANGED
-        after = minimize(function, START, max_iterations=6)
+        after = minimize(function, START, max_iterations=6, scaling="none")
         assert after.f == pytest.approx(3 * first.f, rel=1e-9)
     finally:
         change(1.0)
@@ -529,3 +529,33 @@ def test_what_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path / "cache" / "of-the-solver" / "3-2-1"))  # a file
     note(3, 2, 1)
     assert not noted(3, 2, 1)
+
+
+def positive_definite(x: Tensor) -> Any:
+    """log det is defined where Cholesky's factor exists; elsewhere torch raises."""
+    matrix = torch.diag(x[:3]) + x[3] * (torch.ones(3, 3, dtype=torch.float64) - torch.eye(3, dtype=torch.float64))
+    return 10 * x[:3].sum() + x[3].abs() - 2 * torch.linalg.cholesky(matrix).diagonal().log().sum(), None, None
+
+
+@pytest.mark.usefixtures("at_once")
+def test_exceptions_are_skipped_with_compiled_functions_in_use() -> None:
+    start = torch.tensor([2.0, 4.0, 3.0, 0.01], dtype=torch.float64)
+    result = minimize(positive_definite, start, on_error="skip")
+    assert result.compilation.outcome is Outcome.USED and result.compilation.evaluations
+    assert result.skipped_errors.count and isinstance(result.skipped_errors.last, torch.linalg.LinAlgError)
+    assert result.success and result.f == pytest.approx(3 + 3 * np.log(10))
+
+
+@pytest.mark.usefixtures("at_once")
+def test_compiled_functions_that_are_finite_where_the_functions_raise_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    original, threshold = Evaluator._recorded, 0.5
+
+    def raising(self: Evaluator, x: Any, argument: Any, leaves: Any) -> Any:
+        if self.forms is not None and float(x[0]) < threshold:
+            raise ArithmeticError("only the functions themselves see this")
+        return original(self, x, argument, leaves)
+
+    monkeypatch.setattr(Evaluator, "_recorded", raising)
+    result = minimize(lambda x: (x - torch.tensor([0.0, 1.0])).abs().sum(), torch.tensor([2.0, 3.0]).double(), on_error="skip")
+    assert result.compilation.outcome is Outcome.DISAGREED
+    assert float(result.x[0]) >= threshold

@@ -18,6 +18,7 @@ import nonsmooth
 from nonsmooth.errors import ProblemError
 from nonsmooth.pygranso import pygranso, pygransoStruct
 from nonsmooth.pygranso.private.getNvar import getNvarTorch
+from nonsmooth.pygranso.private.tensor2vec import getCiGradVec
 
 X1X2 = {"x1": [1], "x2": [1]}
 START = torch.tensor([[0.3], [-0.7]], dtype=torch.float64)
@@ -258,3 +259,42 @@ def test_tensors_keep_to_the_device_of_the_start() -> None:
         return abs(X.x).sum()
 
     assert pygranso({"x": [1]}, function, quiet(x0=torch.ones(1))).final.x.device.type == "cpu"
+
+
+def test_constraints_are_differentiated_for_functions_with_gradients() -> None:
+    """The call of PyGRANSO's documentation of dictionary learning."""
+    torch.manual_seed(0)
+    n, data = 5, torch.randn(5, 200, dtype=torch.double)
+    shapes = {"q": [n, 1]}
+
+    def function(X: Any) -> list[Any]:  # noqa: N803
+        q = X.q
+        q.requires_grad_(True)
+        fixed = q.detach().clone()
+        f = torch.norm(fixed.T @ data, p=1).item() / 200
+        ce = q.T @ q - 1
+        ce_grad = getCiGradVec(
+            nvar=n, nconstr_ci_total=1, var_dim_map=shapes, X=X, ci_vec_torch=ce, torch_device=torch.device("cpu"),
+            double_precision=torch.double,
+        )  # fmt: skip
+        return [f, data @ torch.sign(data.T @ fixed) / 200, None, None, ce.detach(), ce_grad]
+
+    start = torch.nn.functional.normalize(torch.ones(n, 1, dtype=torch.double), dim=0)
+    answer = pygranso(shapes, function, quiet(x0=start, globalAD=False, opt_tol=1e-6))
+    other = pygranso(shapes, lambda x: [(x.q.T @ data).abs().sum() / 200, None, x.q.T @ x.q - 1], quiet(x0=start, opt_tol=1e-6))
+    assert answer.termination_code == 0 and answer.final.f == pytest.approx(other.final.f)
+
+
+def test_gradients_of_constraints_are_columns_over_all_variables() -> None:
+    X = pygransoStruct(  # noqa: N806
+        a=torch.arange(4.0).reshape(2, 2).requires_grad_(), b=torch.ones(1), c=torch.tensor([3.0], requires_grad=True)
+    )
+    constraints = torch.stack([X.a.sum() * X.b[0], X.a[0, 1] ** 2 + X.c[0] ** 2])
+    shapes = {"a": [2, 2], "b": [1], "c": [1]}
+    columns = getCiGradVec(6, 2, shapes, X, constraints, "cpu", False)
+    assert columns.dtype is torch.float and columns.T.tolist() == [[1, 1, 1, 1, 0, 0], [0, 2, 0, 0, 0, 6]]
+    for arguments, message in (((5, 2, shapes), "nvar is 5"), ((6, 3, shapes), "nconstr_ci_total is 3")):
+        with pytest.raises(ProblemError, match=message):
+            getCiGradVec(*arguments, X, constraints, "cpu", True)
+    with pytest.raises(ProblemError, match="requires_grad_"):
+        getCiGradVec(1, 1, {"b": [1]}, X, X.b * 2, "cpu", True)

@@ -158,6 +158,26 @@ def test_restart_with_the_whole_matrix() -> None:
     assert again.termination_code == 0 and again.final.f <= second.final.f + 1e-12
 
 
+def rosenbrock(X: Any) -> list[Any]:  # noqa: N803
+    ci = pygransoStruct(c1=2**0.5 * X.x1 - 1, c2=2 * X.x2 - 1)
+    return [8 * abs(X.x1**2 - X.x2) + (1 - X.x1) ** 2, ci, None]
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_a_restart_far_from_a_curved_kink_does_not_stall(scale: bool) -> None:
+    """The restart of PyGRANSO's documentation, and others beside it: gradients from the far side of the kink must go."""
+    iterations = []
+    for shift in (0.0, -0.2, -0.1, 0.1, 0.2):
+        start = torch.tensor([[5.5 + shift], [5.5 - shift]], dtype=torch.double)
+        shapes = {"x1": [1], "x2": [1]}
+        first = pygranso(shapes, rosenbrock, pygransoStruct(x0=start, maxit=10, mu0=100, print_level=0))
+        options = pygransoStruct(x0=first.final.x, mu0=first.final.mu, H0=first.H_final, scaleH0=scale, print_level=0)
+        second = pygranso(shapes, rosenbrock, options)
+        assert second.termination_code == 0 and second.final.f == pytest.approx(0.08578643762690492, abs=1e-8)
+        iterations.append(second.iters)
+    assert max(iterations) <= 65, iterations
+
+
 def test_the_matrix_goes_round_unchanged() -> None:
     first = solve(PUBLISHED["B3"](), maxit=10)
     same = solve(PUBLISHED["B3"](), x0=first.final.x, mu0=first.final.mu, H0=first.H_final, scaleH0=False, maxit=0)

@@ -1,0 +1,1 @@
+"""Switching off one mechanism of the solver at a time."""

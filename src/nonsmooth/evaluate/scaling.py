@@ -1,0 +1,110 @@
+"""The units in which the solver works: x = variables · z, f and each constraint multiplied by a factor.
+
+They are chosen once, from values and gradients at the start, so that in the new units variables, slopes and curvatures are of
+the order of 1. All factors are powers of two: a change of units then rounds nothing, and a problem in natural units is solved
+exactly as it is given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+NATURAL_RANGE = 0.7
+"""Decades within which units count as natural: of a unit that is off by this much half is corrected, of larger ones nearly
+all."""
+LARGEST_CHANGE = 12.0
+"""Decades by which units are changed at most."""
+BALANCING_ROUNDS = 3
+"""How often the units of variables and of functions are chosen in turn: each depends on the other."""
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Factors: the user's x is `variables` times the solver's, the solver's f and c are the user's times the other two."""
+
+    objective: float
+    constraints: Vector
+    variables: Vector | None = None
+    """None where variables keep their units."""
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether nothing changes."""
+        return self.objective == 1.0 and bool((self.constraints == 1.0).all()) and self.variables is None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The natural units of a problem, as its start shows them, and the start in them; verdicts are made in these units."""
+
+    scales: Scales | None
+    """None where the units of the user are natural."""
+    start: Vector
+
+    def length(self, x: Vector) -> float:
+        """The size of the region that a run has seen; 1 where start and answer are the origin."""
+        found = max(float(np.abs(x).max(initial=0.0)), float(np.abs(x - self.start).max(initial=0.0)))
+        return found if found > 0 else 1.0
+
+    def steepness(self, x: Vector) -> Vector:
+        """How steep a function is along each variable if it changes by 1 over the way that the variable went."""
+        return np.asarray(1.0 / np.maximum(1.0, np.maximum(np.abs(x), np.abs(x - self.start))))
+
+
+def automatic_scales(x: Vector, gradient: Vector, jacobian: Matrix) -> Scales:
+    """Units in which the start shows variables, and gradients of all functions, of the order of 1.
+
+    >>> scales = automatic_scales(np.array([1e6, 1.0, 1.0]), np.array([1e-6, 1.0, 1.0]), np.zeros((0, 3)))
+    >>> scales.objective, scales.variables
+    (1.0, array([1.048576e+06, 1.000000e+00, 1.000000e+00]))
+    """
+    slopes, sizes = np.abs(np.vstack([gradient[None], jacobian])), np.abs(x)
+    if not np.isfinite(slopes).all() or not slopes.any():
+        return Scales(1.0, np.ones(len(jacobian)))
+    units = np.ones(len(x))
+    for _ in range(BALANCING_ROUNDS):
+        lengths = np.linalg.norm(slopes * units, axis=1)
+        used = lengths > 0
+        units = _correction(_units(sizes, (slopes[used] / lengths[used, None]).max(axis=0)))
+    # A start may be near 0 in all variables: values that are small say nothing about their units.
+    overall = max(1.0, float(_correction(np.maximum(np.median(sizes / units, keepdims=True), 1.0))[0]))
+    variables = _power_of_two(units * overall)
+    lengths = np.linalg.norm(slopes * variables, axis=1)
+    factors = _power_of_two(1.0 / _correction(np.where(lengths > 0, lengths, 1.0)))
+    return Scales(float(factors[0]), factors[1:], None if (variables == 1.0).all() else variables)
+
+
+def _units(sizes: Vector, slopes: Vector) -> Vector:
+    """The unit of each variable that is nearest to those of the others, between what its value and its slopes allow.
+
+    A value may happen to be near 0, and so may a slope. The unit is therefore at least the value, and at most what makes a
+    change by one unit as large as the largest that the start shows for a change by the value.
+
+    >>> _units(np.array([1e6, 1.0, 1e-9]), np.array([1e-6, 1.0, 1.0])).round(6)
+    array([1.e+06, 1.e+00, 1.e+00])
+    """
+    known = (sizes > 0) & (slopes > 0)
+    if 2 * known.sum() < len(sizes):
+        return np.ones(len(sizes))
+    with np.errstate(divide="ignore"):
+        least, steepness = np.log10(sizes), np.log10(slopes)
+    most = (least + steepness)[known].max() - steepness
+    common = np.median(np.clip(0.0, least, most))
+    return np.asarray(10.0 ** (np.clip(common, least, most) - common))
+
+
+def _correction(sizes: Vector) -> Vector:
+    """The factors by which sizes are off the natural range; those within it hardly count."""
+    decades = np.log10(sizes)
+    beyond = decades**3 / (decades**2 + NATURAL_RANGE**2)
+    return np.asarray(10.0 ** np.clip(beyond, -LARGEST_CHANGE, LARGEST_CHANGE))
+
+
+def _power_of_two(sizes: Vector) -> Vector:
+    return np.asarray(2.0 ** np.round(np.log2(sizes)))
