@@ -32,7 +32,7 @@ def _no(*_: object, **__: object) -> bool:
 
 
 def _valley() -> None:
-    from nonsmooth.run import Run
+    from nonsmooth.loop.run import Run
 
     Run._follow_valley = _no  # type: ignore[method-assign]
 
@@ -41,7 +41,7 @@ def _habit(name: str, *, due: bool) -> Callable[[], None]:
     """Do one of the three corrections of steps never, or all of them whenever they can help."""
 
     def switch() -> None:
-        from nonsmooth.bending import Curved, Habit
+        from nonsmooth.step.correction import Curved, Habit
 
         class Fixed(Habit):
             def due(self, *, later: bool = False) -> bool:
@@ -77,20 +77,20 @@ def _without(module: str, place: str, replacement: Any) -> Callable[[], None]:
 
 
 def _search_without_kinks() -> None:
-    import nonsmooth.iteration as iteration
+    import nonsmooth.step.iteration as iteration
 
     search = iteration.search
     iteration.search = lambda *args, **kwargs: search(*args, **{**kwargs, "kink": None})
 
 
 def _own_gradient_only() -> None:
-    import nonsmooth.bundle as bundle
+    import nonsmooth.kinks.bundle as bundle
 
     bundle.Bundle.cuts = lambda self, at: bundle.own_cut(at)  # type: ignore[method-assign]
 
 
 def _plain_updates() -> None:
-    from nonsmooth.iteration import Iteration
+    from nonsmooth.step.iteration import Iteration
 
     Iteration._objective_gradients = (  # type: ignore[method-assign]
         lambda self, state, move: (state.current.gradient, move.trial.gradient)
@@ -99,7 +99,7 @@ def _plain_updates() -> None:
 
 def _fallback(level: int) -> Callable[[], None]:
     def switch() -> None:
-        from nonsmooth.iteration import Iteration
+        from nonsmooth.step.iteration import Iteration
 
         every = Iteration.fall_back
         Iteration.fall_back = (  # type: ignore[method-assign]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nonsmooth.native import load
-from nonsmooth.qp.kernel import Kernel
+from nonsmooth.qp.native import Kernel
 from nonsmooth.qp.solver import _corner
 from qp_comparison.recording import Recorded
 

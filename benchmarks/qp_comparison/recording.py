@@ -15,7 +15,7 @@ from solver_timing.solving import minimize_arguments
 from nonsmooth import Result, minimize
 from nonsmooth.native import load
 from nonsmooth.qp import Product
-from nonsmooth.qp.kernel import MOST
+from nonsmooth.qp.native import MOST
 from nonsmooth.qp.program import Program
 from nonsmooth.qp.solver import Session
 from problems import PUBLISHED, UNCONSTRAINED
@@ -94,7 +94,7 @@ def record(name: str) -> tuple[list[Recorded], Result, int]:
                 programs.append(Recorded(Program(matrix, *arrays, simplex, pull), begin, number))
         return solve(session, linear, lower, upper, start, pull)
 
-    with mock.patch.object(Session, "_solve", hook), mock.patch("nonsmooth.model.fits", lambda metric, total: False):
+    with mock.patch.object(Session, "_solve", hook), mock.patch("nonsmooth.step.model.fits", lambda metric, total: False):
         result = run(name)
     return programs, result, too_large
 

@@ -9,11 +9,11 @@ alone. `Options` lists what can be chosen. `nonsmooth.pygranso` takes PyGRANSO's
 """
 
 from nonsmooth.errors import NonsmoothError, OptionError, ProblemError, QPError, StateError
+from nonsmooth.loop.state import State
 from nonsmooth.minimize import minimize
 from nonsmooth.options import Options
 from nonsmooth.problem import Problem
 from nonsmooth.result import Certificate, Result, Status
-from nonsmooth.state import State
 
 __version__ = "0.1.0"
 

@@ -13,20 +13,21 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nonsmooth.certificate import Check, check, unknown
-from nonsmooth.clock import Clock, Phase
-from nonsmooth.ending import Ended
+from nonsmooth.arrays.threads import one_thread
+from nonsmooth.certify.certificate import Check, check, unknown
+from nonsmooth.certify.recheck import Recheck
+from nonsmooth.compile import Compilation, Outcome, Tier
 from nonsmooth.errors import ProblemError
-from nonsmooth.evaluate import Compilation, Evaluator, Outcome, SkippedErrors, Tier
-from nonsmooth.incumbents import Candidate
+from nonsmooth.evaluate import Evaluator, SkippedErrors
+from nonsmooth.evaluate.candidate import Candidate
+from nonsmooth.loop.ending import Ended
+from nonsmooth.loop.run import Run
+from nonsmooth.loop.state import SavedState, State
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
-from nonsmooth.recheck import Recheck
+from nonsmooth.report.clock import Clock, Phase
+from nonsmooth.report.trace import Trace
 from nonsmooth.result import History, Multipliers, Point, Result, Status
-from nonsmooth.run import Run
-from nonsmooth.state import SavedState, State
-from nonsmooth.threads import one_thread
-from nonsmooth.trace import Trace
 from nonsmooth.variables import Start, Variables
 
 Vector = NDArray[np.float64]
@@ -112,7 +113,7 @@ def _shown(options: Options, callback: Callable[[State], object] | None, clock: 
     stack, telling = ExitStack(), clock.phase(Phase.CALLBACKS)
     try:
         with telling:
-            from nonsmooth.progress import Progress
+            from nonsmooth.report.progress import Progress
 
             report = stack.enter_context(Progress(options, callback))
         yield report

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.nn import Module
 
-from nonsmooth.certificate import Certificate
-from nonsmooth.clock import Times
+from nonsmooth.certify.certificate import Certificate
+from nonsmooth.compile.outcome import Compilation
 from nonsmooth.errors import NonsmoothError
-from nonsmooth.evaluate.compilation import Compilation
 from nonsmooth.evaluate.differentiation import Costs
 from nonsmooth.evaluate.scaling import Scales
 from nonsmooth.evaluate.skipping import SkippedErrors
+from nonsmooth.loop.state import COLUMNS, SavedState, State, Updates
 from nonsmooth.native import Method
 from nonsmooth.qp import Counts
-from nonsmooth.state import COLUMNS, SavedState, State, Updates
+from nonsmooth.report.clock import Times
 
 Vector = NDArray[np.float64]
 
@@ -177,7 +177,7 @@ class Result:
 
     def plot(self, path: Any = None) -> Any:
         """Draw objective, violation, stationarity and step sizes; needs matplotlib. Writes a file if a path is given."""
-        from nonsmooth.plotting import plot
+        from nonsmooth.report.plotting import plot
 
         return plot(self, path)
 

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from nonsmooth.arrays.memory import LONG, kept, new_vector
 from nonsmooth.errors import ProblemError
-from nonsmooth.vectors import LONG, kept, new_vector
 
 Vector = NDArray[np.float64]
 _DOUBLE = torch.float64

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from nonsmooth import Result, Status, minimize
-from nonsmooth.evaluate import Evaluator, Outcome
-from nonsmooth.evaluate.flat import flat_form
-from nonsmooth.evaluate.recorded import recorded
+from nonsmooth.compile import Outcome
+from nonsmooth.compile.cuda_graphs import recorded
+from nonsmooth.compile.flat import flat_form
+from nonsmooth.evaluate import Evaluator
 from nonsmooth.problem import Problem
 from nonsmooth.variables import Variables
 from problems import PUBLISHED

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nonsmooth.evaluate import tier
+from nonsmooth.compile import tier
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from nonsmooth import Options, Result, minimize
-from nonsmooth.bundle import own_cut
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.engine import batched_backward
 from nonsmooth.hessian import FullMemory
-from nonsmooth.model import Model, steer
+from nonsmooth.kinks.bundle import own_cut
 from nonsmooth.qp import Product, QPSolver
+from nonsmooth.step.model import Model, steer
 
 SIZE, MANY = 20, 400
 Values = tuple[Tensor, Tensor, Tensor | None]

@@ -14,7 +14,7 @@ import torch
 
 from nonsmooth import State, Status, minimize
 from nonsmooth.evaluate import Trial
-from nonsmooth.valley import Follower
+from nonsmooth.step.valley import Follower
 from problems import build
 
 PAGE = 4096

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from nonsmooth import ProblemError, Result, State, Status, minimize
-from nonsmooth.device import DevicePairs
+from nonsmooth.hessian.device import DevicePairs
 from nonsmooth.hessian.pairs import HostPairs
 
 START = torch.tensor([-1.0, 2.0], dtype=torch.float64)

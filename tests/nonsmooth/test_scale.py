@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from nonsmooth import Status, minimize
-from nonsmooth.certificate import check
+from nonsmooth.certify.certificate import check
 from nonsmooth.evaluate import Evaluator
 from nonsmooth.hessian import FullMemory, LimitedMemory
 from nonsmooth.options import Options, Tolerances

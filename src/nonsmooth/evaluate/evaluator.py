@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nonsmooth.box import Box
-from nonsmooth.clock import Clock, Phase, Span
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate.bounds import Bounds, read_bounds
+from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
 from nonsmooth.evaluate.scaling import Scales, automatic_scales
 from nonsmooth.evaluate.skipping import NoDerivatives, SkippedErrors, SkippingDerivatives
-from nonsmooth.evaluate.tier import Tier
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
+from nonsmooth.report.clock import Clock, Phase, Span
 from nonsmooth.variables import Variables, is_plain, numbers
+
+if TYPE_CHECKING:
+    from nonsmooth.compile.tier import Tier
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

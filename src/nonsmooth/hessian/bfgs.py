@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas, cho_factor, cho_solve
 
+from nonsmooth.arrays.rows import Rows
 from nonsmooth.hessian.corrections import Corrections
 from nonsmooth.hessian.form import DenseForm, without_zeros
 from nonsmooth.hessian.update import Curvature, Outcome
 from nonsmooth.native import address
-from nonsmooth.qp.bench import APART as KEPT_APART
-from nonsmooth.qp.bench import TRIANGLE as ONE_TRIANGLE
-from nonsmooth.qp.bench import WHOLE, Metric, new_version
-from nonsmooth.rows import Rows
+from nonsmooth.qp.workspace import APART as KEPT_APART
+from nonsmooth.qp.workspace import TRIANGLE as ONE_TRIANGLE
+from nonsmooth.qp.workspace import WHOLE, Metric, new_version
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

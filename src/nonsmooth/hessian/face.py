@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.arrays.rows import Rows
 from nonsmooth.hessian.form import DenseForm
 from nonsmooth.hessian.update import InverseHessian
-from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from nonsmooth.arrays.memory import new_vector
+from nonsmooth.arrays.rows import Rows
 from nonsmooth.hessian.corrections import low_rank_solver
 from nonsmooth.hessian.form import DenseForm, Form, ScaledForm
 from nonsmooth.hessian.pairs import HostPairs, Pairs
 from nonsmooth.hessian.update import Curvature, Outcome
-from nonsmooth.qp.bench import APART, Metric, new_version
-from nonsmooth.rows import Rows
-from nonsmooth.vectors import new_vector
+from nonsmooth.qp.workspace import APART, Metric, new_version
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from nonsmooth.arrays.rows import Rows
 from nonsmooth.hessian.products import Products
-from nonsmooth.rows import Rows
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.rows import Rows, inner_products
+from nonsmooth.arrays.rows import Rows, inner_products
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

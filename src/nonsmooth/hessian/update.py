@@ -9,9 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.arrays.rows import Rows
 from nonsmooth.hessian.form import Form
-from nonsmooth.qp.bench import Metric
-from nonsmooth.rows import Rows
+from nonsmooth.qp.workspace import Metric
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.hessian import FullMemory
+from nonsmooth.loop.state import State
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.pygranso.matrices import as_tensors
 from nonsmooth.pygranso.pygransoStruct import pygransoStruct
 from nonsmooth.pygranso.variables import Unknowns
-from nonsmooth.state import State
 
 Vector = NDArray[np.float64]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 
+from nonsmooth.loop.state import State
 from nonsmooth.pygranso.progress import Progress
 from nonsmooth.pygranso.termination import describe
 from nonsmooth.result import Point, Result
-from nonsmooth.state import State
 
 LEVELS = ("S", "SI", "QN", "GD", "R")
 """How the kinds of directions are printed."""

@@ -9,15 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.clock import Clock, Phase
 from nonsmooth.errors import QPError
 from nonsmooth.native import Method, load
 from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
-from nonsmooth.qp.bench import Bench
-from nonsmooth.qp.kernel import MOST, Kernel
+from nonsmooth.qp.native import MOST, Kernel
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Pull, Solution
+from nonsmooth.qp.workspace import Bench
+from nonsmooth.report.clock import Clock, Phase
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from nonsmooth.arrays.rows import Rows, inner_products
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, curvature_pair, products
 from nonsmooth.hessian.form import without_zeros
-from nonsmooth.rows import Rows, inner_products
 
 Make = Callable[[int], InverseHessian]
 MAKERS = {

@@ -1,0 +1,1 @@
+"""Vectors and matrices: norms, rows that are not copied, memory, threads."""

@@ -1,0 +1,323 @@
+"""An independent check that a point is stationary, in the terms of the original problem.
+
+It knows nothing of the solver's matrix, penalty parameter or line search. Around x, within a small radius, it gathers
+gradients of f and of the near-active constraints until it either finds multipliers for which
+
+    Σ w_k ∇f(x_k) + Σ λ_ik ∇ci_i(x_k) + Σ ν_j ∇ce_j(x),    w on a simplex, λ ≥ 0
+
+is short and made of pieces that meet at x (x is stationary to that radius), or a direction in which the problem really
+improves (it is not). Which gradient to gather next is not left to chance: the shortest combination found so far is
+itself a direction of descent, unless another gradient within the radius prevents that; following it finds either the
+descent or that gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.certify.combination import Combination
+from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate.box import Box
+from nonsmooth.evaluate.candidate import Candidate
+from nonsmooth.evaluate.scaling import Reference
+from nonsmooth.options import Tolerances
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+GAP = 0.1
+"""Largest gap of a stationary point, as a fraction of the tolerance for the residual."""
+NEIGHBOURS = 3
+NEARER, APPROACHES = 0.01, 3
+"""How much nearer to x each point is, and how many there are, that tell curvature from a jump."""
+STALLED, PROGRESS = 40, 0.95
+"""Where so many gradients leave more than this fraction of the residual, there is no kink that more of them would explain."""
+MEMORY = 15_000_000
+"""Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer than 400 of them."""
+DEGENERATE = 1e7
+"""Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them.
+
+So does a multiplier times its gradient: parts that long must cancel each other."""
+STRAIN = 1e-4
+"""The longest such part where rounding is coarse, times rounding: 1000 in single precision. Two gradients that are the same
+differ by rounding, and the difference, times enough, can look like any gradient."""
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the independent check found at a point."""
+
+    stationary: bool
+    """Whether the point is feasible and the residual and the complementarity are within their tolerances."""
+    residual: float
+    """Length of the shortest combination of gradients, relative to 1 + the longest gradient of f."""
+    gap: float
+    """How far f could still fall over the pieces that were combined, relative to 1 + |f|."""
+    complementarity: float
+    """Largest multiplier times distance of its constraint from 0, relative to 1 + |f|: what the slack may cost."""
+    inequality_violation: float
+    equality_violation: float
+    feasible: bool
+    radius: float
+    """Distance within which gradients were gathered; 0 if the gradients at the point itself were enough."""
+    samples: int
+    """How many gradients of f were combined."""
+    descent: bool
+    """Whether a step within the radius was found that improves the problem: proof that the point is not stationary."""
+    degenerate: bool
+    """Whether the residual is small only with unbounded multipliers."""
+    reason: str
+
+    def __str__(self) -> str:
+        where = "at the point itself" if self.radius == 0 else f"from {self.samples} gradients within {self.radius:.1e}"
+        return (
+            f"{self.reason}: residual {self.residual:.1e} {where}, gap {self.gap:.1e}, "
+            f"complementarity {self.complementarity:.1e}, "
+            f"violation {max(self.inequality_violation, self.equality_violation):.1e}"
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """A certificate with what the solver can use of it."""
+
+    certificate: Certificate
+    multipliers: Vector
+    better: Trial | None
+    """The point that improves the problem, where one was found."""
+    gathered: tuple[Trial, ...]
+    carrying: tuple[Vector, ...] = ()
+    """Those of the gathered points whose gradients are part of the combination."""
+    bound_multipliers: Vector | None = None
+    """Positive for lower bounds, negative for upper ones; None where there are no bounds."""
+
+
+def check(
+    evaluate: Callable[[Vector], Trial],
+    at: Trial,
+    tolerances: Tolerances,
+    reference: Reference | None = None,
+    box: Box | None = None,
+    *,
+    hints: Iterable[Vector] = (),
+    max_samples: int | None = None,
+) -> Check:
+    """Decide whether a point is stationary, by the `reference` for how long and how steep things are. `hints` are points to
+    look at before others."""
+    length = 1.0 if reference is None else reference.length(at.x)
+    radius = tolerances.radius * min(1.0, length) * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
+    steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
+    combination = Combination(at, radius, tolerances, steepness, box)
+    gathered: list[Trial] = []
+    limit = min(2 * len(at.x) + 20, 400, MEMORY // len(at.x) + 1) if max_samples is None else max_samples
+
+    def conclude(used: float, reason: str, better: Trial | None = None, *, proven: bool = True) -> Check:
+        return _conclude(at, combination, used, tolerances, reason, better, gathered, proven=proven)
+
+    combination.solve()
+    wrong: set[int] = set()
+    for trial in _neighbours(evaluate, at, radius) if limit else ():
+        gathered.append(trial)
+        wrong = combination.unlike(gathered)
+        if not wrong:
+            break  # the gradients at x are like those beside it
+    # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
+    if not wrong and combination.residual <= tolerances.stationarity:
+        if limit and not gathered:
+            return conclude(0.0, "undecided, no gradient could be had beside the point", proven=False)
+        nearer = None if not limit else _nearer(evaluate, at, gathered[-1], combination, tolerances)
+        if nearer is None:
+            return conclude(0.0, "stationary")
+        gathered.append(nearer)
+        wrong = {-1, *range(len(at.c))}
+    if wrong:
+        combination.distrust(wrong)
+    for trial in gathered:
+        combination.add(trial)
+    if wrong and hints:
+        combination.solve()  # what they add to depends on its signs
+    for x in hints:
+        trial = evaluate(x)
+        if trial.finite and trial.differentiable:
+            gathered.append(trial)
+            combination.add(trial)
+    combination.restrict(radius)
+    combination.solve()
+    smallest, residuals = 1e-5 * radius, [combination.residual]
+    for _ in range(limit):
+        if combination.residual <= tolerances.stationarity:
+            if not combination.torn <= tolerances.stationarity * (1.0 + combination.longest) and combination.use_one_sign():
+                combination.solve()
+                residuals = [combination.residual]
+                continue
+            if combination.gap <= GAP * tolerances.stationarity:
+                return conclude(radius, "stationary within the radius")
+            # The gradients prove that a kink is near, not that x is on it: look closer.
+            radius *= 0.1
+            if radius < smallest:
+                return conclude(radius, "undecided, the function changes too much within the radius")
+            combination.restrict(radius)
+            if combination.samples == 0:
+                for trial in _neighbours(evaluate, at, radius):
+                    combination.add(trial)
+            if combination.samples == 0:
+                return conclude(radius, "undecided, no gradient could be had within the radius")
+            combination.solve()
+            residuals = [combination.residual]
+            continue
+        if len(residuals) > STALLED and combination.residual > PROGRESS * residuals[-STALLED]:
+            return conclude(radius, f"undecided, {STALLED} more gradients did not bring the residual down")
+        size = float(np.linalg.norm(combination.vector))
+        if not np.isfinite(size):
+            return conclude(radius, "undecided, the gradients are too large to be combined")
+        # Large enough that leaving the constraints never looks like an improvement, also before all gradients are known.
+        weight = 2.0 * float(np.abs(combination.multipliers).max(initial=0.0)) + 10.0 * (1.0 + combination.longest)
+        better, informative = _follow(evaluate, at, -combination.vector / size, size, radius, weight)
+        if better is not None:
+            return conclude(radius, "not stationary, a step within the radius improves it", better)
+        if informative is None:
+            return conclude(radius, "undecided, neither descent nor a gradient that prevents it was found")
+        gathered.append(informative)
+        combination.add(informative, preventing=True)
+        combination.solve()
+        residuals.append(combination.residual)
+    return conclude(radius, f"undecided after {limit} gradients")
+
+
+def _neighbours(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:
+    """A few points at random within the radius at which everything is finite."""
+    generator = np.random.default_rng(0)
+    for _ in range(NEIGHBOURS):
+        direction = generator.standard_normal(len(at.x))
+        way = radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction)
+        for side in (way, -way):  # x may lie at the edge of where the functions are defined
+            trial = evaluate(at.x + side)
+            if trial.finite and trial.differentiable:
+                yield trial
+                break
+
+
+def _nearer(
+    evaluate: Callable[[Vector], Trial], at: Trial, beside: Trial, combination: Combination, tolerances: Tolerances
+) -> Trial | None:
+    """A point whose gradients deny what those at x prove, although they are similar; None where none do.
+
+    Between x and a point beside it a sum of gradients changes by curvature, and then the less the nearer that is; or it jumps.
+    """
+    drift, way, trial = combination.drift(beside), beside.x - at.x, beside
+    for _ in range(APPROACHES):
+        if drift <= tolerances.stationarity:
+            return None
+        way, before = NEARER * way, drift
+        closer = evaluate(at.x + way)
+        if np.array_equal(closer.x, at.x) or not (closer.finite and closer.differentiable):
+            return trial
+        trial, drift = closer, combination.drift(closer)
+        if not drift <= max(tolerances.stationarity, 3.0 * NEARER * before):  # also where it is not a number
+            return trial
+    return None
+
+
+def check_violation(
+    evaluate: Callable[[Vector], Trial],
+    at: Trial,
+    tolerances: Tolerances,
+    reference: Reference | None = None,
+    box: Box | None = None,
+) -> Check:
+    """Decide whether the sum of violations is stationary at an infeasible point: no step nearby makes it smaller."""
+
+    def violation(trial: Trial) -> Trial:
+        if not trial.finite:
+            return Trial(trial.x, np.inf, np.zeros(0), 0, None)
+        gradient = trial.signs() @ trial.jacobian
+        return Trial.stored(trial.x, trial.total_violation, np.zeros(0), 0, gradient, np.zeros((0, len(trial.x))))
+
+    return check(lambda x: violation(evaluate(x)), violation(at), tolerances, reference, box)
+
+
+def _follow(
+    evaluate: Callable[[Vector], Trial], at: Trial, direction: Vector, size: float, radius: float, weight: float
+) -> tuple[Trial | None, Trial | None]:
+    """A better point within the radius along a direction, or a point whose gradient denies the descent."""
+    value, step, lowest, highest = at.penalty(weight), radius, 0.0, radius
+    for _ in range(30):
+        trial = evaluate(at.x + step * direction)
+        outside = trial.total_violation > at.total_violation + 1e-3 * radius
+        if trial.finite and not outside and trial.penalty(weight) < value - 0.1 * step * size:
+            if step == radius:
+                return trial, None
+            lowest = step
+        else:
+            highest = step
+        if trial.finite and trial.differentiable:
+            rate = float(trial.penalty_gradient(weight) @ direction)
+            if rate >= -0.5 * size:
+                return None, trial
+        if highest - lowest < 1e-9 * radius:
+            break
+        step = 0.5 * (lowest + highest)
+    return None, None
+
+
+def unknown(at: Candidate, tolerances: Tolerances, reason: str) -> Certificate:
+    """A certificate that certifies nothing, for a point at which no gradient could be had."""
+    feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
+    return Certificate(
+        stationary=False, residual=np.inf, gap=np.inf, complementarity=np.inf, inequality_violation=at.inequality_violation,
+        equality_violation=at.equality_violation, feasible=feasible, radius=0.0, samples=0, descent=False, degenerate=False,
+        reason=reason,
+    )  # fmt: skip
+
+
+def _conclude(
+    at: Trial,
+    combination: Combination,
+    radius: float,
+    tolerances: Tolerances,
+    reason: str,
+    better: Trial | None,
+    gathered: list[Trial],
+    *,
+    proven: bool,
+) -> Check:
+    multipliers = combination.multipliers
+    largest = float(np.abs(multipliers).max(initial=0.0))
+    complementarity = float((np.abs(multipliers) * np.abs(at.c)).max(initial=0.0))
+    complementarity = max(complementarity, combination.bound_complementarity) / (1.0 + abs(at.f))
+    feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
+    size = 1.0 + combination.longest
+    bounded = combination.strain <= min(DEGENERATE, STRAIN / tolerances.noise) * size  # not so where it is not a number
+    degenerate = largest > DEGENERATE * size or not bounded
+    cancels = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
+    torn = not combination.torn <= tolerances.stationarity * size
+    holds = proven and cancels and not torn and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
+    if not proven:
+        pass  # the reason is known
+    elif cancels and torn:
+        reason = "not certified, the gradients of an equality on the two sides of a kink are used with opposite signs"
+    elif cancels and not holds:
+        reason = "not certified, constraints that have a multiplier are not at 0 (complementarity)"
+    elif holds and degenerate:
+        reason = "not certified, the multipliers are unbounded (the constraints are degenerate here)"
+    elif holds and not feasible:
+        reason = "the point is not feasible"
+    certificate = Certificate(
+        stationary=holds and feasible and not degenerate,
+        residual=combination.residual,
+        gap=combination.gap,
+        complementarity=complementarity,
+        inequality_violation=at.inequality_violation,
+        equality_violation=at.equality_violation,
+        feasible=feasible,
+        radius=radius,
+        samples=combination.samples,
+        descent=better is not None,
+        degenerate=degenerate,
+        reason=reason,
+    )
+    return Check(certificate, multipliers, better, tuple(gathered), combination.carrying, combination.bound_multipliers)

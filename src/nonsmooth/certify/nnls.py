@@ -1,0 +1,119 @@
+"""Nonnegative least squares by the active-set method of Lawson and Hanson.
+
+`scipy.optimize.nnls` does the same, and is called for large problems. To import `scipy.optimize` takes longer than a short run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack
+
+from nonsmooth.arrays.norm import norm
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+FEW_COLUMNS = 60
+"""With more of them compiled code saves more than it takes to import it."""
+DEPENDENT = 1e-13
+"""A column of which less than this part of its length is left outside the span of the others is not used with them."""
+
+
+def nnls(matrix: Matrix, target: Vector, *, maxiter: int) -> tuple[Vector, float]:
+    """The x ≥ 0 for which |matrix·x − target| is smallest, and that distance; raises RuntimeError after `maxiter` solutions.
+
+    >>> nnls(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.array([2.0, -1.0, 0.0]), maxiter=10)
+    (array([2., 0.]), 1.0)
+    """
+    columns = matrix.shape[1]
+    if columns > FEW_COLUMNS:
+        from scipy.optimize import nnls as compiled
+
+        found, distance = compiled(matrix, target, maxiter=maxiter)
+        return found, float(distance)
+    x, passive = np.zeros(columns), _Columns(matrix, target)
+    residual, solutions = target, 0
+    slopes = residual @ matrix
+    while True:
+        slopes[passive.chosen] = 0.0
+        entering = int(np.argmax(slopes)) if columns else 0
+        if not columns or not slopes[entering] > 0.0:
+            return x, norm(residual)
+        known, earlier = list(passive.chosen), x.copy()
+        values = passive.solution() if passive.add(entering) else None
+        if values is None or not values[-1] > 0.0:  # by rounding alone it seemed to help
+            if values is not None:
+                passive.remove_last()
+            slopes[entering] = 0.0
+            continue
+        while True:
+            solutions += 1
+            if solutions > maxiter:
+                raise RuntimeError(f"no solution after {maxiter} least-squares problems")
+            chosen = passive.chosen
+            if values.min() > 0.0:
+                x[:] = 0.0
+                x[chosen] = values
+                break
+            before, falling = x[chosen], values <= 0.0
+            ratios = before[falling] / (before[falling] - values[falling])
+            moved = before + float(ratios.min()) * (values - before)
+            moved[np.nonzero(falling)[0][ratios <= ratios.min()]] = 0.0
+            x[:] = 0.0
+            x[chosen] = np.maximum(moved, 0.0)
+            passive.choose([index for index, value in zip(chosen, moved.tolist(), strict=True) if value > 0.0])
+            values = passive.solution()
+        rest = target - matrix @ x
+        if norm(rest) < norm(residual):
+            residual = rest
+            slopes = residual @ matrix
+        else:  # by rounding alone, too
+            x = earlier
+            passive.choose(known)
+            slopes[entering] = 0.0
+
+
+class _Columns:
+    """Some columns of a matrix with their QR factorization."""
+
+    def __init__(self, matrix: Matrix, target: Vector) -> None:
+        rows, columns = matrix.shape
+        self._matrix, self._target, self.chosen = matrix, target, list[int]()
+        most = min(rows, columns)
+        self._basis, self._factor = np.empty((rows, most), order="F"), np.zeros((most, most), order="F")
+
+    def add(self, index: int) -> bool:
+        """Add a column; False where the others make it up."""
+        count = len(self.chosen)
+        if count == self._basis.shape[1]:
+            return False
+        column, basis = self._matrix[:, index], self._basis[:, :count]
+        along = column @ basis
+        rest = column - basis @ along
+        more = rest @ basis  # what rounding left
+        rest -= basis @ more
+        length = norm(rest)
+        if not length > DEPENDENT * norm(column):
+            return False
+        self._factor[:count, count], self._factor[count, count] = along + more, length
+        self._basis[:, count] = rest / length
+        self.chosen.append(index)
+        return True
+
+    def remove_last(self) -> None:
+        """Remove the column that was added last."""
+        self.chosen.pop()
+
+    def choose(self, indices: list[int]) -> None:
+        """Begin anew with other columns, which are known to be independent."""
+        self.chosen = list(indices)
+        count = len(indices)
+        self._basis[:, :count], self._factor[:count, :count] = np.linalg.qr(self._matrix[:, indices])
+
+    def solution(self) -> Vector:
+        """The least-squares solution with these columns alone."""
+        count = len(self.chosen)
+        along = self._target @ self._basis[:, :count]
+        found, _ = lapack.dtrtrs(self._factor[:count, :count], along)
+        return np.asarray(found)

@@ -1,0 +1,95 @@
+"""The independent check of an answer, to be made again: also of a copy of the result, or in another process."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from nonsmooth.certify.certificate import Certificate, check, unknown
+from nonsmooth.errors import ProblemError
+from nonsmooth.evaluate import Evaluator, FunctionFailed, SkippedErrors
+from nonsmooth.variables import Variables
+
+if TYPE_CHECKING:
+    from nonsmooth.evaluate.candidate import Candidate
+    from nonsmooth.evaluate.scaling import Reference
+    from nonsmooth.options import Tolerances
+    from nonsmooth.problem import Problem
+    from nonsmooth.variables import Start
+
+
+class Recheck:
+    """Checks the answer of a run from x alone. Nothing that the run has gathered is used.
+
+    Pickled, it takes the problem along where pickle can take it: functions travel by their names. Where they have none, as
+    lambdas and functions within functions, everything else still travels, and only the check itself raises.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        variables: Variables,
+        answer: Candidate,
+        tolerances: Tolerances,
+        reference: Reference,
+        *,
+        skip_errors: bool,
+    ) -> None:
+        self._problem: tuple[Problem, Variables] | bytes | str = (problem, variables)
+        """The problem with its variables; as they were pickled; or why they could not be."""
+        self._answer, self._tolerances, self._reference, self._skip_errors = answer, tolerances, reference, skip_errors
+
+    def __call__(self) -> Certificate:
+        """A new certificate of the answer."""
+        problem, variables = self._unpacked()
+        evaluator = Evaluator(problem, variables)
+        try:
+            evaluator.scales = self._reference.scales
+            at = evaluator(evaluator.in_solver_units(self._answer.x))
+            evaluator.skipped = SkippedErrors() if self._skip_errors else None
+            return check(evaluator, at, self._tolerances, self._reference, evaluator.box).certificate
+        except FunctionFailed as failure:
+            reason = f"undecided, the function raised {type(failure.original).__name__}: {failure.original}"
+            return unknown(self._answer, self._tolerances, reason)
+        finally:
+            variables.place(self._answer.x)  # a module goes on holding the answer
+
+    def _unpacked(self) -> tuple[Problem, Variables]:
+        if isinstance(self._problem, bytes):
+            try:
+                problem, start = pickle.loads(self._problem)
+                self._problem = problem, Variables(start)
+            except Exception as error:  # the name is unknown here, or means something else
+                raise _not_here(f"{type(error).__name__}: {error}") from error
+        if isinstance(self._problem, str):
+            raise _not_here(self._problem)
+        return self._problem
+
+    def __getstate__(self) -> dict[str, Any]:
+        packed = self._problem
+        if isinstance(packed, tuple):
+            problem, variables = packed
+            try:
+                packed = pickle.dumps((problem, variables.template))
+            except Exception as error:  # objects may refuse to be pickled with whatever exception they like
+                packed = f"{type(error).__name__}: {error}"
+        return {**vars(self), "_problem": packed}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Recheck:
+        """A copy within the process: the functions and their arguments are shared, the variables are not."""
+        copied = Recheck.__new__(Recheck)
+        memo[id(self)] = copied
+        vars(copied).update({**vars(self), "_answer": copy.deepcopy(self._answer, memo)})
+        if isinstance(self._problem, tuple):
+            problem, variables = self._problem
+            start: Start = copy.deepcopy(variables.template, memo)
+            copied._problem = problem, Variables(start)
+        return copied
+
+
+def _not_here(reason: str) -> ProblemError:
+    return ProblemError(
+        f"the function could not travel with the pickled result ({reason}), so the answer cannot be checked again here; call "
+        "check() where the run was made, or define the function at the top level of a module that both processes import"
+    )

@@ -1,0 +1,1 @@
+"""The loop: its state, how it ends, and how it recovers from steps that fail."""

@@ -1,0 +1,1 @@
+"""One iteration: local model, steering, line search, corrections, update."""

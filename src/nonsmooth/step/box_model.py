@@ -1,0 +1,100 @@
+"""The local model within a box: which bounds hold its step is found by an active-set method over faces of the box.
+
+On a face some variables go to their bounds, and the others minimize the model; the quadratic program on a face is the one
+without a box, with another inverse Hessian (`hessian/face`). Variables whose step leaves the box join the face, and those that
+the model would move back into the box leave it, all at once, until neither happens.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate.box import Box
+from nonsmooth.hessian import InverseHessian
+from nonsmooth.hessian.face import Face
+from nonsmooth.kinks.bundle import ConstraintRows, Cuts
+from nonsmooth.qp import QPSolver
+from nonsmooth.step.model import Model, Step
+
+Vector = NDArray[np.float64]
+
+MAX_FACES = 20
+"""Faces that are tried for one step; from the middle on they only grow. Then the step is cut off at the box."""
+
+
+class BoxModel:
+    """The model at one point for steps that stay in a box; as `Model` otherwise."""
+
+    def __init__(
+        self,
+        at: Trial,
+        cuts: Cuts,
+        extra: ConstraintRows | None,
+        hessian: InverseHessian,
+        solver: QPSolver,
+        box: Box,
+        *,
+        multipliers: Vector | None = None,
+    ) -> None:
+        self._at, self._cuts, self._extra, self._hessian, self._solver = at, cuts, extra, hessian, solver
+        self._multipliers = multipliers
+        self._low, self._high = box.lower - at.x, box.upper - at.x
+        self._pinned = box.lower == box.upper
+        gradient = at.gradient
+        if multipliers is not None and len(multipliers) == len(at.c):
+            gradient = gradient + multipliers @ at.jacobian
+        self._sides = np.where((self._low >= 0) & (gradient > 0), -1, np.where((self._high <= 0) & (gradient < 0), 1, 0))
+        """−1 for variables at their lower bound on the face, 1 at the upper one, 0 for free ones."""
+        self._sides[self._pinned] = -1
+        self._face_model: tuple[bytes, Model, Face] | None = None
+
+    def _on_the_face(self) -> tuple[Model, Face]:
+        key = self._sides.tobytes()
+        if self._face_model is None or self._face_model[0] != key:
+            fixed = np.nonzero(self._sides)[0]
+            changes = np.where(self._sides[fixed] < 0, self._low[fixed], self._high[fixed])
+            face = Face(self._hessian, fixed, changes)
+            hessian = face if len(fixed) else self._hessian
+            shift = face.displacement if changes.any() else None
+            model = Model(
+                self._at, self._cuts, self._extra, hessian, self._solver, multipliers=self._multipliers, shift=shift
+            )  # fmt: skip
+            self._face_model = key, model, face
+        return self._face_model[1], self._face_model[2]
+
+    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
+        """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
+        for count in range(MAX_FACES):
+            model, face = self._on_the_face()
+            step = model.step(weight, constraints=constraints)
+            slopes = np.zeros(len(self._sides))
+            slopes[self._sides != 0] = face.multipliers(step.gradient)
+            free = self._sides == 0
+            low, high = free & (step.direction < self._low), free & (step.direction > self._high)
+            back = ((self._sides < 0) & (slopes < 0)) | ((self._sides > 0) & (slopes > 0))
+            back &= ~self._pinned & (2 * count < MAX_FACES)
+            if not (low.any() or high.any() or back.any()):
+                return step._replace(gradient=step.gradient - slopes)  # B·d = −gradient, also for the fixed variables
+            sides = self._sides.copy()
+            sides[low], sides[high], sides[back] = -1, 1, 0
+            self._sides = sides
+        direction = np.minimum(np.maximum(step.direction, self._low), self._high)
+        return model.described(step, direction)._replace(gradient=step.gradient - slopes, curvature_known=False)
+
+    def corrected(self, trial: Trial, step: Step) -> Step:
+        """A second-order correction: the step with the constraints as they turned out at the trial point."""
+        return self.step(step.weight, constraints=trial.c - self._at.jacobian @ step.direction)
+
+    def reference(self, weight: float) -> float:
+        """Predicted sum of violations of a step on the face that looks at nothing else."""
+        return self._on_the_face()[0].reference(weight)
+
+    def violation(self, direction: Vector, *, largest: bool = False) -> float:
+        """Violation of the linearized constraints after a step: the sum, or the largest."""
+        return self._on_the_face()[0].violation(direction, largest=largest)
+
+    def violations(self, direction: Vector) -> Vector:
+        """Violation of each linearized constraint after a step."""
+        return self._on_the_face()[0].violations(direction)

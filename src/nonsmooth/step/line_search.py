@@ -1,0 +1,108 @@
+"""A weak-Wolfe line search by bisection and doubling, which needs no smoothness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.arrays.norm import norm
+from nonsmooth.evaluate import Trial
+from nonsmooth.options import Options
+
+Vector = NDArray[np.float64]
+
+
+ASK_AFTER = 3
+"""Points that are too far from one question about a kink to the next: it takes a gradient."""
+
+
+class Ending(Enum):
+    """How a line search ended."""
+
+    ACCEPTED = "a point with enough decrease and enough change of slope was found"
+    BRACKETED = "the interval became too small, or the evaluations ran out, before such a point was found"
+    NEVER_BRACKETED = "the penalty function fell at every trial point, however far"
+    KINK = "the gradient at a point that was too far shows a kink between it and the start"
+
+
+class Search(NamedTuple):
+    """What a line search found."""
+
+    ending: Ending
+    trial: Trial | None
+    """The accepted point; otherwise the last trial point."""
+    step: float
+    evaluations: int
+
+
+def search(
+    evaluate: Callable[[Vector], Trial],
+    start: Trial,
+    direction: Vector,
+    slope: float,
+    weight: float,
+    options: Options,
+    *,
+    step_tolerance: float,
+    first: Trial | None = None,
+    limit: int | None = None,
+    longest: float = np.inf,
+    kink: Callable[[Trial, float], bool] | None = None,
+) -> Search:
+    """Search along a direction whose slope is negative; `first` is the trial point at the initial step, if known.
+
+    A point is too far if the penalty did not fall by sufficient_decrease · t · slope (or is not finite), not far enough
+    if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from below.
+    Steps are at most `longest`. `kink` is asked now and then whether a point that is too far, at some step, explains why: then
+    the search ends there.
+    """
+    value = start.penalty(weight)
+    length = norm(direction)
+    if not 0 < length < np.inf:
+        return Search(Ending.BRACKETED, None, 0.0, 0)
+    shortest = step_tolerance * max(norm(start.x), 1e-3) / length
+    lowest, highest = 0.0, np.inf
+    step, evaluations, expansions, failures = options.initial_step, 0, 0, 0
+    limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
+    trial: Trial | None = None
+    fallen: tuple[Trial, float] | None = None
+    while highest - lowest > shortest and evaluations < limit:
+        if trial is not None and (fallen is None or trial is not fallen[0]):
+            trial.release()  # only the last one is handed out, or one at which the function fell
+        trial = first if first is not None and evaluations == 0 else evaluate(start.x + step * direction)
+        evaluations += 1
+        if not trial.penalty(weight) < value + options.sufficient_decrease * step * slope:
+            highest, failures = step, failures + 1
+            if kink is not None and failures % ASK_AFTER == 0 and kink(trial, step):
+                return Search(Ending.KINK, trial, step, evaluations)
+        elif options.backtracking_only:
+            return Search(Ending.ACCEPTED, trial, step, evaluations)
+        else:
+            rate = float(trial.penalty_gradient(weight) @ direction)
+            if not math.isfinite(rate):
+                highest = step  # a point without gradient cannot be stood on
+            elif rate <= options.curvature * slope:
+                lowest, fallen = step, (trial, step)
+            else:
+                return Search(Ending.ACCEPTED, trial, step, evaluations)
+        if highest == np.inf and expansions >= 3 and trial.total_violation > 10.0 * start.total_violation + 1.0:
+            return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)  # it falls by leaving the constraints behind
+        if highest < np.inf:
+            step = 0.5 * (lowest + highest)
+        elif lowest >= longest:
+            break
+        elif expansions < max(10, round(np.log2(1e5 / length))):
+            step, expansions = min(2.0 * lowest, longest), expansions + 1
+        else:
+            return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)
+    if (
+        highest < np.inf or lowest >= longest
+    ) and fallen is not None:  # enough decrease without the change of slope is still progress
+        return Search(Ending.ACCEPTED, *fallen, evaluations)
+    never = highest == np.inf and trial is not None
+    return Search(Ending.NEVER_BRACKETED if never else Ending.BRACKETED, trial, step, evaluations)

@@ -1,0 +1,375 @@
+"""The local model of the penalty function, its minimiser, and how it is steered towards feasibility.
+
+At x the objective is modelled by the largest of its cuts, the constraints by their linearisations, and curvature by
+B = H⁻¹. With ρ = 1/μ the step minimises
+
+    max_k (g_k·d − e_k)  +  ρ · (violation of the linearised constraints)  +  ½ d·B·d
+
+through its dual, a quadratic program in the weights w of the cuts (a simplex) and the multipliers λ (a box of size ρ):
+
+    min ½ r·H·r + e·w − c·λ,   r = Σ w_k g_k + Σ λ_i ∇c_i,   d = −H·r
+
+Changing ρ changes only the box, so all programs of one point share their matrix.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.arrays.rows import LARGE, Rows, stack
+from nonsmooth.evaluate import Trial
+from nonsmooth.hessian import InverseHessian
+from nonsmooth.hessian.face import Face
+from nonsmooth.hessian.form import Form
+from nonsmooth.kinks.bundle import ConstraintRows, Cuts
+from nonsmooth.options import Options
+from nonsmooth.qp import Product, QPSolver, Session
+from nonsmooth.qp.workspace import Found, Further, Here, Laid, fits
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+MANY = 60
+"""From so many gradients on it is worth knowing which of them are new."""
+FEW_CUTS = 12
+"""Up to so many cuts it is not worth looking for those that do not matter."""
+
+
+class Step(NamedTuple):
+    """A direction, and what the model says about it."""
+
+    direction: Vector
+    gradient: Vector
+    """r: the combination of gradients that the direction answers, −H·r = direction."""
+    objective_gradient: Vector
+    """The part of r that comes from the objective, Σ w_k g_k."""
+    weights: Vector
+    multipliers: Vector
+    """One per constraint, between −ρ or 0 and ρ."""
+    rows: Vector
+    """The multipliers of the rows themselves: first those of the constraints at x, then those of further cuts."""
+    weight: float
+    """ρ = 1/μ for which the step was computed."""
+    objective_change: float
+    """Predicted change of f."""
+    predicted_violation: float
+    """Predicted sum of violations."""
+    decrease: float
+    """Predicted change of the penalty function; negative where the model promises something."""
+    error: float
+    """Σ w_k e_k: how far the weighted gradients are from being gradients at x itself."""
+    trusted: bool
+    curvature_known: bool = True
+    """Whether B·direction = −gradient."""
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one cut carries the step: x is near a kink."""
+        return len(self.weights) > 1 and int((self.weights > 1e-10).sum()) > 1
+
+
+class Model:
+    """The model at one point, for any penalty weight; `multipliers` of an earlier step tell large programs where to begin."""
+
+    def __init__(
+        self,
+        at: Trial,
+        cuts: Cuts,
+        extra: ConstraintRows | None,
+        hessian: InverseHessian | Face,
+        solver: QPSolver,
+        *,
+        multipliers: Vector | None = None,
+        shift: Vector | None = None,
+    ) -> None:
+        self._shift = shift
+        """The step is looked for around this one, instead of around 0."""
+        self._at, self._cuts, self._extra, self._hessian = at, cuts, extra, hessian
+        self._solver, self._multipliers = solver, multipliers
+        self._count, self._own = cuts.count, len(at.c)
+        self._last: Vector | None = None
+        self._limit = np.inf
+        self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
+        self._laid = self._on_a_bench()
+
+    def _on_a_bench(self) -> Laid | None:
+        """The model in compiled code, where that can be had."""
+        at, cuts, extra = self._at, self._cuts, self._extra
+        total, metric = self._count + self._own + (0 if extra is None else len(extra)), self._hessian.metric()
+        if len(at.x) > LARGE or metric is None or self._shift is not None or not fits(metric, total):
+            return None
+        bench = self._solver.bench(len(at.x))
+        if bench is None:
+            return None
+        multipliers = self._multipliers
+        if multipliers is not None and len(multipliers) != self._own:
+            multipliers = None
+        further = None if extra is None else Further(extra.lines, extra.index, extra.signs, extra.weights)
+        places = at.places
+        held = (at.x, at.gradient, at.c, at.jacobian)  # not the point: it may come to share the rows of another
+        here = Here(at.f, at.first_keys, at.equalities, self._own, places, multipliers, held)
+        return Laid(bench, self._solver.clock, metric, here, cuts.lines, cuts.weights, further)
+
+    # What follows up to `step` is for other ways than compiled code.
+
+    @cached_property
+    def _rows(self) -> Matrix | Rows:
+        return self._at.jacobian if self._extra is None else stack(self._at.jacobian, self._extra.rows)
+
+    @cached_property
+    def _values(self) -> Vector:
+        return self._at.c if self._extra is None else np.concatenate([self._at.c, self._extra.values])
+
+    @cached_property
+    def _gradients(self) -> Matrix | Rows:
+        return stack(self._cuts.slopes, self._rows)
+
+    @cached_property
+    def _form(self) -> Form:
+        keys = _keys(self._at, self._cuts, self._extra) if len(self._gradients) >= MANY else None
+        return self._hessian.form(self._gradients, keys)
+
+    @property
+    def _matrix(self) -> Matrix | Product:
+        return self._form.matrix
+
+    @cached_property
+    def _first_start(self) -> Vector:
+        start, cuts = np.zeros(len(self._gradients)), self._cuts
+        start[1 : self._count] = cuts.weights
+        start[0] = max(0.0, 1.0 - float(cuts.weights.sum()))
+        if self._multipliers is not None and len(self._multipliers) == self._own:
+            start[self._count : self._count + self._own] = self._multipliers
+        if self._extra is not None:
+            start[self._count + self._own :] = self._extra.weights
+        return start
+
+    def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
+        """The programs without the cuts that cannot carry a step with this weight, and which entries are left.
+
+        Any weights on the simplex give an upper bound p of the dual optimum. Where a cut carries the step, its error is
+        at most |r| times its own length in the metric of H plus 2p, where ½|r|² ≤ p. With constraints p grows by ρ times
+        the violation at x of all rows, and the error may be larger by |own gradient| · |r|, since a step that lets the
+        violation grow must gain as much from the objective.
+        """
+        count = self._count
+        keep = np.ones(len(self._gradients), dtype=bool)
+        if count > FEW_CUTS and self._shift is None:
+            squares = _diagonal(self._matrix)[:count]
+            hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
+            hint /= hint.sum()
+            bounds = [0.5 * squares[0], 0.5 * _square(self._matrix, hint) + float(hint @ self._cuts.errors)]
+            violation = float(
+                np.abs(values[: self._at.equalities]).sum() + np.maximum(values[self._at.equalities :], 0.0).sum()
+            )
+            bound = 2.0 * (max(min(bounds), 0.0) + weight * violation)
+            lengths = np.sqrt(np.maximum(squares, 0.0))
+            slack = bound + (np.sqrt(bound) * lengths[0] if len(values) else 0.0)
+            keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + slack)
+        key = keep.tobytes()
+        if key not in self._sessions:
+            kept = np.nonzero(keep)[0]
+            self._sessions[key] = (kept, self._solver.session(_part(self._matrix, kept), int(keep[:count].sum())))
+        return self._sessions[key]
+
+    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
+        """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
+        if self._laid is not None:
+            found = self._laid.step(weight, constraints, self._last, self._limit)
+            if found is not None:
+                return self._told(found, weight)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of gradients that are too long to be multiplied
+            return self._step(weight, constraints)
+
+    def _step(self, weight: float, constraints: Vector | None) -> Step:
+        """The same without compiled code."""
+        values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
+        lower, upper = self._box(weight)
+        kept, session = self._session(weight, values)
+        linear = np.concatenate([self._cuts.errors, -values])
+        if self._shift is not None:
+            linear -= self._gradients @ self._shift
+        start = self._start(weight)
+        solution = session.solve(linear[kept], lower[kept], upper[kept], start[kept])
+        y = np.zeros(len(lower))
+        y[kept] = solution.y
+        self._last, self._limit = y, weight
+        return self._describe(y, weight, solution.trusted)
+
+    def _told(self, found: Found, weight: float) -> Step:
+        """The step that compiled code has found."""
+        y, count, counts = found.y, self._count, self._solver.counts
+        self._last, self._limit = y, weight
+        counts.solved += 1
+        counts.warm += len(y) > 2
+        return Step(
+            found.direction, found.gradient, found.objective_gradient, y[:count], found.multipliers, y[count:], weight,
+            found.change, found.violation, found.change + weight * (found.violation - self._at.total_violation), found.error,
+            True,
+        )  # fmt: skip
+
+    def _start(self, weight: float) -> Vector:
+        """Where a program begins: at the last answer, what was at its limit there at the limit now."""
+        start = (self._first_start if self._last is None else self._last).copy()
+        rows = start[self._count :]
+        limited = np.abs(rows) >= self._limit
+        rows[limited] = np.sign(rows[limited]) * weight
+        return start
+
+    def corrected(self, trial: Trial, step: Step) -> Step:
+        """A second-order correction: the step with the constraints as they turned out at the trial point."""
+        return self.step(step.weight, constraints=trial.c - self._at.jacobian @ step.direction)
+
+    def reference(self, weight: float) -> float:
+        """Predicted sum of violations of the step that looks at nothing else."""
+        if self._laid is not None:
+            found = self._laid.reference(weight, self._last, self._limit)
+            if found is not None:
+                return found
+        lower, upper = self._box(weight)
+        count = self._count
+        session = self._solver.session(_part(self._matrix, np.arange(count, len(lower))))
+        linear = -self._values if self._shift is None else -self._values - self._rows @ self._shift
+        y = session.solve(linear, lower[count:], upper[count:], self._start(weight)[count:]).y
+        step = self._form.step(y, first=count)
+        return self.violation(-step if self._shift is None else self._shift - step)
+
+    def violation(self, direction: Vector, *, largest: bool = False) -> float:
+        """Violation of the linearised constraints after a step: the sum, or the largest."""
+        parts = self.violations(direction)
+        return float(parts.max(initial=0.0) if largest else parts.sum())
+
+    def violations(self, direction: Vector) -> Vector:
+        """Violation of each linearised constraint after a step."""
+        at, extra = self._at, self._extra
+        values = at.c + at.jacobian @ direction
+        parts = np.concatenate([np.abs(values[: at.equalities]), np.maximum(values[at.equalities :], 0.0)])
+        if extra is not None:
+            np.maximum.at(parts, extra.index, extra.values + extra.rows @ direction)
+        return parts
+
+    def _box(self, weight: float) -> tuple[Vector, Vector]:
+        count, total, equalities = self._count, len(self._gradients), self._at.equalities
+        lower, upper = np.zeros(total), np.full(total, weight)
+        upper[:count] = 1.0
+        lower[count : count + equalities] = -weight
+        return lower, upper
+
+    def _describe(self, y: Vector, weight: float, trusted: bool) -> Step:
+        count, own = self._count, len(self._at.c)
+        objective_gradient = y[:count] @ self._cuts.slopes
+        if not len(self._rows):
+            gradient = objective_gradient
+        elif isinstance(self._gradients, Rows):
+            gradient = objective_gradient + y[count:] @ self._rows
+        else:
+            gradient = y @ self._gradients
+        direction = self._form.step(y, combined=gradient)
+        np.negative(direction, out=direction)
+        if self._shift is not None:
+            direction += self._shift
+        multipliers = y[count : count + own].copy()
+        if self._extra is not None:
+            np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
+        if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray) and self._shift is None:
+            along = -(self._matrix[:count] @ y)  # the slopes times the direction, without reading either
+        else:
+            along = self._cuts.slopes @ direction
+        change = float((along - self._cuts.errors).max())
+        violation = self.violation(direction)
+        return Step(
+            direction=direction,
+            gradient=gradient,
+            objective_gradient=objective_gradient,
+            weights=y[:count],
+            multipliers=multipliers,
+            rows=y[count:],
+            weight=weight,
+            objective_change=change,
+            predicted_violation=violation,
+            decrease=change + weight * (violation - self._at.total_violation),
+            error=float(y[:count] @ self._cuts.errors),
+            trusted=trusted,
+        )
+
+    def described(self, step: Step, direction: Vector) -> Step:
+        """The step in another direction, with what the model says about it."""
+        change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
+        violation = self.violation(direction)
+        decrease = change + step.weight * (violation - self._at.total_violation)
+        return step._replace(
+            direction=direction, objective_change=change, predicted_violation=violation, decrease=decrease
+        )  # fmt: skip
+
+
+def _keys(at: Trial, cuts: Cuts, extra: ConstraintRows | None) -> NDArray[np.int64]:
+    own = at.keys
+    return np.concatenate([own[:1], cuts.keys, own[1:], *([] if extra is None else [extra.keys])])
+
+
+def _diagonal(matrix: Matrix | Product) -> Vector:
+    return matrix.diagonal if isinstance(matrix, Product) else matrix.diagonal()
+
+
+def _square(matrix: Matrix | Product, weights: Vector) -> float:
+    """The square of the length of a combination of the first rows."""
+    count = len(weights)
+    if isinstance(matrix, Product):
+        return float((weights @ matrix.left[:count]) @ (weights @ matrix.right[:count]))
+    return float(weights @ matrix[:count, :count] @ weights)
+
+
+def _part(matrix: Matrix | Product, kept: NDArray[np.intp]) -> Matrix | Product:
+    if len(kept) == len(matrix):
+        return matrix
+    return matrix.part(kept) if isinstance(matrix, Product) else matrix[kept[:, None], kept]
+
+
+class ModelLike(Protocol):
+    """What steering and iterations ask of a model."""
+
+    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
+        """The step for a penalty weight; `constraints` replaces the values of the constraints at x."""
+
+    def corrected(self, trial: Trial, step: Step) -> Step:
+        """A second-order correction."""
+
+    def reference(self, weight: float) -> float:
+        """Predicted sum of violations of the step that looks at nothing else."""
+
+    def violation(self, direction: Vector, *, largest: bool = False) -> float:
+        """Violation of the linearized constraints after a step."""
+
+    def violations(self, direction: Vector) -> Vector:
+        """Violation of each linearized constraint after a step."""
+
+
+def steer(model: ModelLike, at: Trial, weight: float, options: Options) -> Step:
+    """The model's step, with the penalty weight raised until enough of the violation is predicted to go."""
+    step = model.step(weight)
+    if len(at.c) == 0:
+        return step
+    largest = options.steering_model == "max"
+    violation = at.violation if largest else at.total_violation
+    slack = 1.5e-8 * max(violation, 1.0)
+
+    def reduction(candidate: Step) -> float:
+        return violation - (model.violation(candidate.direction, largest=True) if largest else candidate.predicted_violation)
+
+    fraction = options.steering_violation_fraction
+    if reduction(step) >= fraction * violation - slack:
+        return step
+    margin = options.steering_inequality_margin
+    if at.equalities == 0 and np.isfinite(margin) and not (at.c >= -margin).any():
+        return step
+    wanted = fraction * (violation - model.reference(weight)) - slack
+    for _ in range(options.steering_max_reductions):
+        if reduction(step) >= wanted or np.abs(step.multipliers).max() < 0.99 * step.weight:
+            break  # enough is predicted, or a larger weight would change nothing
+        step = model.step(step.weight / options.steering_penalty_factor)
+    return step
