@@ -31,31 +31,22 @@ def _no(*_: object, **__: object) -> bool:
     return False
 
 
-def _valley() -> None:
-    from nonsmooth.loop.run import Run
-
-    Run._follow_valley = _no  # type: ignore[method-assign]
-
-
-def _habit(name: str, *, due: bool) -> Callable[[], None]:
-    """Do one of the three corrections of steps never, or all of them whenever they can help."""
+def _threshold(name: str, value: float) -> Callable[[], None]:
+    """Another value of a threshold."""
 
     def switch() -> None:
-        from nonsmooth.step.correction import Curved, Habit
+        from nonsmooth.thresholds import THRESHOLDS
 
-        class Fixed(Habit):
-            def due(self, *, later: bool = False) -> bool:
-                return due and not later
+        assert hasattr(THRESHOLDS, name), f"there is no threshold {name}"
+        object.__setattr__(THRESHOLDS, name, value)
 
-            def learn(self, worked: bool) -> None:
-                pass
+    return switch
 
-            def copy(self) -> Habit:
-                return self
 
-        fixed = Fixed()
-        for one in ("correcting", "restoring", "foreseeing") if name == "all" else (name,):
-            setattr(Curved, one, property(lambda self: fixed, lambda self, value: None))
+def _all(*switches: Callable[[], None]) -> Callable[[], None]:
+    def switch() -> None:
+        for one in switches:
+            one()
 
     return switch
 
@@ -77,10 +68,10 @@ def _without(module: str, place: str, replacement: Any) -> Callable[[], None]:
 
 
 def _search_without_kinks() -> None:
-    import nonsmooth.step.iteration as iteration
+    import nonsmooth.step.attempt as attempt
 
-    search = iteration.search
-    iteration.search = lambda *args, **kwargs: search(*args, **{**kwargs, "kink": None})
+    search = attempt.search
+    attempt.search = lambda *args, **kwargs: search(*args, **{**kwargs, "kink": None})
 
 
 def _own_gradient_only() -> None:
@@ -90,23 +81,11 @@ def _own_gradient_only() -> None:
 
 
 def _plain_updates() -> None:
-    from nonsmooth.step.iteration import Iteration
+    from nonsmooth.step.update import Acceptance
 
-    Iteration._objective_gradients = (  # type: ignore[method-assign]
-        lambda self, state, move: (state.current.gradient, move.trial.gradient)
+    Acceptance._objective_gradients = (  # type: ignore[method-assign]
+        lambda self, state, accepted: (state.current.gradient, accepted.trial.gradient)
     )
-
-
-def _fallback(level: int) -> Callable[[], None]:
-    def switch() -> None:
-        from nonsmooth.step.iteration import Iteration
-
-        every = Iteration.fall_back
-        Iteration.fall_back = (  # type: ignore[method-assign]
-            lambda self, state, at_level, generator: None if at_level == level else every(self, state, at_level, generator)
-        )
-
-    return switch
 
 
 SQP = "Curtis, Mitchell and Overton 2017"
@@ -121,65 +100,53 @@ MECHANISMS: dict[str, Mechanism] = {
         "Byrd, Lopez-Calva and Nocedal 2012",
         options={"steering_max_reductions": 0},
     ),
-    "relaxation": Mechanism(
-        "the weight is lowered where multipliers need less", "own", _without("run", "Run._relax_weight", _never)
-    ),
     "weight retries": Mechanism(
         "the weight grows where the penalty function falls without end",
         SQP,
         options={"penalty_retries": 0, "first_penalty_retries": 0},
     ),
     "second-order correction": Mechanism(
-        "a step that left curved constraints is corrected", f"{NW}, 18.6", _habit("correcting", due=False)
+        "a step that left curved constraints is brought back to them",
+        f"{NW}, 18.3",
+        _without("step.attempt", "correct", _never),
     ),
-    "restoration": Mechanism("from a trial point straight back to the constraints", "own", _habit("restoring", due=False)),
-    "predicted correction": Mechanism("a step is corrected as the last one had to be", "own", _habit("foreseeing", due=False)),
-    "skip policy": Mechanism("corrections that keep failing are tried less often", "own", _habit("all", due=True)),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
-        "a step that failed shows gradients for the next model", BUNDLE, _without("iteration", "Iteration._gather", _never)
+        "a step that failed shows gradients for the next model", BUNDLE, _without("step.attempt", "gather", _never)
     ),
     "constraint pieces": Mechanism(
-        "gradients of other pieces of constraints are rows of the model", BUNDLE, _without("iteration", "keep_gradients", _no)
+        "gradients of other pieces of constraints are rows of the model",
+        BUNDLE,
+        _all(*(_without(module, "keep_gradients", _no) for module in ("step.attempt", "step.null_steps", "step.update"))),
     ),
-    "refuted cuts": Mechanism("cuts above the function are dropped", "own", _without("bundle", "Bundle.drop_refuted", _never)),
-    "smoothness test": Mechanism(
-        "no null steps where the function may be smooth", "own", _without("iteration", "SMOOTH_SHARE", math.inf)
+    "refuted cuts": Mechanism(
+        "cuts above the function are dropped", "own", _without("kinks.bundle", "Bundle.drop_refuted", _never)
     ),
-    "far kinks": Mechanism(
-        "kinks seen from far trial points", "own", _without("iteration", "Iteration._kinked", staticmethod(_no))
-    ),
+    "smoothness test": Mechanism("no null steps where the function may be smooth", "own", _threshold("smooth_share", math.inf)),
     "kinks in the search": Mechanism("the line search ends where a kink explains it", "own", _search_without_kinks),
-    "kink memory": Mechanism("all cuts are used for some iterations after a kink", "own", _without("iteration", "CALM", 1)),
-    "gradient-only steps": Mechanism(
+    "kink memory": Mechanism("all cuts are used for some iterations after a kink", "own", _threshold("kink_memory", 1)),
+    "steps by gradients": Mechanism(
         "steps whose promise is lost in rounding are judged by gradients",
         "own",
-        _without("iteration", "Iteration._blindly", _never),
+        _without("step.attempt", "Stepper._by_gradients", _never),
     ),
     "aggregated updates": Mechanism("updates from combinations of gradients at kinks", "own", _plain_updates),
-    "skipped updates": Mechanism("no update where a constraint's gradient jumped", "own", _without("iteration", "jumped", _no)),
+    "skipped updates": Mechanism(
+        "no update where a constraint's gradient jumped", "own", _without("step.update", "jumped", _no)
+    ),
     "growth limit": Mechanism(
         "the matrix grows by a limited factor in one update",
         "own",
-        _without("iteration", "limit_growth", lambda pair, *_: pair),
+        _without("step.update", "limit_growth", lambda pair, *_: pair),
     ),
     "damping": Mechanism("updates of negative curvature are damped", "Powell 1978", options={"damping": 0.0}),
-    "matrix reset": Mechanism(
-        "the matrix starts anew after a fallback", "own", _without("state", "State.reset_hessian", _never)
-    ),
-    "return to feasibility": Mechanism(
-        "back to the best feasible point with a larger weight", "own", _without("rescue", "Rescue.recover", _no)
-    ),
-    "runaway test": Mechanism("the same where violations explode", "own", _without("run", "far_violation", lambda _: math.inf)),
-    "look around": Mechanism(
-        "points around one where the violation is stationary", "own", _without("rescue", "Rescue._look_around", _never)
-    ),
-    "fallback: identity": Mechanism("the model with the identity", SQP, _fallback(1)),
-    "fallback: quasi-Newton": Mechanism("a quasi-Newton step of the penalty function", SQP, _fallback(2)),
-    "fallback: steepest descent": Mechanism("steepest descent of the penalty function", SQP, _fallback(3)),
-    "fallback: random": Mechanism("random directions of descent", SQP, _fallback(4)),
     "curvature condition": Mechanism(
         "the second of the weak Wolfe conditions", "Lewis and Overton 2013", options={"backtracking_only": True}
     ),
-    "valley following": Mechanism("extrapolation along the floor of a curved kink", "own", _valley),
+    "more feasible points": Mechanism(
+        "random points around one where the violation is stationary",
+        "own",
+        _without("loop.recovery", "Recovery._look_around", _never),
+    ),
+    "fallback directions": Mechanism("simpler directions where the model's failed", SQP, options={"last_fallback": 0}),
 }

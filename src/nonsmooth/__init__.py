@@ -1,4 +1,4 @@
-"""Minimise nonsmooth, nonconvex functions under nonsmooth constraints, in PyTorch.
+"""Minimize nonsmooth, nonconvex functions under nonsmooth constraints, in PyTorch.
 
     from nonsmooth import minimize
 

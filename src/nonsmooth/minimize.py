@@ -22,7 +22,8 @@ from nonsmooth.evaluate import Evaluator, SkippedErrors
 from nonsmooth.evaluate.candidate import Candidate
 from nonsmooth.loop.ending import Ended
 from nonsmooth.loop.run import Run
-from nonsmooth.loop.state import SavedState, State
+from nonsmooth.loop.saving import SavedState
+from nonsmooth.loop.state import State
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
 from nonsmooth.report.clock import Clock, Phase
@@ -53,7 +54,7 @@ def minimize(
     throw: bool = False,
     **choices: Any,
 ) -> Result:
-    """Minimise a nonsmooth, nonconvex function under nonsmooth constraints.
+    """Minimize a nonsmooth, nonconvex function under nonsmooth constraints.
 
     `fn(x, *args, **kwargs)` returns f, or (f, ci, ce) with ci ≤ 0 and ce = 0; or give None and `objective`, with
     `inequalities` and `equalities`; or a `Problem`. x0 is a tensor, a dict of tensors or a module; its precision and
@@ -155,7 +156,7 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
         multipliers=multipliers,
         certificate=certificate,
         iterations=state.iteration,
-        evaluations=run.evaluations,
+        evaluations=run.evaluate.evaluations,
         costs=evaluator.costs,
         compilation=compilation,
         updates=state.updates,
@@ -175,14 +176,14 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
             skip_errors=evaluator.skipped is not None,
         ),
         skipped_errors=evaluator.skipped or SkippedErrors(),
-        time=run.clock.times(earlier=run.earlier),
+        time=run.clock.times(earlier=run.evaluate.earlier_seconds),
     )
 
 
 def _checked(run: Run, ended: Ended, answer: Candidate) -> Check:
     """The check of the answer: the one that ended the run, or one from what is known without more evaluations."""
-    if ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and run.last_check is not None:
-        return run.last_check
+    if ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and run.stationarity.last is not None:
+        return run.stationarity.last
     at = run.state.current
     try:
         evaluator = run.evaluator

@@ -104,7 +104,7 @@ class Options:
 
     # The line search.
     sufficient_decrease: float = 1e-4
-    curvature: float = 0.5
+    curvature: float = 0.9
     initial_step: float = 1.0
     max_search_evaluations: int = 60
     max_nondescent_evaluations: int = 0

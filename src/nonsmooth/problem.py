@@ -1,4 +1,4 @@
-"""What is minimised: one function, or an objective with inequalities, equalities and bounds."""
+"""What is minimized: one function, or an objective with inequalities, equalities and bounds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nonsmooth.errors import ProblemError
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem: minimise f(x) subject to ci(x) ≤ 0, ce(x) = 0 and lower ≤ x ≤ upper.
+    """A problem: minimize f(x) subject to ci(x) ≤ 0, ce(x) = 0 and lower ≤ x ≤ upper.
 
     Give either `function`, which returns f or (f, ci, ce), or `objective` with, as needed, `inequalities` and
     `equalities`. Constraints may be a tensor of any shape, a list or a dict of tensors, or None. `bounds` is a pair

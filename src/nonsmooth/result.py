@@ -20,7 +20,8 @@ from nonsmooth.errors import NonsmoothError
 from nonsmooth.evaluate.differentiation import Costs
 from nonsmooth.evaluate.scaling import Scales
 from nonsmooth.evaluate.skipping import SkippedErrors
-from nonsmooth.loop.state import COLUMNS, SavedState, State, Updates
+from nonsmooth.loop.saving import SavedState
+from nonsmooth.loop.state import COLUMNS, State, Updates
 from nonsmooth.native import Method
 from nonsmooth.qp import Counts
 from nonsmooth.report.clock import Times

@@ -51,7 +51,7 @@ class Variables:
         self.single_precision = any(torch.finfo(tensor.dtype).eps > 1e-12 for tensor in self._templates)
         """Whether any variable has less than double precision."""
         if self.size == 0:
-            raise ProblemError("x0 is empty: there is nothing to minimise over")
+            raise ProblemError("x0 is empty: there is nothing to minimize over")
         self.start = self.flat(self._templates)
         if not np.isfinite(self.start).all():
             raise ProblemError("x0 contains NaN or infinity; the start must be finite")

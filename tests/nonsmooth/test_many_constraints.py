@@ -16,7 +16,8 @@ from nonsmooth.evaluate.engine import batched_backward
 from nonsmooth.hessian import FullMemory
 from nonsmooth.kinks.bundle import own_cut
 from nonsmooth.qp import Product, QPSolver
-from nonsmooth.step.model import Model, steer
+from nonsmooth.step.model import Model
+from nonsmooth.step.steering import steer
 
 SIZE, MANY = 20, 400
 Values = tuple[Tensor, Tensor, Tensor | None]
@@ -30,11 +31,11 @@ def draw(seed: int) -> Callable[..., Tensor]:
 
 def balls() -> tuple[Function, Tensor]:
     random = draw(1)
-    centres, aim = random(MANY, SIZE), random(SIZE)
-    radii = torch.linalg.vector_norm(centres, dim=1) * (
+    centers, aim = random(MANY, SIZE), random(SIZE)
+    radii = torch.linalg.vector_norm(centers, dim=1) * (
         1.0 + 0.2 * torch.rand(MANY, generator=torch.Generator().manual_seed(2))
     )
-    return lambda x: ((x - aim).abs().sum(), ((x - centres) ** 2).sum(1) - radii**2, None), 0.01 * random(SIZE)
+    return lambda x: ((x - aim).abs().sum(), ((x - centers) ** 2).sum(1) - radii**2, None), 0.01 * random(SIZE)
 
 
 def polytope() -> tuple[Function, Tensor]:
@@ -52,11 +53,11 @@ def from_far_outside() -> tuple[Function, Tensor]:
 def holes() -> tuple[Function, Tensor]:
     """Outside many balls and inside one: not convex."""
     random = draw(4)
-    centres, aim = 1.5 * random(MANY, SIZE), 2.0 * random(SIZE)
-    radii = 0.4 * torch.linalg.vector_norm(centres, dim=1)
+    centers, aim = 1.5 * random(MANY, SIZE), 2.0 * random(SIZE)
+    radii = 0.4 * torch.linalg.vector_norm(centers, dim=1)
 
     def function(x: Tensor) -> Values:
-        outside = radii**2 - ((x - centres) ** 2).sum(1)
+        outside = radii**2 - ((x - centers) ** 2).sum(1)
         return (x - aim).abs().sum(), torch.cat([outside, (x @ x - SIZE).reshape(1)]), None
 
     return function, 0.1 * random(SIZE)

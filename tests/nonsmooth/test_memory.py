@@ -14,7 +14,6 @@ import torch
 
 from nonsmooth import State, Status, minimize
 from nonsmooth.evaluate import Trial
-from nonsmooth.step.valley import Follower
 from problems import build
 
 PAGE = 4096
@@ -34,8 +33,7 @@ def living() -> tuple[int, int]:
     return sum(type(item) is Trial for item in objects), sum(type(item) is torch.Tensor for item in objects)
 
 
-def test_evaluated_points_and_their_graphs_are_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Follower, "wanted", lambda self, state, evaluations: False)  # with it the run may end early
+def test_evaluated_points_and_their_graphs_are_let_go() -> None:
     counts: dict[int, tuple[int, int]] = {}
 
     def callback(state: State) -> None:
@@ -53,10 +51,8 @@ def test_evaluated_points_and_their_graphs_are_let_go(monkeypatch: pytest.Monkey
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("options", [{"max_null_steps": 2}, {"memory": 5, "max_null_steps": 0}], ids=["full", "limited"])
-def test_a_hundred_thousand_iterations(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hundred_thousand_iterations(options: dict[str, Any]) -> None:
     """In eight variables this function needs far more iterations than that. A few minutes."""
-    if "memory" in options:  # by following valleys it would be at the optimum after some hundred
-        monkeypatch.setattr(Follower, "wanted", lambda self, state, evaluations: False)
     sizes: dict[int, int] = {}
 
     def callback(state: State) -> None:

@@ -58,7 +58,7 @@ def test_an_error_at_the_start_is_passed_on_unchanged() -> None:
         assert caught.value is error
 
 
-@pytest.mark.parametrize("at", [2, 3, 7, 12])
+@pytest.mark.parametrize("at", [2, 3, 5, 7])
 @pytest.mark.parametrize("once", [True, False])
 @pytest.mark.parametrize("error", [OwnError("later"), ValueError("later"), IndexError("later"), MemoryError("later")], ids=repr)
 def test_a_later_error_is_kept_with_the_best_point(at: int, once: bool, error: Exception) -> None:
@@ -80,7 +80,7 @@ def test_throw_does_nothing_without_an_error() -> None:
     assert minimize(slanted, START, throw=True).success
 
 
-@pytest.mark.parametrize("at", [2, 5, 11])
+@pytest.mark.parametrize("at", [2, 5, 7])
 def test_an_interrupt_returns_the_best_point(at: int) -> None:
     result = minimize(Counting(constrained, at, raise_it(KeyboardInterrupt())), START)
     assert result.status is Status.USER_STOP and not result.success
@@ -138,7 +138,7 @@ def test_the_iteration_limit(limit: int) -> None:
     assert result.f <= float(slanted(START))
 
 
-@pytest.mark.parametrize("limit", [1, 2, 7, 12])
+@pytest.mark.parametrize("limit", [1, 2, 5, 7])
 def test_the_evaluation_limit(limit: int) -> None:
     counted = Counting(constrained, 0, None)
     result = minimize(counted, START, max_evaluations=limit)

@@ -94,8 +94,8 @@ def test_fallbacks_are_in_order() -> None:
 
 
 def test_curvature_lies_above_sufficient_decrease() -> None:
-    with pytest.raises(OptionError, match=r"curvature must be between sufficient_decrease \(0\.6\) and 1, not 0\.5"):
-        Options(sufficient_decrease=0.6)
+    with pytest.raises(OptionError, match=r"curvature must be between sufficient_decrease \(0\.95\) and 1, not 0\.9"):
+        Options(sufficient_decrease=0.95)
 
 
 @pytest.mark.parametrize(

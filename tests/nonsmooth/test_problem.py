@@ -78,9 +78,9 @@ def test_an_objective_that_is_a_number() -> None:
 def test_more_arguments() -> None:
     seen = []
 
-    def function(x: Tensor, centre: float, *, width: float) -> Tensor:
-        seen.append((centre, width))
-        return width * (x - centre).abs().sum()
+    def function(x: Tensor, center: float, *, width: float) -> Tensor:
+        seen.append((center, width))
+        return width * (x - center).abs().sum()
 
     result = minimize(function, START, args=(2.0,), kwargs={"width": 3.0})
     assert set(seen) == {(2.0, 3.0)}

@@ -168,7 +168,7 @@ def test_flatten_refuses_parts_of_another_shape(form: Any) -> None:
         ({"w": [1.0]}, "the variable 'w' must be a tensor, not list"),
         ({}, "x0 has no variables"),
         (nn.ReLU(), "x0 has no variables"),
-        (torch.zeros(0), "x0 is empty: there is nothing to minimise over"),
+        (torch.zeros(0), "x0 is empty: there is nothing to minimize over"),
         ({"w": torch.zeros(0, 3)}, "x0 is empty"),
         (torch.tensor([1.0, float("nan")]), "x0 contains NaN or infinity; the start must be finite"),
         (torch.tensor([float("inf")]), "x0 contains NaN or infinity"),

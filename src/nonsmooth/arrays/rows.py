@@ -113,7 +113,7 @@ def inner_products(lefts: Sequence[NDArray[np.float64]], rights: Sequence[Vector
 
 
 def triangular_factor(rows: Rows, last: Vector, lengths: Vector) -> Matrix:
-    """R of a QR factorisation of the rows as columns over a `last` row, all divided by `lengths`; made piece by piece.
+    """R of a QR factorization of the rows as columns over a `last` row, all divided by `lengths`; made piece by piece.
 
     >>> factor = triangular_factor(Rows([np.array([3.0, 0.0])]), np.array([4.0]), np.array([2.0]))
     >>> np.abs(factor)

@@ -58,3 +58,15 @@ class Window:
     def place(self) -> int:
         """Where `kept` lies."""
         return self._base + self._begin * self._size
+
+
+def last_entries(count: int, vector: Any, kind: type[np.generic]) -> NDArray[Any]:
+    """A copy of the last entries: there may be room for fewer than were saved."""
+    return np.array(vector[len(vector) - count :], dtype=kind)
+
+
+def appended(vector: NDArray[Any], number: float) -> NDArray[Any]:
+    """As `np.append` for one number, which asks many questions first."""
+    longer = np.empty(len(vector) + 1, dtype=vector.dtype)
+    longer[:-1], longer[-1] = vector, number
+    return longer

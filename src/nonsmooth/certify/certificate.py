@@ -25,26 +25,13 @@ from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.candidate import Candidate
 from nonsmooth.evaluate.scaling import Reference
 from nonsmooth.options import Tolerances
+from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-GAP = 0.1
-"""Largest gap of a stationary point, as a fraction of the tolerance for the residual."""
-NEIGHBOURS = 3
-NEARER, APPROACHES = 0.01, 3
-"""How much nearer to x each point is, and how many there are, that tell curvature from a jump."""
-STALLED, PROGRESS = 40, 0.95
-"""Where so many gradients leave more than this fraction of the residual, there is no kink that more of them would explain."""
 MEMORY = 15_000_000
-"""Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer than 400 of them."""
-DEGENERATE = 1e7
-"""Multipliers larger than this, relative to the gradients, mean that the constraints do not determine them.
-
-So does a multiplier times its gradient: parts that long must cancel each other."""
-STRAIN = 1e-4
-"""The longest such part where rounding is coarse, times rounding: 1000 in single precision. Two gradients that are the same
-differ by rounding, and the difference, times enough, can look like any gradient."""
+"""Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer of them."""
 
 
 @dataclass(frozen=True)
@@ -109,18 +96,18 @@ def check(
     """Decide whether a point is stationary, by the `reference` for how long and how steep things are. `hints` are points to
     look at before others."""
     length = 1.0 if reference is None else reference.length(at.x)
-    radius = tolerances.radius * min(1.0, length) * max(1.0, 1e-3 * float(np.abs(at.x).max(initial=0.0)))
+    radius = tolerances.radius * min(1.0, length) * max(1.0, THRESHOLDS.least_magnitude * float(np.abs(at.x).max(initial=0.0)))
     steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
     combination = Combination(at, radius, tolerances, steepness, box)
     gathered: list[Trial] = []
-    limit = min(2 * len(at.x) + 20, 400, MEMORY // len(at.x) + 1) if max_samples is None else max_samples
+    limit = min(2 * len(at.x) + 20, THRESHOLDS.max_gradients, MEMORY // len(at.x) + 1) if max_samples is None else max_samples
 
     def conclude(used: float, reason: str, better: Trial | None = None, *, proven: bool = True) -> Check:
         return _conclude(at, combination, used, tolerances, reason, better, gathered, proven=proven)
 
     combination.solve()
     wrong: set[int] = set()
-    for trial in _neighbours(evaluate, at, radius) if limit else ():
+    for trial in _neighbors(evaluate, at, radius) if limit else ():
         gathered.append(trial)
         wrong = combination.unlike(gathered)
         if not wrong:
@@ -147,35 +134,37 @@ def check(
             combination.add(trial)
     combination.restrict(radius)
     combination.solve()
-    smallest, residuals = 1e-5 * radius, [combination.residual]
+    smallest, residuals = THRESHOLDS.least_radius * radius, [combination.residual]
+    stalled = THRESHOLDS.stalled_gradients
     for _ in range(limit):
         if combination.residual <= tolerances.stationarity:
             if not combination.torn <= tolerances.stationarity * (1.0 + combination.longest) and combination.use_one_sign():
                 combination.solve()
                 residuals = [combination.residual]
                 continue
-            if combination.gap <= GAP * tolerances.stationarity:
+            if combination.gap <= THRESHOLDS.spare_digit * tolerances.stationarity:
                 return conclude(radius, "stationary within the radius")
             # The gradients prove that a kink is near, not that x is on it: look closer.
-            radius *= 0.1
+            radius *= THRESHOLDS.spare_digit
             if radius < smallest:
                 return conclude(radius, "undecided, the function changes too much within the radius")
             combination.restrict(radius)
             if combination.samples == 0:
-                for trial in _neighbours(evaluate, at, radius):
+                for trial in _neighbors(evaluate, at, radius):
                     combination.add(trial)
             if combination.samples == 0:
                 return conclude(radius, "undecided, no gradient could be had within the radius")
             combination.solve()
             residuals = [combination.residual]
             continue
-        if len(residuals) > STALLED and combination.residual > PROGRESS * residuals[-STALLED]:
-            return conclude(radius, f"undecided, {STALLED} more gradients did not bring the residual down")
+        if len(residuals) > stalled and combination.residual > THRESHOLDS.stalled_residual * residuals[-stalled]:
+            return conclude(radius, f"undecided, {stalled} more gradients did not bring the residual down")
         size = float(np.linalg.norm(combination.vector))
         if not np.isfinite(size):
             return conclude(radius, "undecided, the gradients are too large to be combined")
         # Large enough that leaving the constraints never looks like an improvement, also before all gradients are known.
-        weight = 2.0 * float(np.abs(combination.multipliers).max(initial=0.0)) + 10.0 * (1.0 + combination.longest)
+        largest = float(np.abs(combination.multipliers).max(initial=0.0))
+        weight = 2.0 * largest + THRESHOLDS.checked_weight * (1.0 + combination.longest)
         better, informative = _follow(evaluate, at, -combination.vector / size, size, radius, weight)
         if better is not None:
             return conclude(radius, "not stationary, a step within the radius improves it", better)
@@ -188,10 +177,10 @@ def check(
     return conclude(radius, f"undecided after {limit} gradients")
 
 
-def _neighbours(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:
+def _neighbors(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:
     """A few points at random within the radius at which everything is finite."""
     generator = np.random.default_rng(0)
-    for _ in range(NEIGHBOURS):
+    for _ in range(THRESHOLDS.neighbors):
         direction = generator.standard_normal(len(at.x))
         way = radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction)
         for side in (way, -way):  # x may lie at the edge of where the functions are defined
@@ -209,15 +198,15 @@ def _nearer(
     Between x and a point beside it a sum of gradients changes by curvature, and then the less the nearer that is; or it jumps.
     """
     drift, way, trial = combination.drift(beside), beside.x - at.x, beside
-    for _ in range(APPROACHES):
+    for _ in range(THRESHOLDS.approaches):
         if drift <= tolerances.stationarity:
             return None
-        way, before = NEARER * way, drift
+        way, before = THRESHOLDS.approach * way, drift
         closer = evaluate(at.x + way)
         if np.array_equal(closer.x, at.x) or not (closer.finite and closer.differentiable):
             return trial
         trial, drift = closer, combination.drift(closer)
-        if not drift <= max(tolerances.stationarity, 3.0 * NEARER * before):  # also where it is not a number
+        if not drift <= max(tolerances.stationarity, 3.0 * THRESHOLDS.approach * before):  # also where it is not a number
             return trial
     return None
 
@@ -247,8 +236,8 @@ def _follow(
     value, step, lowest, highest = at.penalty(weight), radius, 0.0, radius
     for _ in range(30):
         trial = evaluate(at.x + step * direction)
-        outside = trial.total_violation > at.total_violation + 1e-3 * radius
-        if trial.finite and not outside and trial.penalty(weight) < value - 0.1 * step * size:
+        outside = trial.total_violation > at.total_violation + THRESHOLDS.similar * radius
+        if trial.finite and not outside and trial.penalty(weight) < value - THRESHOLDS.serious_decrease * step * size:
             if step == radius:
                 return trial, None
             lowest = step
@@ -291,11 +280,14 @@ def _conclude(
     complementarity = max(complementarity, combination.bound_complementarity) / (1.0 + abs(at.f))
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
     size = 1.0 + combination.longest
-    bounded = combination.strain <= min(DEGENERATE, STRAIN / tolerances.noise) * size  # not so where it is not a number
-    degenerate = largest > DEGENERATE * size or not bounded
-    cancels = combination.residual <= tolerances.stationarity and combination.gap <= GAP * tolerances.stationarity
+    most = min(THRESHOLDS.max_multiplier, THRESHOLDS.max_rounded_part / tolerances.noise)
+    bounded = combination.strain <= most * size  # not so where it is not a number
+    degenerate = largest > THRESHOLDS.max_multiplier * size or not bounded
+    tolerance = tolerances.stationarity
+    cancels = combination.residual <= tolerance and combination.gap <= THRESHOLDS.spare_digit * tolerance
     torn = not combination.torn <= tolerances.stationarity * size
-    holds = proven and cancels and not torn and complementarity <= 10.0 * max(tolerances.inequality, tolerances.stationarity)
+    complementary = complementarity <= THRESHOLDS.complementarity_multiple * max(tolerances.inequality, tolerance)
+    holds = proven and cancels and not torn and complementary
     if not proven:
         pass  # the reason is known
     elif cancels and torn:

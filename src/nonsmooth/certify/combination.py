@@ -22,6 +22,7 @@ from nonsmooth.certify.span import DEPENDENT, Span
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.options import Tolerances
+from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -38,7 +39,7 @@ class _Gradient:
     sign: float
     row: Vector
     error: float
-    """How far its linearisation lies from the value at x."""
+    """How far its linearization lies from the value at x."""
     distance: float
     point: Vector | None
     """Where it was gathered; None at x itself."""
@@ -166,7 +167,7 @@ class Combination:
 
         def differ(own: Matrix, others: list[Matrix]) -> NDArray[np.bool_]:
             lengths = [np.linalg.norm(rows, axis=1) for rows in (own, *others)]
-            allowed = 1e-3 * (1e-3 + np.max(lengths, axis=0))
+            allowed = THRESHOLDS.similar * (THRESHOLDS.least_magnitude + np.max(lengths, axis=0))
             apart = [np.linalg.norm(other - own, axis=1) for other in others]
             found: NDArray[np.bool_] = np.all([~(way <= allowed) for way in apart], axis=0) | ~np.isfinite(allowed)
             return found

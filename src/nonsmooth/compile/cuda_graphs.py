@@ -1,7 +1,7 @@
 """The problem's functions as CUDA graphs: everything they launch in one launch.
 
 Nothing is compiled, so a recording is ready in a fraction of a second. The point goes to the device, and what was computed
-comes back, through pinned memory, with one synchronisation per evaluation.
+comes back, through pinned memory, with one synchronization per evaluation.
 """
 
 from __future__ import annotations

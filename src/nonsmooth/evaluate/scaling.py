@@ -8,20 +8,15 @@ exactly as it is given.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.thresholds import THRESHOLDS
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-
-NATURAL_RANGE = 0.7
-"""Decades within which units count as natural: of a unit that is off by this much half is corrected, of larger ones nearly
-all."""
-LARGEST_CHANGE = 12.0
-"""Decades by which units are changed at most."""
-BALANCING_ROUNDS = 3
-"""How often the units of variables and of functions are chosen in turn: each depends on the other."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +32,23 @@ class Scales:
     def is_identity(self) -> bool:
         """Whether nothing changes."""
         return self.objective == 1.0 and bool((self.constraints == 1.0).all()) and self.variables is None
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything needed to restore it."""
+        found = {"objective": self.objective, "constraints": self.constraints}
+        return found if self.variables is None else {**found, "variables": self.variables}
+
+    @staticmethod
+    def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
+        """What `arrays` must look like."""
+        found: dict[str, tuple[int, ...]] = {"objective": (), "constraints": (constraints,)}
+        return {**found, "variables": (variables,)} if "variables" in arrays else found
+
+    @classmethod
+    def restored(cls, arrays: dict[str, Any]) -> Scales:
+        """The units that `arrays` gave."""
+        variables = None if "variables" not in arrays else np.array(arrays["variables"], dtype=np.float64)
+        return cls(float(arrays["objective"]), np.array(arrays["constraints"], dtype=np.float64), variables)
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ def automatic_scales(x: Vector, gradient: Vector, jacobian: Matrix) -> Scales:
     if not np.isfinite(slopes).all() or not slopes.any():
         return Scales(1.0, np.ones(len(jacobian)))
     units = np.ones(len(x))
-    for _ in range(BALANCING_ROUNDS):
+    for _ in range(THRESHOLDS.balancing_rounds):
         lengths = np.linalg.norm(slopes * units, axis=1)
         used = lengths > 0
         units = _correction(_units(sizes, (slopes[used] / lengths[used, None]).max(axis=0)))
@@ -102,8 +114,9 @@ def _units(sizes: Vector, slopes: Vector) -> Vector:
 def _correction(sizes: Vector) -> Vector:
     """The factors by which sizes are off the natural range; those within it hardly count."""
     decades = np.log10(sizes)
-    beyond = decades**3 / (decades**2 + NATURAL_RANGE**2)
-    return np.asarray(10.0 ** np.clip(beyond, -LARGEST_CHANGE, LARGEST_CHANGE))
+    most = THRESHOLDS.max_unit_decades
+    beyond = decades**3 / (decades**2 + THRESHOLDS.natural_decades**2)
+    return np.asarray(10.0 ** np.clip(beyond, -most, most))
 
 
 def _power_of_two(sizes: Vector) -> Vector:

@@ -120,6 +120,25 @@ class Trial:
         trial._gradient, trial._jacobian = gradient, jacobian
         return trial
 
+    def arrays(self) -> dict[str, Any]:
+        """Everything needed to restore it."""
+        values = {"x": self.x, "f": self.f, "c": self.c, "equalities": self.equalities}
+        return {**values, "gradient": self.gradient, "jacobian": self.jacobian}
+
+    @staticmethod
+    def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
+        """What `arrays` must look like."""
+        n, m = variables, constraints
+        return {"x": (n,), "f": (), "c": (m,), "equalities": (), "gradient": (n,), "jacobian": (m, n)}
+
+    @classmethod
+    def restored(cls, arrays: dict[str, Any], units: Vector | None = None) -> Trial:
+        """The point that `arrays` gave; `units` are the factors of the constraints."""
+        x, c, gradient, jacobian = (
+            np.array(arrays[name], dtype=np.float64, order="C") for name in ("x", "c", "gradient", "jacobian")
+        )
+        return cls.stored(x, float(arrays["f"]), c, int(arrays["equalities"]), gradient, jacobian, units=units)
+
     def __getstate__(self) -> dict[str, Any]:
         """Values and gradients, without the graph and without where they lie in memory."""
         if self._gradient is None and self._derivatives is not None:

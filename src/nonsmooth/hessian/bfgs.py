@@ -216,6 +216,14 @@ class FullMemory:
             return {"corrections": self._apart.rows, "gamma": self._apart.gamma, "updates": self.updates}
         return {"matrix": self.matrix, "updates": self.updates}
 
+    @staticmethod
+    def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
+        """What `arrays` must look like."""
+        if "corrections" not in arrays:
+            return {"matrix": (variables, variables), "updates": ()}
+        count = len(np.atleast_1d(arrays["corrections"])) // 2
+        return {"corrections": (2 * count, variables), "gamma": (), "updates": ()}
+
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._initial = None

@@ -208,6 +208,14 @@ class LimitedMemory:
             "gamma": self.gamma, "updates": self.updates,
         }  # fmt: skip
 
+    @staticmethod
+    def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
+        """What `arrays` must look like."""
+        count = len(np.atleast_1d(arrays.get("order", np.zeros(0))))
+        pairs, products = (count, variables), (count, count)
+        expected: dict[str, tuple[int, ...]] = {"order": (count,), "gamma": (), "updates": ()}
+        return {**expected, "steps": pairs, "changes": pairs, "upper": products, "squares": products}
+
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave, or steps and changes, oldest first; too many are dropped, oldest first."""
         self.reset()

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.arrays.rows import LARGE, Rows, stack
+from nonsmooth.arrays.window import appended, last_entries
 from nonsmooth.evaluate import Trial
-from nonsmooth.kinks.linearizations import Linearisations, Lines
+from nonsmooth.kinks.linearizations import Linearizations, Lines
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -38,7 +39,7 @@ class Cuts:
     What they are at x is computed when it is asked for: compiled code has its own way.
     """
 
-    def __init__(self, at: Trial, kept: Linearisations | None, weights: Vector) -> None:
+    def __init__(self, at: Trial, kept: Linearizations | None, weights: Vector) -> None:
         self._at, self.weights = at, weights
         """Weights of all but the first in an earlier step."""
         self.lines: Lines | None = None if kept is None else kept.lines
@@ -73,7 +74,7 @@ class Bundle:
     """A queue of (x, f, gradient of f); the oldest goes when it is full."""
 
     def __init__(self, size: int, capacity: int) -> None:
-        self._kept = Linearisations(size, capacity)
+        self._kept = Linearizations(size, capacity)
         self.weights = np.zeros(0)
         """The weight each had in the last step; only a hint about which of them matter."""
 
@@ -88,7 +89,7 @@ class Bundle:
     def add(self, trial: Trial, weight: float = 0.0) -> None:
         """Keep the gradient of f at one more point."""
         first = 1 if len(self) == self.capacity else 0
-        self.weights = _appended(self.weights[first:], weight)
+        self.weights = appended(self.weights[first:], weight)
         self._kept.add(trial.x, trial.f, trial.gradient)
 
     def drop_refuted(self, trial: Trial, tolerance: float) -> None:
@@ -117,127 +118,18 @@ class Bundle:
         kept = self._kept.arrays()
         return {"points": kept["points"], "values": kept["values"], "slopes": kept["rows"], "weights": self.weights}
 
+    @staticmethod
+    def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
+        """What `arrays` must look like."""
+        count = len(np.atleast_1d(arrays.get("values", np.zeros(0))))
+        return {"points": (count, variables), "slopes": (count, variables), "values": (count,), "weights": (count,)}
+
     def restore(self, arrays: dict[str, Any]) -> None:
         """Take over what `arrays` gave."""
         self._kept.restore(arrays["points"], arrays["values"], arrays["slopes"])
-        self.weights = _last(len(self), arrays["weights"], np.float64)
+        self.weights = last_entries(len(self), arrays["weights"], np.float64)
 
 
 def own_cut(at: Trial) -> Cuts:
     """The cut of a point alone."""
     return Cuts(at, None, np.zeros(0))
-
-
-def _last(count: int, vector: Any, kind: type[np.generic]) -> NDArray[Any]:
-    """A copy of the last entries: there may be room for fewer than were saved."""
-    return np.array(vector[len(vector) - count :], dtype=kind)
-
-
-def _appended(vector: NDArray[Any], number: float) -> NDArray[Any]:
-    """As `np.append` for one number, which asks many questions first."""
-    longer = np.empty(len(vector) + 1, dtype=vector.dtype)
-    longer[:-1], longer[-1] = vector, number
-    return longer
-
-
-class ConstraintRows:
-    """Further linearisations of constraints, turned so that they are violated above 0: which one, value at x, gradient."""
-
-    def __init__(self, at: Trial, kept: Linearisations, index: NDArray[np.intp], signs: Vector, weights: Vector) -> None:
-        self._at, self.index, self.signs, self.weights = at, index, signs, weights
-        """The weights are the multipliers of an earlier step."""
-        self.lines: Lines | None = kept.lines
-        """The linearisations themselves where they lie in matrices."""
-        self.rows, self.keys = kept.rows, kept.keys
-        if self.lines is None:
-            self.values = self._values(kept)
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    @cached_property
-    def values(self) -> Vector:
-        """What each says about its constraint at x, never more than that is."""
-        assert self.lines is not None
-        return self._values(self.lines)
-
-    def _values(self, kept: Linearisations | Lines) -> Vector:
-        here = self.signs * self._at.c[self.index]
-        return here - kept.errors(self._at.x, here)
-
-
-class ConstraintCuts:
-    """Gradients of single constraints at points where they turned out to have a kink.
-
-    An equality counts on the side on which it is violated, so that the norm of something can be required to vanish.
-    """
-
-    def __init__(self, size: int, capacity: int) -> None:
-        self._kept = Linearisations(size, capacity)
-        self._index = np.zeros(0, dtype=np.intp)
-        self._signs = np.zeros(0)
-        self._beyond = np.zeros(0, dtype=bool)
-        self._negative = np.zeros(0, dtype=bool)
-        self.weights = np.zeros(0)
-        """The multiplier each had in the last step; only a hint."""
-
-    @property
-    def capacity(self) -> int:
-        """How many are kept at most."""
-        return self._kept.capacity
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    @property
-    def kinked(self) -> NDArray[np.intp]:
-        """The constraints that have shown a kink."""
-        found: NDArray[np.intp] = np.unique(self._index[self._beyond])
-        return found
-
-    @property
-    def never_negative(self) -> NDArray[np.intp]:
-        """The equalities that were not negative anywhere, as far as it was noticed."""
-        return np.nonzero(~self._negative)[0]
-
-    def notice(self, trial: Trial) -> None:
-        """Remember which equalities are negative at a point."""
-        below = trial.c[: trial.equalities] < 0
-        self._negative = self._negative | below if len(self._negative) else below
-
-    def carried(self, rows: Vector) -> bool:
-        """Whether kinks are part of a step with these multipliers of all cuts."""
-        return len(rows) == len(self) > 0 and bool((rows[self._beyond] > 0).any())
-
-    def add(self, trial: Trial, index: int, *, kinked: bool = False) -> None:
-        """Keep the gradient of one constraint at one point; `kinked` if it cannot have come there as that of a smooth one."""
-        first = 1 if len(self) == self.capacity else 0
-        self._beyond = _appended(self._beyond[first:], kinked)
-        sign = -1.0 if index < trial.equalities and trial.c[index] < 0 else 1.0
-        self.weights = _appended(self.weights[first:], 0.0)
-        self._index = _appended(self._index[first:], index)
-        self._signs = _appended(self._signs[first:], sign)
-        self._kept.add(trial.x, sign * trial.c[index], sign * trial.jacobian[index])  # a copy: it need not hold the others
-
-    def clear(self) -> None:
-        """Forget all of them."""
-        self._kept.clear()
-        self._index, self._signs, self.weights = self._index[:0], self._signs[:0], self.weights[:0]
-        self._beyond = self._beyond[:0]
-
-    def at(self, trial: Trial) -> ConstraintRows:
-        """The kept linearisations as seen from a point, never above the constraint itself there."""
-        return ConstraintRows(trial, self._kept, self._index, self._signs, self.weights)
-
-    def arrays(self) -> dict[str, Any]:
-        """Everything needed to restore it."""
-        flags = {"beyond": self._beyond.astype(np.int8), "negative": self._negative.astype(np.int8)}
-        return {"index": self._index, "signs": self._signs, "weights": self.weights, **flags, **self._kept.arrays()}
-
-    def restore(self, arrays: dict[str, Any]) -> None:
-        """Take over what `arrays` gave."""
-        self._kept.restore(arrays["points"], arrays["values"], arrays["rows"])
-        self._index = _last(len(self), arrays["index"], np.intp)
-        self._beyond = _last(len(self), arrays["beyond"], np.bool_)
-        self._negative = np.array(arrays["negative"], dtype=np.bool_)
-        self._signs, self.weights = (_last(len(self), arrays[name], np.float64) for name in ("signs", "weights"))

@@ -52,7 +52,7 @@ def _error(apart: Vector, squares: Vector) -> Vector:
     return error
 
 
-class Linearisations:
+class Linearizations:
     """A queue of (point, value, gradient); the oldest goes when it is full.
 
     Up to LARGE variables they lie in matrices. Above, the vectors themselves are kept: nothing is copied, whoever else

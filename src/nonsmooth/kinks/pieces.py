@@ -1,88 +1,134 @@
-"""Kinks of constraints: which of their gradients are kept, and whether one was crossed.
+"""Pieces of constraints: gradients of single constraints at points where they turned out to have a kink.
 
 A constraint may be the largest of several functions, or a norm. At a point it shows one gradient; those of the other pieces
-that meet there are known from other points only, and are kept as cuts of their own. An equality that is never negative, not
-even by rounding, may be a norm that is to vanish: it has more pieces than can be known, and is not followed like this.
+that meet there are known from other points only, and are kept as rows of their own.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.arrays.window import appended, last_entries
 from nonsmooth.evaluate import Trial
-from nonsmooth.kinks.bundle import ConstraintCuts
+from nonsmooth.kinks.linearizations import Linearizations, Lines
 
 Vector = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Flags = NDArray[np.bool_]
-
-MANY_VARIABLES = 500
-"""Up to so many variables the kinks of equalities are followed with cuts of their own."""
-JUMP = 0.3
-"""A gradient that changes by more than this part of its length may be that of another piece."""
-KNOWN = 0.1
-"""Of a constraint that has shown a kink, gradients are kept that differ by more than this part from that at x."""
-ONTO = 1e-3
-"""A value smaller than this part of another is next to 0, and on neither side."""
-SHARE, ALONG = 0.35, 0.2
-"""Where a smooth function turns, each of two linearisations is wrong at the other point by at least this share of both errors,
-and both errors are at least this part of what the change of the gradient could make them."""
 
 
-def crossed(before: Vector, after: Vector) -> Flags:
-    """Which values changed sides; one that was next to 0 was on none.
+class PieceRows:
+    """Further linearizations of constraints, turned so that they are violated above 0: which one, value at x, gradient."""
 
-    >>> crossed(np.array([1.0, -1.0, -1e-9]), np.array([2.0, 1.0, 1.0]))
-    array([False,  True, False])
+    def __init__(self, at: Trial, kept: Linearizations, index: NDArray[np.intp], signs: Vector, weights: Vector) -> None:
+        self._at, self.index, self.signs, self.weights = at, index, signs, weights
+        """The weights are the multipliers of an earlier step."""
+        self.lines: Lines | None = kept.lines
+        """The linearizations themselves where they lie in matrices."""
+        self.rows, self.keys = kept.rows, kept.keys
+        if self.lines is None:
+            self.values = self._values(kept)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @cached_property
+    def values(self) -> Vector:
+        """What each says about its constraint at x, never more than that is."""
+        assert self.lines is not None
+        return self._values(self.lines)
+
+    def _values(self, kept: Linearizations | Lines) -> Vector:
+        here = self.signs * self._at.c[self.index]
+        return here - kept.errors(self._at.x, here)
+
+
+class ConstraintPieces:
+    """Gradients of single constraints at points where they turned out to have a kink.
+
+    An equality counts on the side on which it is violated, so that the norm of something can be required to vanish.
     """
-    found: Flags = (before * after <= 0) & (np.abs(before) > ONTO * np.abs(after))
-    return found
 
+    def __init__(self, size: int, capacity: int) -> None:
+        self._kept = Linearizations(size, capacity)
+        self._index = np.zeros(0, dtype=np.intp)
+        self._signs = np.zeros(0)
+        self._kinks = np.zeros(0, dtype=bool)
+        self._negative = np.zeros(0, dtype=bool)
+        self.weights = np.zeros(0)
+        """The multiplier each had in the last step; only a hint."""
 
-def keep_gradients(cuts: ConstraintCuts, at: Trial, trial: Trial, indices: object, *, apart: float = KNOWN) -> bool:
-    """Keep gradients that constraints have at a trial point where they differ by more than a part from those at x."""
-    cuts.notice(at)
-    cuts.notice(trial)
-    chosen = np.asarray(indices, dtype=np.intp)
-    values, own, inequality = trial.c[chosen], at.c[chosen], chosen >= at.equalities
-    near = np.where(inequality, values > -1e-3, (len(at.x) <= MANY_VARIABLES) & ~crossed(own, values))
-    chosen = chosen[near]
-    if not len(chosen):
-        return False
-    known = np.isin(chosen, cuts.kinked)
-    differ = _differ(at, trial, chosen, np.where(known, min(apart, KNOWN), apart))
-    chosen, known = chosen[differ], known[differ]
-    beyond = known | (~_turns(at, trial, chosen) & ~np.isin(chosen, cuts.never_negative))
-    for index, kinked in zip(chosen.tolist(), beyond.tolist(), strict=True):
-        cuts.add(trial, index, kinked=kinked)
-    return len(chosen) > 0
+    @property
+    def capacity(self) -> int:
+        """How many are kept at most."""
+        return self._kept.capacity
 
+    def __len__(self) -> int:
+        return len(self._kept)
 
-def jumped(cuts: ConstraintCuts, multipliers: Vector, before: Trial, after: Trial) -> bool:
-    """Whether the gradient of a constraint that matters has jumped: one that has shown a kink, and has a multiplier."""
-    chosen = cuts.kinked
-    chosen = chosen[multipliers[chosen] != 0]
-    return bool(_differ(after, before, chosen, np.full(len(chosen), JUMP)).any())
+    @property
+    def kinked(self) -> NDArray[np.intp]:
+        """The constraints that have shown a kink."""
+        found: NDArray[np.intp] = np.unique(self._index[self._kinks])
+        return found
 
+    @property
+    def never_negative(self) -> NDArray[np.intp]:
+        """The equalities that were not negative anywhere, as far as it was noticed."""
+        return np.nonzero(~self._negative)[0]
 
-def _differ(at: Trial, trial: Trial, chosen: Indices, limits: Vector) -> Flags:
-    here, there = at.jacobian[chosen], trial.jacobian[chosen]
-    found: Flags = np.linalg.norm(there - here, axis=1) > limits * np.linalg.norm(here, axis=1)
-    return found
+    def notice(self, trial: Trial) -> None:
+        """Remember which equalities are negative at a point."""
+        below = trial.c[: trial.equalities] < 0
+        self._negative = self._negative | below if len(self._negative) else below
 
+    def carry(self, rows: Vector) -> bool:
+        """Whether kinks are part of a step with these multipliers of all cuts."""
+        return len(rows) == len(self) > 0 and bool((rows[self._kinks] > 0).any())
 
-def _turns(at: Trial, trial: Trial, chosen: Indices) -> Flags:
-    """Which of the constraints between two points may have changed their gradients as smooth functions do.
+    def add(self, trial: Trial, index: int, *, kinked: bool = False) -> None:
+        """Keep the gradient of one constraint at one point; `kinked` if it cannot have come there as that of a smooth one."""
+        first = 1 if len(self) == self.capacity else 0
+        self._kinks = appended(self._kinks[first:], kinked)
+        sign = -1.0 if index < trial.equalities and trial.c[index] < 0 else 1.0
+        self.weights = appended(self.weights[first:], 0.0)
+        self._index = appended(self._index[first:], index)
+        self._signs = appended(self._signs[first:], sign)
+        self._kept.add(trial.x, sign * trial.c[index], sign * trial.jacobian[index])  # a copy: it need not hold the others
 
-    A quadratic leaves its linearisations at both points by the same. Where x is next to a kink, that of the other piece is
-    right at x, or the way leads along the kink.
-    """
-    here, there, way = at.jacobian[chosen], trial.jacobian[chosen], trial.x - at.x
-    rise = trial.c[chosen] - at.c[chosen]
-    own, other = rise - here @ way, there @ way - rise
-    both = own + other
-    balanced = np.minimum(own * np.sign(both), other * np.sign(both)) >= SHARE * np.abs(both)
-    most = np.linalg.norm(there - here, axis=1) * np.linalg.norm(way)
-    found: Flags = balanced & (np.abs(both) >= ALONG * most)
-    return found
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._kept.clear()
+        self._index, self._signs, self.weights = self._index[:0], self._signs[:0], self.weights[:0]
+        self._kinks = self._kinks[:0]
+
+    def at(self, trial: Trial) -> PieceRows:
+        """The kept linearizations as seen from a point, never above the constraint itself there."""
+        return PieceRows(trial, self._kept, self._index, self._signs, self.weights)
+
+    def arrays(self) -> dict[str, Any]:
+        """Everything needed to restore it."""
+        flags = {"kinks": self._kinks.astype(np.int8), "negative": self._negative.astype(np.int8)}
+        return {"index": self._index, "signs": self._signs, "weights": self.weights, **flags, **self._kept.arrays()}
+
+    @staticmethod
+    def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
+        """What `arrays` must look like; ValueError where they name constraints that do not exist."""
+        count = len(np.atleast_1d(arrays.get("values", np.zeros(0))))
+        index = np.asarray(arrays.get("index", np.zeros(0, dtype=np.intp)))
+        if index.dtype.kind != "i" or (index < 0).any() or (index >= constraints).any():
+            raise ValueError(f"index should be numbers of constraints, from 0 to {constraints - 1}")
+        negative = np.atleast_1d(arrays.get("negative", np.zeros(0)))
+        expected: dict[str, tuple[int, ...]] = {"points": (count, variables), "rows": (count, variables)}
+        expected |= dict.fromkeys(("index", "signs", "values", "weights", "kinks"), (count,))
+        return {**expected, "negative": (min(len(negative), constraints),)}
+
+    def restore(self, arrays: dict[str, Any]) -> None:
+        """Take over what `arrays` gave."""
+        self._kept.restore(arrays["points"], arrays["values"], arrays["rows"])
+        self._index = last_entries(len(self), arrays["index"], np.intp)
+        self._kinks = last_entries(len(self), arrays["kinks"], np.bool_)
+        self._negative = np.array(arrays["negative"], dtype=np.bool_)
+        self._signs, self.weights = (last_entries(len(self), arrays[name], np.float64) for name in ("signs", "weights"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +46,30 @@ class Incumbents:
         """Know nothing any more."""
         self.best, self.most_feasible, self._key = None, None, (np.inf, np.inf)
 
-    def restore(self, name: str, candidate: Candidate, units: Vector | None = None) -> None:
-        """Take over a point from a saved state; `units` are the factors of pre-scaling."""
-        setattr(self, name, candidate)
-        if name == "most_feasible":
-            told = candidate if units is None else replace(candidate, c=candidate.c / units)  # points are compared in these
-            self._key = (max(told.inequality_violation, told.equality_violation), candidate.f)
+    def arrays(self) -> dict[str, Any]:
+        """Everything needed to restore it."""
+        points = {"best": self.best, "most_feasible": self.most_feasible}
+        return {
+            f"{name}.{part}": getattr(point, part)
+            for name, point in points.items()
+            if point is not None
+            for part in ("x", "f", "c", "equalities")
+        }
+
+    @staticmethod
+    def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
+        """What `arrays` must look like."""
+        expected = {"x": (variables,), "f": (), "c": (constraints,), "equalities": ()}
+        names = {name.partition(".")[0] for name in arrays}
+        return {f"{name}.{part}": shape for name in names for part, shape in expected.items()}
+
+    def restore(self, arrays: dict[str, Any], units: Vector | None = None) -> None:
+        """Take over what `arrays` gave; `units` are the factors of pre-scaling."""
+        self.forget()
+        for name in {name.partition(".")[0] for name in arrays}:
+            x, f, c, equalities = (arrays[f"{name}.{part}"] for part in ("x", "f", "c", "equalities"))
+            setattr(self, name, Candidate(np.array(x), float(f), np.array(c), int(equalities)))
+        if self.most_feasible is not None:
+            told = self.most_feasible
+            told = told if units is None else replace(told, c=told.c / units)  # points are compared in these
+            self._key = (max(told.inequality_violation, told.equality_violation), told.f)

@@ -1,24 +1,76 @@
-"""What a run begins with: the quasi-Newton matrix, and what violation to expect."""
+"""What a run begins with: the first point, the units, the state."""
 
 from __future__ import annotations
 
 import numpy as np
 import torch
 
-from nonsmooth.arrays.norm import norm
 from nonsmooth.arrays.rows import LARGE
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
-from nonsmooth.evaluate.evaluator import EQUALITY, INEQUALITY, OBJECTIVE
+from nonsmooth.evaluate.evaluator import EQUALITY, INEQUALITY, OBJECTIVE, natural_scales
+from nonsmooth.evaluate.scaling import Reference
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory
 from nonsmooth.hessian.device import DevicePairs
+from nonsmooth.kinks.bundle import Bundle, default_capacity
+from nonsmooth.kinks.pieces import ConstraintPieces
+from nonsmooth.loop.incumbents import Incumbents
+from nonsmooth.loop.saving import SavedState
+from nonsmooth.loop.state import State
 from nonsmooth.options import Options
+from nonsmooth.thresholds import THRESHOLDS
 
-FULL_MEMORY_LIMIT = 2000
-LARGE_PROBLEM_PAIRS = 20
-RUNAWAY = 1e6
-"""A violation so many times as large as constraints could have at the start is that of a run that has left its problem behind:
-the objective falls faster than they grow."""
+
+def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None) -> tuple[Trial, Reference]:
+    """The start in the units of the run, which are chosen here, and the reference for verdicts.
+
+    Exceptions of the functions are raised as they are; values and gradients that are not finite are a `ProblemError`.
+    """
+    try:
+        start = evaluator(evaluator.variables.start)
+        finite = start.finite
+        differentiable = start.differentiable if finite else False
+    except FunctionFailed as failure:
+        raise failure.original from None
+    if not finite:
+        what = "the objective" if not np.isfinite(start.f) else "a constraint"
+        raise ProblemError(f"the value of {what} at x0 is not finite; start at a point where all functions are defined")
+    if not differentiable:
+        raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
+    check_graph(evaluator, start)
+    users, natural = start, natural_scales(start)
+    if saved is not None:
+        if saved.scales is not None:
+            saved.check_sizes(start)
+            start = evaluator.use_scales(saved.scales, start)
+        natural = evaluator.scales if options.scales_automatically else natural
+    elif options.scales_automatically:
+        start = start if natural is None else evaluator.use_scales(natural, start)
+    elif np.isfinite(options.prescaling_threshold):
+        start = evaluator.choose_scales(start, threshold=options.prescaling_threshold)
+    units = None if natural is None else natural.variables
+    return start, Reference(natural, users.x if units is None else users.x / units)
+
+
+def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbents) -> State:
+    """A state that knows nothing but the point at which it begins."""
+    variables = evaluator.variables
+    capacity = options.gradient_samples or default_capacity(variables.size)
+    state = State(
+        current=at,
+        weight=1.0 / options.penalty_parameter,
+        hessian=initial_hessian(at, options, variables.device),
+        bundle=Bundle(variables.size, capacity),
+        pieces=ConstraintPieces(variables.size, capacity),
+        incumbents=incumbents,
+        generator=np.random.default_rng(options.seed),
+        form=variables.shaped,
+        scales=evaluator.scales,
+        evaluations=evaluator.costs.values,
+    )
+    if options.initial_pairs is not None or (options.initial_hessian is not None and not options.scale_initial_hessian):
+        state.hessian_updates = 1
+    return state
 
 
 def initial_hessian(start: Trial, options: Options, device: torch.device) -> InverseHessian:
@@ -27,14 +79,15 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
     Where there are many variables and they are on a GPU, the pairs lie there too.
     """
     size = len(start.x)
-    reach = 10.0 * max(1.0, float(np.linalg.norm(start.x)))
-    gamma = min(1.0, reach / max(float(np.linalg.norm(start.gradient)), 1e-300)) if options.scale_initial_hessian else 1.0
-    if options.memory is None and (size <= FULL_MEMORY_LIMIT or options.initial_hessian is not None):
+    reach = THRESHOLDS.first_step * max(1.0, float(np.linalg.norm(start.x)))
+    steepness = float(np.linalg.norm(start.gradient))
+    gamma = reach / steepness if options.scale_initial_hessian and steepness > reach else 1.0
+    if options.memory is None and (size <= THRESHOLDS.max_full_memory or options.initial_hessian is not None):
         initial = options.initial_hessian
         if initial is not None and np.shape(initial) != (size, size):
             raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, the problem {size} variables")
         return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
-    pairs = options.memory or LARGE_PROBLEM_PAIRS
+    pairs = options.memory or THRESHOLDS.default_pairs
     scale, fixed = options.scale_initial_hessian, options.fixed_scaling
     kept = DevicePairs(pairs, size, device) if device.type == "cuda" and size > LARGE else None
     memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, kept=kept)
@@ -48,17 +101,13 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
     return memory
 
 
-def far_violation(start: Trial) -> float:
-    """The violation beyond which a run has left its problem behind, in the units of the constraints."""
-    usual = float(np.abs(start.c).sum()) + (1.0 + norm(start.x)) * float(np.linalg.norm(start.jacobian, axis=1).sum())
-    return RUNAWAY * usual if usual > 0 else np.inf
-
-
 def check_graph(evaluator: Evaluator, start: Trial) -> None:
     """Refuse functions that depend on x but are cut off from it for automatic differentiation."""
     if evaluator.problem.gradients or not evaluator.cut_off:
         return
-    moved = start.x + 1e-3 * np.maximum(1.0, np.abs(start.x)) * np.random.default_rng(0).standard_normal(len(start.x))
+    aside = np.random.default_rng(0).standard_normal(len(start.x))
+    moved = start.x + THRESHOLDS.least_magnitude * np.maximum(1.0, np.abs(start.x)) * aside
+
     try:
         other = evaluator(moved)
     except FunctionFailed:

@@ -1,8 +1,9 @@
-"""The independent check, asked about the point of a run: in the user's units, and by the functions themselves."""
+"""The independent check, asked about the point of a run: in natural units, and by the functions themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,57 +11,65 @@ from numpy.typing import NDArray
 from nonsmooth.certify.certificate import Check, check
 from nonsmooth.evaluate import Evaluator, Trial
 from nonsmooth.evaluate.scaling import Reference
-from nonsmooth.loop.rollback import Trust
+from nonsmooth.loop.limits import LimitedEvaluator
+from nonsmooth.loop.rollback import CompiledGuard
 from nonsmooth.loop.state import State
 from nonsmooth.options import Tolerances
+from nonsmooth.report.clock import Phase
 
 Vector = NDArray[np.float64]
 
+logger = logging.getLogger("nonsmooth")
 
-class Verdicts:
-    """Certificates of a run. `evaluate` and `stop_at_limits` are those of the run, which may end it."""
+
+class StationarityCheck:
+    """Certificates of a run; `last` is the last one."""
 
     def __init__(
         self,
         evaluator: Evaluator,
+        evaluate: LimitedEvaluator,
         tolerances: Tolerances,
         reference: Reference,
-        trust: Trust,
-        evaluate: Callable[[Vector], Trial],
-        stop_at_limits: Callable[[], None],
+        guard: CompiledGuard,
     ) -> None:
-        self._evaluator, self._tolerances, self._reference, self._trust = evaluator, tolerances, reference, trust
-        self._evaluate, self._stop_at_limits = evaluate, stop_at_limits
+        self._evaluator, self._evaluate, self._tolerances = evaluator, evaluate, tolerances
+        self._reference, self._guard = reference, guard
+        self._testing = evaluator.clock.phase(Phase.STATIONARITY)
+        self.last: Check | None = None
 
-    def at(self, state: State, *, last: bool) -> Check:
-        """What the check says of the current point.
+    def check(self, state: State, *, final: bool = False) -> Check:
+        """What the check says of the current point; a `final` word is that of the functions themselves alone."""
+        with self._testing:
+            found = self._check(state, final=final)
+            self.last = replace(found, better=None, gathered=(), carrying=())  # its points are not needed any more
+            logger.debug("iteration %d: %s", state.iteration, found.certificate)
+            return found
 
-        Compiled functions, where they are in use, find out whether it is worth proving and which gradients matter; what is
-        claimed is proven with the functions themselves. Where it is the `last` word, only those are asked.
+    def _check(self, state: State, *, final: bool) -> Check:
+        """Compiled functions, where they are in use, find out whether it is worth proving and which gradients matter; what is
+        claimed is proven with the functions themselves.
         """
+        box, reference = self._evaluator.box, self._reference
+        at, natural = self._guard.confirmed(state.current), self._evaluator.scales is reference.scales
         hints: tuple[Vector, ...] = ()
-        at, natural = self._trust.confirmed(state.current), self._evaluator.scales is self._reference.scales
-        if at is not state.current and natural and not last:
-            draft = check(self._evaluate, at, self._tolerances, self._reference, self._evaluator.box)
+        if at is not state.current and natural and not final:
+            draft = check(self._evaluate, at, self._tolerances, reference, box)
             if not draft.certificate.stationary:
                 return draft
             hints = draft.carrying
-        with self._trust.by_the_functions_themselves():
+        with self._guard.functions_themselves():
             if not natural:
                 return self._in_natural_units(at)
             # Of the gradients that the run has gathered none is used: what is claimed must follow from x alone.
-            return check(self._evaluate, at, self._tolerances, self._reference, self._evaluator.box, hints=hints)
+            return check(self._evaluate, at, self._tolerances, reference, box, hints=hints)
 
     def _in_natural_units(self, at: Trial) -> Check:
         """The check where the solver works in other units than those of verdicts."""
         own = self._evaluator
         judge = Evaluator(own.problem, own.variables, own.clock)
         judge.costs, judge.scales = own.costs, self._reference.scales
-
-        def evaluate(x: Vector) -> Trial:
-            self._stop_at_limits()
-            return judge(x)
-
+        evaluate = self._evaluate.through(judge)
         here = evaluate(judge.in_solver_units(own.in_user_units(at.x)))
         judge.skipped = own.skipped
         found = check(evaluate, here, self._tolerances, self._reference, judge.box)

@@ -1,7 +1,7 @@
 /* The active-set method of active.py for small dense programs, without the interpreter between its steps.
  *
  * min ½ yᵀQy + qᵀy, some entries ≥ 0 with sum 1, all between lower and upper. See active.py for the method;
- * names are the same. Loops run down columns, so that compilers vectorise them without reordering sums.
+ * names are the same. Loops run down columns, so that compilers vectorize them without reordering sums.
  *
  * All arrays lie one behind the other in one block of `qp_doubles(n)` numbers, in the order of `qp_solve`. Programs that follow
  * each other with the same matrix can keep the factor: see Kept.
@@ -20,12 +20,12 @@ __asm__(".symver hypot,hypot@GLIBC_2.2.5"); /* the newer one, which differs in e
 #define REFINEMENTS 3
 #define POLISHED 1e-4 /* the part of what is allowed to be wrong that is not worth another step */
 
-#define BLOCKED 48 /* from so many rows on LAPACK's factorisation is quicker */
+#define BLOCKED 48 /* from so many rows on LAPACK's factorization is quicker */
 
 enum { FREE = 0, LOW = 1, HIGH = 2, SEEN = 3 };
 
 /* LAPACK's dpotrf: triangle, order, matrix by columns, leading dimension, 0 or which pivot is not positive. */
-typedef void (*Factorise)(char *, int *, double *, int *, int *);
+typedef void (*Factorize)(char *, int *, double *, int *, int *);
 
 /* The factor of the free entries of an earlier program. They are known by the places of their rows. */
 typedef struct {
@@ -53,7 +53,7 @@ typedef struct {
     const double *pull;                               /* the part of q that comes from a row whose weight is always 1, or NULL */
     double square;                                    /* its own square */
     double sigma;
-    Factorise factorise;                              /* NULL where there is none */
+    Factorize factorize;                              /* NULL where there is none */
     Kept *kept;                                       /* NULL where nothing is kept */
     const long *places;                               /* of the entries, where something is */
     int rough, recalled;                              /* the factor is that of a matrix not quite the same; was kept */
@@ -120,7 +120,7 @@ static void multiply(const Search *s, const double *y, double *product) {
         if (y[j] != 0) add(product, y[j], s->Q + j * s->stride, s->n);
 }
 
-/* The root of what a program minimises, from yᵀQy and q·y: errors are judged by it. */
+/* The root of what a program minimizes, from yᵀQy and q·y: errors are judged by it. */
 static double size_of(const Search *s, const double *y, double square, double linear) {
     if (s->pull) { /* what its answer is part of is often shorter by far than the parts */
         double pulled = dot(s->pull, y, s->n);
@@ -228,9 +228,9 @@ static void rebuild(Search *s) {
         for (long j = 0; j < count; j++)
             for (long i = j; i < count; i++) s->factor[j * s->leading + i] = entry_of(s, s->free_entries[j], s->free_entries[i]);
         for (long j = 0; j < count; j++) s->factor[j * s->leading + j] *= 1.0 + ridge;
-        if (s->factorise && count >= BLOCKED) {
+        if (s->factorize && count >= BLOCKED) {
             int order = (int)count, leading = (int)s->leading;
-            s->factorise("L", &order, s->factor, &leading, &failed);
+            s->factorize("L", &order, s->factor, &leading, &failed);
             if (failed) continue;
             return;
         }
@@ -273,7 +273,7 @@ static void enter(Search *s, long entry) {
     s->count = count + 1;
 }
 
-/* A row of a factor goes; rotations of neighbouring columns make what is below it triangular again. Two vectors, multiplied with
+/* A row of a factor goes; rotations of neighboring columns make what is below it triangular again. Two vectors, multiplied with
  * the inverse of the factor, follow, where there are any. */
 static void delete_row(double *factor, long leading, long count, long position, double *one, double *other) {
     for (long j = position; j < count - 1; j++) {
@@ -617,9 +617,9 @@ static double run(Search *s, long rounds, double enough) {
 }
 
 /* The memory holds the matrix, q, lower, upper and y; there is room behind them for `qp_doubles(n)` in all. */
-double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorise, const double *pull,
+double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorize, const double *pull,
                 double square) {
-    Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorise = (Factorise)factorise, .pull = pull,
+    Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorize = (Factorize)factorize, .pull = pull,
                 .square = square};
     lay_out(&s, memory + n * n);
     for (long i = 0; i < n; i++) s.joined[i] = i < simplex; /* the first ones */

@@ -6,7 +6,7 @@
 #include "variant.h"
 
 /* How far value + row·(x − point) lies from what is true at x, or locality·|x − point|² if that is more; see
- * Linearisations.errors. `true_values` has one number for each, or the only one is `true_value`. */
+ * Linearizations.errors. `true_values` has one number for each, or the only one is `true_value`. */
 void rows_errors(const double *points, const double *rows, const double *values, long count, long n, const double *x,
                  const double *true_values, double true_value, double locality, double *errors) {
     for (long i = 0; i < count; i++) {

@@ -93,7 +93,7 @@ static double program(Bench *b, const double *asked, double weight, double *y, l
         if (rows[place] >= 0) { places[kept] = place; rows[kept++] = rows[place]; }
     if (kept != n) return -1.0; /* two rows in one place, which cannot be */
     in_place = places[n - 1] - first == n - 1;
-    Search s = {.n = n, .simplex = alone >= 0 ? 0 : simplex, .factorise = b->factorise, .kept = &b->kept, .places = places};
+    Search s = {.n = n, .simplex = alone >= 0 ? 0 : simplex, .factorize = b->factorize, .kept = &b->kept, .places = places};
     double *pull = memory;
     memory += n;
     double *part = lay_out(&s, memory);

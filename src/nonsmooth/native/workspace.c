@@ -57,7 +57,7 @@ typedef struct {
     double *scratch;           /* three rows for each place */
     double *square;            /* as large as Q */
     long *map, *table, slots;  /* table: which place a key has, by its hash */
-    Factorise factorise;
+    Factorize factorize;
     Gemm gemm;
     Symm symm;
     Syrk syrk;
@@ -116,11 +116,11 @@ void bench_free(Bench *b) {
 }
 
 /* A bench for rows of n numbers; NULL where there is no memory. */
-Bench *bench_new(long n, void *factorise, void *gemm, void *symm, void *syrk, void *syr2k) {
+Bench *bench_new(long n, void *factorize, void *gemm, void *symm, void *syrk, void *syr2k) {
     Bench *b = calloc(1, sizeof(Bench));
     if (!b) return NULL;
     b->n = n;
-    b->factorise = (Factorise)factorise; b->gemm = (Gemm)gemm; b->symm = (Symm)symm;
+    b->factorize = (Factorize)factorize; b->gemm = (Gemm)gemm; b->symm = (Symm)symm;
     b->syrk = (Syrk)syrk; b->syr2k = (Syr2k)syr2k;
     b->metric.version = -1;
     if (!enlarge(b, 16)) { bench_free(b); return NULL; }

@@ -29,7 +29,7 @@ def pygranso(
     combined_fn: Callable[[Any], Any],
     user_opts: pygransoStruct | Mapping[str, Any] | None = None,
 ) -> pygransoStruct:
-    """Minimise f(X) subject to ci(X) ≤ 0 and ce(X) = 0, as called by PyGRANSO's users.
+    """Minimize f(X) subject to ci(X) ≤ 0 and ce(X) = 0, as called by PyGRANSO's users.
 
     `var_spec` gives the shapes of the variables by name, or is a module. `combined_fn(X)` gets a struct with one
     attribute per variable, or the module, and returns [f, ci, ce]; with globalAD=False it returns

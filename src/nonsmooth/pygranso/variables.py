@@ -65,7 +65,7 @@ def _module(module: nn.Module, settings: Settings) -> Unknowns:
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     size = sum(parameter.numel() for parameter in parameters)
     if size == 0:
-        raise ProblemError("the module has no trainable parameters; there is nothing to minimise over")
+        raise ProblemError("the module has no trainable parameters; there is nothing to minimize over")
     given = _given_start(settings, size)
     device = settings.device or parameters[0].device
     with torch.no_grad():

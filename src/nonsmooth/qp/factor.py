@@ -63,7 +63,7 @@ class Factor:
         self.count = count + 1
 
     def delete(self, position: int) -> bool:
-        """Take an entry out; what came after it is factorised anew. False where that failed, and all must be."""
+        """Take an entry out; what came after it is factorized anew. False where that failed, and all must be."""
         lower, count = self._lower, self.count
         self.count = count - 1
         if position + 1 < count:

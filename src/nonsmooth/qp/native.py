@@ -26,7 +26,7 @@ class Kernel:
     def __init__(self, functions: Functions) -> None:
         self.functions, self._solve = functions, functions.solve
         libraries = linear_algebra()
-        self.factorise = None if libraries is None else libraries[0]
+        self.factorize = None if libraries is None else libraries[0]
         self._memory: Vector = np.empty(0)
         self._room = 0
         self._matrix: Matrix | None = None
@@ -58,7 +58,7 @@ class Kernel:
         y = places[4]
         y[...] = start
         products, square = (None, 0.0) if pull is None else (address(pull.products), pull.square)
-        residual = self._solve(self._address, size, simplex, rounds, 1e-9, self.factorise, products, square)
+        residual = self._solve(self._address, size, simplex, rounds, 1e-9, self.factorize, products, square)
         return None if residual < 0 else (y.copy(), residual)
 
     def _enlarge(self, needed: int) -> None:

@@ -89,7 +89,7 @@ class Program:
         return max(nothing, 1e-14 * float(np.max(sums / self.scale, initial=0.0)))
 
     def measure(self, y: Vector, square: float, linear: float) -> float:
-        """The root of what is minimised, from yᵀQy and qᵀy: errors are judged by it.
+        """The root of what is minimized, from yᵀQy and qᵀy: errors are judged by it.
 
         With a row that pulls, the sum of all is often shorter by far than its parts.
         """

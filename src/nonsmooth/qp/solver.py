@@ -107,7 +107,7 @@ class QPSolver:
 
 
 class Session:
-    """Programs that share a matrix: it is scaled and factorised once."""
+    """Programs that share a matrix: it is scaled and factorized once."""
 
     def __init__(self, solver: QPSolver, matrix: Matrix | Product, simplex: int) -> None:
         self._solver, self._matrix, self._simplex = solver, matrix, simplex

@@ -28,7 +28,7 @@ Keys = NDArray[np.int64]
 WHOLE, TRIANGLE, APART = 0, 1, 2
 """How an inverse Hessian is given: as a matrix, as its upper triangle, or as what was added to a multiple of the identity."""
 LOCALITY = 1e-3
-"""A linearisation from a point at distance r counts as lying LOCALITY·r² too low at least, whatever it says itself."""
+"""A linearization from a point at distance r counts as lying LOCALITY·r² too low at least, whatever it says itself."""
 
 _versions = count(1)
 
@@ -68,7 +68,7 @@ class Here(NamedTuple):
 
 
 class Further(NamedTuple):
-    """Further linearisations of constraints: which of them, on which side, and the multipliers of an earlier step."""
+    """Further linearizations of constraints: which of them, on which side, and the multipliers of an earlier step."""
 
     lines: Lines | None
     owners: NDArray[np.intp]

@@ -14,14 +14,13 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.hessian.face import Face
-from nonsmooth.kinks.bundle import ConstraintRows, Cuts
+from nonsmooth.kinks.bundle import Cuts
+from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.qp import QPSolver
 from nonsmooth.step.model import Model, Step
+from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
-
-MAX_FACES = 20
-"""Faces that are tried for one step; from the middle on they only grow. Then the step is cut off at the box."""
 
 
 class BoxModel:
@@ -31,7 +30,7 @@ class BoxModel:
         self,
         at: Trial,
         cuts: Cuts,
-        extra: ConstraintRows | None,
+        extra: PieceRows | None,
         hessian: InverseHessian,
         solver: QPSolver,
         box: Box,
@@ -66,7 +65,8 @@ class BoxModel:
 
     def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
         """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
-        for count in range(MAX_FACES):
+        # From the middle on faces only grow; in the end the step is cut off at the box.
+        for count in range(THRESHOLDS.max_faces):
             model, face = self._on_the_face()
             step = model.step(weight, constraints=constraints)
             slopes = np.zeros(len(self._sides))
@@ -74,7 +74,7 @@ class BoxModel:
             free = self._sides == 0
             low, high = free & (step.direction < self._low), free & (step.direction > self._high)
             back = ((self._sides < 0) & (slopes < 0)) | ((self._sides > 0) & (slopes > 0))
-            back &= ~self._pinned & (2 * count < MAX_FACES)
+            back &= ~self._pinned & (2 * count < THRESHOLDS.max_faces)
             if not (low.any() or high.any() or back.any()):
                 return step._replace(gradient=step.gradient - slopes)  # B·d = −gradient, also for the fixed variables
             sides = self._sides.copy()
@@ -82,10 +82,6 @@ class BoxModel:
             self._sides = sides
         direction = np.minimum(np.maximum(step.direction, self._low), self._high)
         return model.described(step, direction)._replace(gradient=step.gradient - slopes, curvature_known=False)
-
-    def corrected(self, trial: Trial, step: Step) -> Step:
-        """A second-order correction: the step with the constraints as they turned out at the trial point."""
-        return self.step(step.weight, constraints=trial.c - self._at.jacobian @ step.direction)
 
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of a step on the face that looks at nothing else."""

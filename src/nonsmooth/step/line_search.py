@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 from nonsmooth.arrays.norm import norm
 from nonsmooth.evaluate import Trial
 from nonsmooth.options import Options
+from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
-
-
-ASK_AFTER = 3
-"""Points that are too far from one question about a kink to the next: it takes a gradient."""
 
 
 class Ending(Enum):
@@ -65,11 +62,16 @@ def search(
     length = norm(direction)
     if not 0 < length < np.inf:
         return Search(Ending.BRACKETED, None, 0.0, 0)
-    shortest = step_tolerance * max(norm(start.x), 1e-3) / length
+    shortest = step_tolerance * max(norm(start.x), THRESHOLDS.least_magnitude) / length
     lowest, highest = 0.0, np.inf
     step, evaluations, expansions, failures = options.initial_step, 0, 0, 0
+    most_expansions = max(THRESHOLDS.min_expansions, round(np.log2(THRESHOLDS.search_reach / length)))
     limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
     trial: Trial | None = None
+
+    def left_behind(point: Trial) -> bool:
+        return point.total_violation > THRESHOLDS.runaway_violation * start.total_violation + 1.0
+
     fallen: tuple[Trial, float] | None = None
     while highest - lowest > shortest and evaluations < limit:
         if trial is not None and (fallen is None or trial is not fallen[0]):
@@ -78,7 +80,7 @@ def search(
         evaluations += 1
         if not trial.penalty(weight) < value + options.sufficient_decrease * step * slope:
             highest, failures = step, failures + 1
-            if kink is not None and failures % ASK_AFTER == 0 and kink(trial, step):
+            if kink is not None and failures % THRESHOLDS.kink_question_interval == 0 and kink(trial, step):
                 return Search(Ending.KINK, trial, step, evaluations)
         elif options.backtracking_only:
             return Search(Ending.ACCEPTED, trial, step, evaluations)
@@ -90,13 +92,13 @@ def search(
                 lowest, fallen = step, (trial, step)
             else:
                 return Search(Ending.ACCEPTED, trial, step, evaluations)
-        if highest == np.inf and expansions >= 3 and trial.total_violation > 10.0 * start.total_violation + 1.0:
+        if highest == np.inf and expansions >= THRESHOLDS.runaway_expansions and left_behind(trial):
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)  # it falls by leaving the constraints behind
         if highest < np.inf:
             step = 0.5 * (lowest + highest)
         elif lowest >= longest:
             break
-        elif expansions < max(10, round(np.log2(1e5 / length))):
+        elif expansions < most_expansions:
             step, expansions = min(2.0 * lowest, longest), expansions + 1
         else:
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)

@@ -1,9 +1,9 @@
-"""The local model of the penalty function, its minimiser, and how it is steered towards feasibility.
+"""The local model of the penalty function, its minimizer, and how it is steered towards feasibility.
 
-At x the objective is modelled by the largest of its cuts, the constraints by their linearisations, and curvature by
-B = H⁻¹. With ρ = 1/μ the step minimises
+At x the objective is modeled by the largest of its cuts, the constraints by their linearizations, and curvature by
+B = H⁻¹. With ρ = 1/μ the step minimizes
 
-    max_k (g_k·d − e_k)  +  ρ · (violation of the linearised constraints)  +  ½ d·B·d
+    max_k (g_k·d − e_k)  +  ρ · (violation of the linearized constraints)  +  ½ d·B·d
 
 through its dual, a quadratic program in the weights w of the cuts (a simplex) and the multipliers λ (a box of size ρ):
 
@@ -25,8 +25,8 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.hessian.face import Face
 from nonsmooth.hessian.form import Form
-from nonsmooth.kinks.bundle import ConstraintRows, Cuts
-from nonsmooth.options import Options
+from nonsmooth.kinks.bundle import Cuts
+from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.qp import Product, QPSolver, Session
 from nonsmooth.qp.workspace import Found, Further, Here, Laid, fits
 
@@ -68,7 +68,7 @@ class Step(NamedTuple):
     """Whether B·direction = −gradient."""
 
     @property
-    def several(self) -> bool:
+    def at_kink(self) -> bool:
         """Whether more than one cut carries the step: x is near a kink."""
         return len(self.weights) > 1 and int((self.weights > 1e-10).sum()) > 1
 
@@ -80,7 +80,7 @@ class Model:
         self,
         at: Trial,
         cuts: Cuts,
-        extra: ConstraintRows | None,
+        extra: PieceRows | None,
         hessian: InverseHessian | Face,
         solver: QPSolver,
         *,
@@ -221,10 +221,6 @@ class Model:
         rows[limited] = np.sign(rows[limited]) * weight
         return start
 
-    def corrected(self, trial: Trial, step: Step) -> Step:
-        """A second-order correction: the step with the constraints as they turned out at the trial point."""
-        return self.step(step.weight, constraints=trial.c - self._at.jacobian @ step.direction)
-
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of the step that looks at nothing else."""
         if self._laid is not None:
@@ -240,12 +236,12 @@ class Model:
         return self.violation(-step if self._shift is None else self._shift - step)
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
-        """Violation of the linearised constraints after a step: the sum, or the largest."""
+        """Violation of the linearized constraints after a step: the sum, or the largest."""
         parts = self.violations(direction)
         return float(parts.max(initial=0.0) if largest else parts.sum())
 
     def violations(self, direction: Vector) -> Vector:
-        """Violation of each linearised constraint after a step."""
+        """Violation of each linearized constraint after a step."""
         at, extra = self._at, self._extra
         values = at.c + at.jacobian @ direction
         parts = np.concatenate([np.abs(values[: at.equalities]), np.maximum(values[at.equalities :], 0.0)])
@@ -307,7 +303,7 @@ class Model:
         )  # fmt: skip
 
 
-def _keys(at: Trial, cuts: Cuts, extra: ConstraintRows | None) -> NDArray[np.int64]:
+def _keys(at: Trial, cuts: Cuts, extra: PieceRows | None) -> NDArray[np.int64]:
     own = at.keys
     return np.concatenate([own[:1], cuts.keys, own[1:], *([] if extra is None else [extra.keys])])
 
@@ -336,9 +332,6 @@ class ModelLike(Protocol):
     def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
         """The step for a penalty weight; `constraints` replaces the values of the constraints at x."""
 
-    def corrected(self, trial: Trial, step: Step) -> Step:
-        """A second-order correction."""
-
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of the step that looks at nothing else."""
 
@@ -347,29 +340,3 @@ class ModelLike(Protocol):
 
     def violations(self, direction: Vector) -> Vector:
         """Violation of each linearized constraint after a step."""
-
-
-def steer(model: ModelLike, at: Trial, weight: float, options: Options) -> Step:
-    """The model's step, with the penalty weight raised until enough of the violation is predicted to go."""
-    step = model.step(weight)
-    if len(at.c) == 0:
-        return step
-    largest = options.steering_model == "max"
-    violation = at.violation if largest else at.total_violation
-    slack = 1.5e-8 * max(violation, 1.0)
-
-    def reduction(candidate: Step) -> float:
-        return violation - (model.violation(candidate.direction, largest=True) if largest else candidate.predicted_violation)
-
-    fraction = options.steering_violation_fraction
-    if reduction(step) >= fraction * violation - slack:
-        return step
-    margin = options.steering_inequality_margin
-    if at.equalities == 0 and np.isfinite(margin) and not (at.c >= -margin).any():
-        return step
-    wanted = fraction * (violation - model.reference(weight)) - slack
-    for _ in range(options.steering_max_reductions):
-        if reduction(step) >= wanted or np.abs(step.multipliers).max() < 0.99 * step.weight:
-            break  # enough is predicted, or a larger weight would change nothing
-        step = model.step(step.weight / options.steering_penalty_factor)
-    return step

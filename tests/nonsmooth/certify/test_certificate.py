@@ -379,7 +379,7 @@ def test_more_constraints_than_fit_anywhere() -> None:
 
 
 @pytest.mark.parametrize("own", range(0, 12, 3))
-def test_a_piece_of_a_constraint_that_no_neighbour_shows_is_used(own: int) -> None:
+def test_a_piece_of_a_constraint_that_no_neighbor_shows_is_used(own: int) -> None:
     """Where the gradient at x is distrusted, because it is that of one of many pieces, another point may show the same one."""
     weights = torch.linspace(0.5, 2.0, 12, dtype=torch.float64)
     point = [1.0 - 1e-13 * (i != own) for i in range(12)]

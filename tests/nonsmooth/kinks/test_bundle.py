@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from nonsmooth.arrays.rows import PIECE, Rows
 from nonsmooth.arrays.window import Window
 from nonsmooth.evaluate import Trial
-from nonsmooth.kinks import linearizations as linearisations
-from nonsmooth.kinks.bundle import Bundle, ConstraintCuts, default_capacity, own_cut
+from nonsmooth.kinks import linearizations as linearizations
+from nonsmooth.kinks.bundle import Bundle, default_capacity, own_cut
+from nonsmooth.kinks.pieces import ConstraintPieces
 
 
 def convex(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -50,7 +51,7 @@ def test_cuts_lie_below_a_convex_function(seed: int) -> None:
     np.testing.assert_array_equal(cuts.slopes[0], at.gradient)
 
 
-def test_a_cut_is_the_linearisation_where_it_was_made() -> None:
+def test_a_cut_is_the_linearization_where_it_was_made() -> None:
     """At its own point a cut has the value of the function, up to what its distance costs."""
     bundle = Bundle(2, 50)
     x = np.array([0.2, 0.1])
@@ -81,8 +82,8 @@ def test_the_oldest_goes_when_it_is_full() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_constraint_cuts_lie_below_a_convex_constraint(seed: int) -> None:
-    cuts = ConstraintCuts(2, 30)
+def test_pieces_lie_below_a_convex_constraint(seed: int) -> None:
+    cuts = ConstraintPieces(2, 30)
     for x in points(10, seed):
         cuts.add(trial(x), 0)
     at = trial(points(1, seed + 50)[0])
@@ -93,11 +94,11 @@ def test_constraint_cuts_lie_below_a_convex_constraint(seed: int) -> None:
 
 
 def test_arrays_restore_both() -> None:
-    bundle, cuts = Bundle(2, 4), ConstraintCuts(2, 4)
+    bundle, cuts = Bundle(2, 4), ConstraintPieces(2, 4)
     for x in points(6):
         bundle.add(trial(x))
         cuts.add(trial(x), 0)
-    other, others = Bundle(2, 4), ConstraintCuts(2, 4)
+    other, others = Bundle(2, 4), ConstraintPieces(2, 4)
     other.restore(bundle.arrays())
     others.restore(cuts.arrays())
     at = trial(np.array([0.1, 0.2]))
@@ -124,9 +125,9 @@ def long_trial(generator: np.random.Generator, size: int) -> Trial:
 def test_long_vectors_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """By reference, and with the same cuts as those of short ones, from one point after another."""
     size, generator = PIECE + 100, np.random.default_rng(0)
-    bundle, cuts, restored = Bundle(size, 4), ConstraintCuts(size, 4), Bundle(size, 4)
-    monkeypatch.setattr(linearisations, "LARGE", size)
-    other, others = Bundle(size, 4), ConstraintCuts(size, 4)
+    bundle, cuts, restored = Bundle(size, 4), ConstraintPieces(size, 4), Bundle(size, 4)
+    monkeypatch.setattr(linearizations, "LARGE", size)
+    other, others = Bundle(size, 4), ConstraintPieces(size, 4)
     at = long_trial(generator, size)
     for number in range(7):
         added = long_trial(generator, size)
@@ -150,7 +151,7 @@ def test_long_vectors_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_kept_constraint_does_not_hold_the_others() -> None:
-    cuts, size = ConstraintCuts(5000, 3), 5000
+    cuts, size = ConstraintPieces(5000, 3), 5000
     jacobian = np.ones((20, size))
     cuts.add(Trial.stored(np.zeros(size), 0.0, np.ones(20), 0, np.zeros(size), jacobian), 7)
     assert not np.shares_memory(cuts._kept.rows.dense(), jacobian)

@@ -13,10 +13,12 @@ from torch import Tensor
 from nonsmooth import State, Status, minimize
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory
-from nonsmooth.kinks.bundle import ConstraintCuts, own_cut
-from nonsmooth.kinks.pieces import JUMP, crossed, jumped, keep_gradients
+from nonsmooth.kinks.bundle import own_cut
+from nonsmooth.kinks.jumps import crossed, jumped, keep_gradients
+from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.qp import QPSolver
 from nonsmooth.step.model import Model
+from nonsmooth.thresholds import THRESHOLDS
 from problems import ALL
 
 
@@ -40,29 +42,29 @@ def test_values_that_change_sides() -> None:
 
 
 def test_a_smooth_constraint_that_turns_is_no_kink() -> None:
-    cuts = ConstraintCuts(2, 10)
-    assert keep_gradients(cuts, sphere([1.0, 0.0]), sphere([1.0, 0.8]), [0], apart=JUMP)
+    cuts = ConstraintPieces(2, 10)
+    assert keep_gradients(cuts, sphere([1.0, 0.0]), sphere([1.0, 0.8]), [0], apart=THRESHOLDS.jump)
     assert len(cuts) == 1 and not len(cuts.kinked)
-    assert not cuts.carried(np.ones(1))
+    assert not cuts.carry(np.ones(1))
     assert not jumped(cuts, np.ones(1), sphere([1.0, 0.0]), sphere([1.0, 0.8]))
 
 
 @pytest.mark.parametrize("there", [[0.0, -1.0], [0.3, -0.2], [0.0, -0.25]])
 def test_a_corner_is_a_kink(there: list[float]) -> None:
-    cuts, here = ConstraintCuts(2, 10), corner([0.0, 0.05])
-    assert keep_gradients(cuts, here, corner([2.0 * part for part in there]), [0], apart=JUMP)
+    cuts, here = ConstraintPieces(2, 10), corner([0.0, 0.05])
+    assert keep_gradients(cuts, here, corner([2.0 * part for part in there]), [0], apart=THRESHOLDS.jump)
     assert cuts.kinked.tolist() == [0]
-    assert cuts.carried(np.ones(1)) and not cuts.carried(np.zeros(1))
+    assert cuts.carry(np.ones(1)) and not cuts.carry(np.zeros(1))
     assert jumped(cuts, np.ones(1), here, corner(there))
     assert not jumped(cuts, np.zeros(1), here, corner(there))  # it does not matter
     assert not jumped(cuts, np.ones(1), here, corner([-1.0, 2.0]))  # the same piece
 
 
 def test_what_is_known_as_a_kink_stays_one() -> None:
-    cuts = ConstraintCuts(2, 2)
-    assert keep_gradients(cuts, corner([0.0, 0.1]), corner([0.0, -1.0]), [0], apart=JUMP)
+    cuts = ConstraintPieces(2, 2)
+    assert keep_gradients(cuts, corner([0.0, 0.1]), corner([0.0, -1.0]), [0], apart=THRESHOLDS.jump)
     turned = point([0.5, 0.5], [0.9], [[1.0, 0.85]])
-    assert keep_gradients(cuts, corner([0.0, 0.1]), turned, [0], apart=JUMP)  # by less than JUMP
+    assert keep_gradients(cuts, corner([0.0, 0.1]), turned, [0], apart=THRESHOLDS.jump)  # by less than a jump
     assert len(cuts) == 2 and cuts.kinked.tolist() == [0]
     assert keep_gradients(cuts, corner([0.0, 0.1]), turned, [0])  # the oldest goes
     assert len(cuts) == 2 and cuts.kinked.tolist() == [0]
@@ -72,7 +74,7 @@ def test_what_is_known_as_a_kink_stays_one() -> None:
 
 def test_an_equality_next_to_0_has_no_side() -> None:
     """With rounding on the other side, gradients beyond the kink are those that are missing."""
-    cuts = ConstraintCuts(2, 10)
+    cuts = ConstraintPieces(2, 10)
     here = point([0.0, 1e-17], [-1e-17], [[1.0, 1.0]], equalities=1)
     assert keep_gradients(cuts, here, point([0.0, -0.1], [0.1], [[1.0, -1.0]], equalities=1), [0])
     far = point([0.0, 0.1], [-0.1], [[1.0, 1.0]], equalities=1)
@@ -81,7 +83,7 @@ def test_an_equality_next_to_0_has_no_side() -> None:
 
 def test_an_equality_that_is_never_negative_may_be_a_norm() -> None:
     """Its gradients jump where it vanishes, but to more others than can be kept."""
-    cuts = ConstraintCuts(2, 10)
+    cuts = ConstraintPieces(2, 10)
     here = point([1e-3, 0.0], [1e-3], [[1.0, 0.0]], equalities=1)
     assert keep_gradients(cuts, here, point([0.0, 0.5], [0.5], [[0.0, 1.0]], equalities=1), [0])
     assert len(cuts) == 1 and not len(cuts.kinked) and cuts.never_negative.tolist() == [0]
@@ -193,7 +195,7 @@ def test_a_resumed_run_takes_the_same_steps_among_kinks(tmp_path: Path) -> None:
 
     def save(state: State) -> None:
         if state.iteration == 14:
-            assert len(state.constraint_cuts.kinked)
+            assert len(state.pieces.kinked)
             state.save(path)
 
     whole = minimize(function, start, compile="never", callback=save)
@@ -214,7 +216,7 @@ def test_the_model_knows_all_pieces() -> None:
     """At a corner the step of the model goes along both pieces, not through one of them."""
     here = point([0.0, 1e-9], [1e-9], [[1.0, 1.0]])
     at = Trial.stored(here.x, 0.0, here.c, 0, np.array([-1.0, -0.5]), here.jacobian)
-    cuts = ConstraintCuts(2, 10)
+    cuts = ConstraintPieces(2, 10)
     keep_gradients(cuts, at, corner([0.0, -0.5]), [0])
     step = Model(at, own_cut(at), cuts.at(at), FullMemory(2), QPSolver()).step(10.0)
     np.testing.assert_allclose(step.direction, 0.0, atol=1e-3)  # what is known from afar is trusted a little less
@@ -222,7 +224,7 @@ def test_the_model_knows_all_pieces() -> None:
     assert step.multipliers.tolist() == pytest.approx([1.0], abs=1e-3)
 
 
-def test_units_of_constraints_do_not_make_a_run_come_back() -> None:
+def test_units_of_constraints_do_not_matter() -> None:
     """The first step, whose length is not known yet, may violate them by many times their size."""
     target = torch.arange(5, dtype=torch.float64)
     start = torch.full((5,), 0.05, dtype=torch.float64)
@@ -232,7 +234,6 @@ def test_units_of_constraints_do_not_make_a_run_come_back() -> None:
             return scale * (x - target).square().sum(), scale * (x.abs().sum() - 1), None
 
         result = minimize(function, start, compile="never", max_evaluations=1500)
-        assert result.state.recoveries == 0
         assert result.f / scale == pytest.approx(23.0, rel=1e-6)
 
 

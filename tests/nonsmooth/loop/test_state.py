@@ -153,8 +153,8 @@ def chain(x: Tensor) -> Tensor:
     return (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum()
 
 
-def test_a_resumed_run_takes_the_same_steps_after_a_valley(tmp_path: Path) -> None:
-    """With so many gradients products of the last program are used again, unless the matrix has learnt since."""
+def test_a_resumed_run_takes_the_same_steps_from_every_iterate(tmp_path: Path) -> None:
+    """With so many gradients products of the last program are used again, unless the matrix was updated since."""
     start, points = 0.7 * torch.cos(torch.arange(70, dtype=torch.float64)), {}
 
     def save(state: State) -> None:
@@ -190,10 +190,14 @@ def test_a_cut_of_no_constraint(value: float, tmp_path: Path) -> None:
     arrays = contents(path)
     count = len(arrays["current.c"])
     size = len(arrays["current.x"])
-    arrays |= {"cuts.index": np.array([count if value == 3 else value]), "cuts.signs": np.ones(1), "cuts.values": np.ones(1)}
-    arrays |= {"cuts.weights": np.zeros(1), "cuts.points": np.zeros((1, size)), "cuts.rows": np.ones((1, size))}
+    arrays |= {
+        "pieces.index": np.array([count if value == 3 else value]),
+        "pieces.signs": np.ones(1),
+        "pieces.values": np.ones(1),
+    }
+    arrays |= {"pieces.weights": np.zeros(1), "pieces.points": np.zeros((1, size)), "pieces.rows": np.ones((1, size))}
     np.savez(path, **arrays)
-    with pytest.raises(StateError, match=r"cuts\.index"):
+    with pytest.raises(StateError, match=r"pieces\.index"):
         State.load(path)
 
 
@@ -389,7 +393,7 @@ def test_pickles_in_a_file_are_not_read(good: Path) -> None:
     assert sprung == []
 
 
-@pytest.mark.parametrize("name", ["current.x", "history", "bundle.points", "bundle.slopes", "hessian.matrix", "cuts.rows"])
+@pytest.mark.parametrize("name", ["current.x", "history", "bundle.points", "bundle.slopes", "hessian.matrix", "pieces.rows"])
 def test_a_file_that_lacks_something(good: Path, name: str) -> None:
     arrays = contents(good)
     del arrays[name]
@@ -399,7 +403,7 @@ def test_a_file_that_lacks_something(good: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["weight", "seconds", "evaluations", "generator", "updates", "hessian", "iteration", "current.f"]
+    "name", ["weight", "seconds", "evaluations", "generator", "updates", "hessian", "iteration", "near_kink"]
 )
 def test_a_file_that_lacks_a_number(good: Path, name: str) -> None:
     arrays = contents(good)
@@ -429,10 +433,8 @@ def test_a_file_whose_arrays_do_not_fit_together(good: Path, name: str) -> None:
         ("multipliers", np.ones(2) * 1j),
         ("current.x", np.zeros((2, 0))),
         ("current.c", np.zeros((2, 1))),
-        ("best.x", np.zeros(3)),
-        ("most_feasible.c", np.zeros((2, 0))),
-        ("valley.anchor", np.zeros(7)),
-        ("valley.path", np.zeros((2, 5))),
+        ("incumbents.best.x", np.zeros(3)),
+        ("incumbents.most_feasible.c", np.zeros((2, 0))),
     ],
 )
 def test_arrays_of_other_shapes_are_refused(good: Path, name: str, damaged: np.ndarray) -> None:

@@ -67,7 +67,7 @@ def test_callback_arguments() -> None:
     assert calls[-1]["penaltyfn_parts"].feasible_to_tol
 
 
-def test_callback_with_regularised_matrix_and_with_limited_memory() -> None:
+def test_callback_with_regularized_matrix_and_with_limited_memory() -> None:
     kept: list[Any] = []
 
     def log(*arguments: Any) -> None:

@@ -113,8 +113,8 @@ def test_with_and_without_lapack(rank: int, simplex: int) -> None:
     program = random_program(3, 150, simplex, rank, 1e4)
     start = start_of(program, np.random.default_rng(0))
     with_lapack, without = Kernel(functions), Kernel(functions)
-    assert with_lapack.factorise  # scipy is there, and so is its LAPACK
-    without.factorise = None
+    assert with_lapack.factorize  # scipy is there, and so is its LAPACK
+    without.factorize = None
     given = (program.dense, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * program.size)
     one, other = with_lapack.solve(*given), without.solve(*given)
     assert one is not None and other is not None

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, curvature_pair
-from nonsmooth.kinks.bundle import Bundle, ConstraintCuts, own_cut
+from nonsmooth.kinks.bundle import Bundle, own_cut
+from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
 from nonsmooth.qp.native import MOST
@@ -31,7 +32,7 @@ def both(
     """The same model twice: once with compiled steps, once without."""
     generator = np.random.default_rng(seed)
     at = trial(generator, np.zeros(size), equalities, inequalities)
-    bundle, kinks = Bundle(size, 1000), ConstraintCuts(size, 1000)
+    bundle, kinks = Bundle(size, 1000), ConstraintPieces(size, 1000)
     for _ in range(cuts - 1):
         bundle.add(trial(generator, spread * generator.standard_normal(size), equalities, inequalities))
     bundle.weights = generator.dirichlet(np.ones(cuts))[1:]
@@ -168,7 +169,7 @@ def thinned(generator: np.random.Generator, at: Trial) -> Trial:
 def test_one_model_after_the_other(size: int, updates: int, thin: bool) -> None:
     """Rows come and go, points and matrices change: what is kept from one model to the next is never seen in a step."""
     generator, solver = np.random.default_rng(size + updates), QPSolver()
-    bundle, kinks, hessian = Bundle(size, 12), ConstraintCuts(size, 6), FullMemory(size)
+    bundle, kinks, hessian = Bundle(size, 12), ConstraintPieces(size, 6), FullMemory(size)
 
     def point(spread: float) -> Trial:
         found = trial(generator, spread * generator.standard_normal(size), 2, 3)

@@ -32,19 +32,19 @@ def along(
     return search(evaluate, at, np.array([direction]), slope, 1.0, options or Options(), step_tolerance=1e-12, **more)
 
 
-def valley(minimiser: float) -> Function:
-    return lambda t: (abs(t - minimiser), 1.0 if t >= minimiser else -1.0)
+def valley(minimizer: float) -> Function:
+    return lambda t: (abs(t - minimizer), 1.0 if t >= minimizer else -1.0)
 
 
-def parabola(minimiser: float) -> Function:
-    return lambda t: ((t - minimiser) ** 2, 2 * (t - minimiser))
+def parabola(minimizer: float) -> Function:
+    return lambda t: ((t - minimizer) ** 2, 2 * (t - minimizer))
 
 
 @pytest.mark.parametrize("function", [valley, parabola], ids=["kink", "curve"])
-@pytest.mark.parametrize("minimiser", [1e-6, 0.01, 0.3, 1.0, 1.7, 37.0, 1e4])
-def test_accepted_points_satisfy_both_conditions(function: Callable[[float], Function], minimiser: float) -> None:
+@pytest.mark.parametrize("minimizer", [1e-6, 0.01, 0.3, 1.0, 1.7, 37.0, 1e4])
+def test_accepted_points_satisfy_both_conditions(function: Callable[[float], Function], minimizer: float) -> None:
     options = Options()
-    chosen = function(minimiser)
+    chosen = function(minimizer)
     found = along(chosen, options)
     assert found.ending is Ending.ACCEPTED and found.trial is not None
     value, slope = chosen(0.0)

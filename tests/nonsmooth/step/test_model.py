@@ -12,10 +12,12 @@ from scipy.optimize import minimize as scipy_minimize
 from nonsmooth import Options
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory
-from nonsmooth.kinks.bundle import Bundle, ConstraintCuts, own_cut
+from nonsmooth.kinks.bundle import Bundle, own_cut
+from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
-from nonsmooth.step.model import Model, steer
+from nonsmooth.step.model import Model
+from nonsmooth.step.steering import steer
 
 
 @pytest.fixture(autouse=True, params=["native", "python"])
@@ -45,7 +47,7 @@ class Setting:
         self.generator = generator = np.random.default_rng(seed)
         self.shape = (equalities, inequalities)
         self.at = self.trial(np.zeros(size), 1.0)
-        bundle, kinks = Bundle(size, 100), ConstraintCuts(size, 100)
+        bundle, kinks = Bundle(size, 100), ConstraintPieces(size, 100)
         for _ in range(cuts - 1):
             bundle.add(self.trial(spread * generator.standard_normal(size), 1.0 + spread * float(generator.standard_normal())))
         for _ in range(extra):
@@ -73,7 +75,7 @@ class Setting:
         return float(np.abs(values[:split]).sum() + np.maximum(values[split:], 0).sum())
 
     def extra_violation(self, d: np.ndarray) -> float:
-        """As the dual sees it: every linearisation of a constraint counts on its own."""
+        """As the dual sees it: every linearization of a constraint counts on its own."""
         values = self.at.c + self.at.jacobian @ d
         split = self.at.equalities
         total = float(np.abs(values[:split]).sum() + np.maximum(values[split:], 0).sum())
@@ -156,10 +158,10 @@ def test_what_is_said_about_a_step(shape: dict[str, Any]) -> None:
     assert step.objective_change == pytest.approx((setting.cuts.slopes @ step.direction - setting.cuts.errors).max())
     assert step.predicted_violation == pytest.approx(setting.violation(step.direction))
     assert step.decrease == pytest.approx(step.objective_change + 2.0 * (step.predicted_violation - at.total_violation))
-    if setting.extra is None:  # further rows of a constraint are penalised each by itself, so the step may go too far
+    if setting.extra is None:  # further rows of a constraint are penalized each by itself, so the step may go too far
         assert step.decrease <= 1e-12
     assert step.error == pytest.approx(step.weights @ setting.cuts.errors)
-    assert step.several == ((step.weights > 1e-10).sum() > 1)
+    assert step.at_kink == ((step.weights > 1e-10).sum() > 1)
     assert (step.multipliers[at.equalities :] >= 0).all()
     if setting.extra is None:
         assert (np.abs(step.multipliers) <= 2.0).all()
@@ -172,10 +174,10 @@ def test_without_constraints_and_one_cut_it_is_the_quasi_newton_step() -> None:
     setting = Setting(1, equalities=0, inequalities=0, cuts=1)
     step = setting.model.step(1.0)
     np.testing.assert_allclose(step.direction, -setting.inverse @ setting.at.gradient)
-    assert step.weights.tolist() == [1.0] and not step.several
+    assert step.weights.tolist() == [1.0] and not step.at_kink
 
 
-def test_a_large_weight_reaches_the_linearised_constraints() -> None:
+def test_a_large_weight_reaches_the_linearized_constraints() -> None:
     setting = Setting(4, size=4, equalities=2, inequalities=1)
     step = setting.model.step(1e4)
     np.testing.assert_allclose(setting.at.c[:2] + setting.at.jacobian[:2] @ step.direction, 0, atol=1e-6)
@@ -217,22 +219,6 @@ def test_points_well_inside_are_not_steered() -> None:
     at = Trial.stored(np.array([-1.0]), 0.0, np.array([-1e-3]), 0, np.array([-10.0]), np.array([[1.0]]))
     model = Model(at, own_cut(at), None, FullMemory(1), QPSolver())
     assert steer(model, at, 1.0, Options()).weight == 1.0
-
-
-def test_a_second_order_correction_uses_the_constraints_as_they_turned_out() -> None:
-    at = Trial.stored(np.array([1.0, 0.0]), 0.0, np.array([0.0]), 1, np.array([0.0, -1.0]), np.array([[2.0, 0.0]]))
-    model = Model(at, own_cut(at), None, FullMemory(2), QPSolver())
-    step = model.step(10.0)
-    np.testing.assert_allclose(step.direction, [0, 1], atol=1e-9)
-
-    def circle(x: np.ndarray) -> Trial:
-        return Trial.stored(x, -x[1], np.array([x @ x - 1.0]), 1, np.array([0.0, -1.0]), 2 * x[None])
-
-    trial = circle(at.x + 0.1 * step.direction)
-    scaled = model.step(10.0)
-    corrected = model.corrected(circle(at.x + scaled.direction), scaled)
-    np.testing.assert_allclose(corrected.direction, [-0.5, 1.0], atol=1e-8)
-    assert abs(trial.c[0]) > 0
 
 
 def test_gradients_too_long_to_be_multiplied_are_nobodys_news() -> None:

@@ -1,0 +1,84 @@
+"""Evaluation within the limits of a run: time, evaluations, target; every point that is evaluated is remembered if good."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.evaluate import Evaluator, Trial
+from nonsmooth.loop.ending import Ended
+from nonsmooth.loop.incumbents import Incumbents
+from nonsmooth.options import Options
+from nonsmooth.result import Status
+
+Vector = NDArray[np.float64]
+
+
+class LimitedEvaluator:
+    """Evaluates points for a run, and ends it with `Ended` at a limit or at the target.
+
+    `earlier_seconds` and `earlier_evaluations` are those of the runs that this one continues.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        incumbents: Incumbents,
+        options: Options,
+        *,
+        earlier_seconds: float = 0.0,
+        earlier_evaluations: int = 0,
+    ) -> None:
+        self._evaluator, self._incumbents, self._options = evaluator, incumbents, options
+        self.earlier_seconds, self.earlier_evaluations = earlier_seconds, earlier_evaluations
+        self._started = perf_counter()
+
+    def __call__(self, x: Vector) -> Trial:
+        """Evaluate a point."""
+        self.stop_at_limits()
+        trial = self._evaluator(x)
+        self._incumbents.see(trial)
+        if self.reached(trial):
+            raise Ended(Status.TARGET_REACHED, at=trial)
+        return trial
+
+    @property
+    def seconds(self) -> float:
+        """Time used."""
+        return self.earlier_seconds + perf_counter() - self._started
+
+    @property
+    def evaluations(self) -> int:
+        """Points evaluated."""
+        return self.earlier_evaluations + self._evaluator.costs.values
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is used up."""
+        return self._options.max_seconds < np.inf and self.seconds > self._options.max_seconds
+
+    def stop_at_limits(self) -> None:
+        """Raise `Ended` where a limit is reached."""
+        if self.late:
+            raise Ended(Status.TIME_LIMIT)
+        if self.evaluations >= self._options.max_evaluations:
+            raise Ended(Status.EVALUATION_LIMIT)
+
+    def reached(self, trial: Trial) -> bool:
+        """Whether a point is feasible and has the objective asked for."""
+        target = self._options.target_value
+        if target == -np.inf or not self._incumbents.feasible(trial):
+            return False
+        return self._evaluator.unscaled(trial.f, trial.c)[0] <= target
+
+    def through(self, other: Evaluator) -> Callable[[Vector], Trial]:
+        """Evaluation by another evaluator within the same limits; nothing is remembered of its points."""
+
+        def evaluate(x: Vector) -> Trial:
+            self.stop_at_limits()
+            return other(x)
+
+        return evaluate

@@ -1,0 +1,186 @@
+"""One attempt to move: the full step, its correction, null steps, the line search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.arrays.norm import norm
+from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate.box import Box
+from nonsmooth.kinks.bundle import own_cut
+from nonsmooth.kinks.jumps import keep_gradients
+from nonsmooth.options import Options, Tolerances
+from nonsmooth.step.correction import correct
+from nonsmooth.step.line_search import Ending, Search, search
+from nonsmooth.step.model import ModelLike, Step
+from nonsmooth.step.null_steps import explains_failure, gather
+from nonsmooth.step.outcome import AcceptedStep, Evidence, StepFailure
+from nonsmooth.step.proposal import Proposer
+from nonsmooth.thresholds import THRESHOLDS
+
+if TYPE_CHECKING:
+    from nonsmooth.loop.state import State
+
+Vector = NDArray[np.float64]
+
+
+@dataclass
+class _Attempt:
+    """The model and step that are tried, and what happened before at this point."""
+
+    model: ModelLike
+    step: Step
+    null_steps: int = 0
+    retries: int = 0
+    met_kink: bool = False
+
+
+class Stepper:
+    """Follows models' steps to new iterates."""
+
+    def __init__(
+        self,
+        evaluate: Callable[[Vector], Trial],
+        proposer: Proposer,
+        options: Options,
+        tolerances: Tolerances,
+        box: Box | None = None,
+    ) -> None:
+        self._evaluate, self._proposer, self._options, self._tolerances = evaluate, proposer, options, tolerances
+        self._box = box
+        self.ray: Step | None = None
+        """The step along which the objective falls without end: not always the first of its iteration."""
+
+    def advance(self, state: State, model: ModelLike, step: Step) -> AcceptedStep | StepFailure:
+        """Follow the model's step to a new iterate, or say why that is not possible."""
+        options, at, attempt = self._options, state.current, _Attempt(model, step)
+        while True:
+            step = attempt.step
+            value = at.penalty(step.weight)
+            if not step.decrease < -self._tolerances.noise * max(THRESHOLDS.least_magnitude, abs(value)):
+                return self._by_gradients(state, step, value) or StepFailure.NO_DECREASE
+            direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
+            may_gather = attempt.null_steps < options.max_null_steps
+            full = self._evaluate(at.x + options.initial_step * direction)
+            needed = THRESHOLDS.serious_decrease if may_gather else options.sufficient_decrease
+            if not full.penalty(step.weight) < value + needed * options.initial_step * step.decrease and full.finite:
+                accepted = self._by_gradients(state, step, value, full) or self._corrected(state, attempt, full, value)
+                if accepted is not None:
+                    return accepted
+                if may_gather and self._null_step(state, attempt, gather(state, attempt.model, step, full)):
+                    continue
+            kink = partial(explains_failure, at, step) if may_gather and not options.normalize_direction else None
+            found = search(
+                self._evaluate, at, direction, step.decrease, step.weight, options,
+                step_tolerance=self._tolerances.step, first=full, kink=kink, longest=self.longest_step(at, direction),
+            )  # fmt: skip
+            outcome = self._after_search(state, attempt, found, may_gather=may_gather)
+            if outcome is not None:
+                return outcome
+
+    def _after_search(
+        self, state: State, attempt: _Attempt, found: Search, *, may_gather: bool
+    ) -> AcceptedStep | StepFailure | None:
+        """What a line search leads to; None to try again, with another weight or after a null step."""
+        at, trial = state.current, found.trial
+        if found.ending is Ending.ACCEPTED and trial is not None:
+            return (
+                self._accepted(attempt.step, trial, found.step, attempt) if trial.differentiable else StepFailure.SEARCH_FAILED
+            )
+        if found.ending is Ending.NEVER_BRACKETED and trial is not None:
+            if len(at.c) == 0 or trial.violation <= max(at.violation, self._tolerances.inequality):
+                self.ray = attempt.step
+                return StepFailure.UNBOUNDED
+            limit = self._options.first_penalty_retries if state.iteration == 0 else self._options.penalty_retries
+            if attempt.retries >= limit or attempt.step.weight >= THRESHOLDS.max_weight:
+                return StepFailure.SEARCH_FAILED
+            attempt.retries += 1
+            attempt.step = self._proposer.retry(state, attempt.model, attempt.step)
+            return None
+        if not may_gather or trial is None or not trial.finite or not trial.differentiable:
+            return StepFailure.SEARCH_FAILED
+        state.bundle.add(trial)
+        if found.ending is not Ending.KINK:
+            # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
+            keep_gradients(state.pieces, at, trial, range(len(at.c)))
+        self._null_step(state, attempt, Evidence.KINK)
+        return None
+
+    def _null_step(self, state: State, attempt: _Attempt, evidence: Evidence | None) -> bool:
+        """Propose anew from the same point with what was gathered; False where nothing was."""
+        if evidence is None:
+            return False
+        attempt.null_steps += 1
+        attempt.met_kink = attempt.met_kink or evidence is Evidence.KINK
+        use_bundle = attempt.met_kink or state.near_kink
+        attempt.model, attempt.step = self._proposer.propose(state, attempt.step.weight, use_bundle=use_bundle)
+        return True
+
+    def _corrected(self, state: State, attempt: _Attempt, full: Trial, value: float) -> AcceptedStep | None:
+        """The full step brought back to curved constraints."""
+        if self._options.initial_step != 1.0 or self._options.normalize_direction:
+            return None
+        at, step = state.current, attempt.step
+        among_pieces = state.pieces.carry(step.rows[len(at.c) :])
+        fraction = THRESHOLDS.gradient_progress if among_pieces else self._options.sufficient_decrease
+        found = correct(self._evaluate, at, step, full, value + fraction * step.decrease, among_pieces=among_pieces)
+        return None if found is None else self._accepted(step, found, 1.0, attempt)
+
+    def _accepted(self, step: Step, trial: Trial, length: float, attempt: _Attempt | None = None) -> AcceptedStep:
+        if self._options.normalize_direction:
+            length *= 1.0 / norm(step.direction)
+        known = -length * step.gradient if step.curvature_known else None
+        null_steps, met_kink = (0, False) if attempt is None else (attempt.null_steps, attempt.met_kink)
+        return AcceptedStep(trial, step, length, known, null_steps=null_steps, met_kink=met_kink)
+
+    def _by_gradients(self, state: State, step: Step, value: float, trial: Trial | None = None) -> AcceptedStep | None:
+        """The full step, where its promise is lost in the rounding of values: gradients can still tell whether it helps.
+
+        Values change with the square of the way that is left: with them alone, half of the digits of x are out of reach.
+        """
+        at, tolerances, options = state.current, self._tolerances, self._options
+        rounding = THRESHOLDS.rounding_multiple * tolerances.noise * max(1.0, abs(value))
+        violated = max(at.inequality_violation / tolerances.inequality, at.equality_violation / tolerances.equality)
+        if abs(step.decrease) > rounding or violated > 1 or step.at_kink or options.initial_step != 1.0:
+            return None
+        if state.idle_gradient_steps >= THRESHOLDS.max_idle_gradient_steps or options.normalize_direction:
+            return None
+        if state.history and state.stationarity <= THRESHOLDS.spare_digit * tolerances.stationarity:
+            return None  # nothing is left to be gained
+        trial = self._evaluate(at.x + step.direction) if trial is None else trial
+        if not trial.penalty(step.weight) <= value + rounding:
+            trial = correct(self._evaluate, at, step, trial, value + rounding, among_pieces=False)
+        if trial is None or not trial.differentiable:
+            return None
+        before, after = norm(step.gradient), norm(self._combined_gradient(state, step, trial))
+        shortest = min(before, state.shortest_gradient)
+        if after <= THRESHOLDS.gradient_progress * shortest:
+            state.idle_gradient_steps, state.shortest_gradient = 0, after
+        else:
+            state.idle_gradient_steps, state.shortest_gradient = state.idle_gradient_steps + 1, shortest
+        return self._accepted(step, trial, 1.0) if after <= 2.0 * before else None
+
+    def _combined_gradient(self, state: State, step: Step, trial: Trial) -> Vector:
+        """The gradient of the Lagrangian at a trial point, with the multipliers of the step."""
+        if len(step.rows) > len(state.current.c):  # the sum that vanishes is one of gradients of several pieces
+            pieces = state.pieces.at(trial)
+            there = self._proposer.model(trial, own_cut(trial), pieces, self._proposer.metric(state), step.multipliers)
+            return there.step(step.weight).gradient
+        gradient: Vector = trial.gradient + step.multipliers @ trial.jacobian
+        return gradient if self._box is None else self._box.projected_gradient(trial.x, gradient)
+
+    def take_ray(self) -> Step | None:
+        """The step along which the objective fell without end, where there was one; it is handed over."""
+        ray, self.ray = self.ray, None  # it holds vectors of size n
+        return ray
+
+    def longest_step(self, at: Trial, direction: Vector) -> float:
+        """The longest step that stays in the box; a full one does, but for rounding."""
+        return math.inf if self._box is None else max(1.0, self._box.longest_step(at.x, direction))

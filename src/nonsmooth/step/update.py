@@ -1,0 +1,87 @@
+"""Acceptance of a step: the point becomes the current one, and the quasi-Newton matrix is updated."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nonsmooth.evaluate.box import Box
+from nonsmooth.hessian import Outcome, curvature_pair, limit_growth
+from nonsmooth.kinks.jumps import jumped, keep_gradients
+from nonsmooth.options import Options, Tolerances
+from nonsmooth.step.outcome import AcceptedStep, Direction
+from nonsmooth.step.proposal import Proposer
+from nonsmooth.step.steering import Steering
+from nonsmooth.thresholds import THRESHOLDS
+
+if TYPE_CHECKING:
+    from nonsmooth.loop.state import State
+
+Vector = NDArray[np.float64]
+
+
+class Acceptance:
+    """Makes accepted steps part of the state."""
+
+    def __init__(
+        self, proposer: Proposer, steering: Steering, options: Options, tolerances: Tolerances, box: Box | None = None
+    ) -> None:
+        self._proposer, self._steering, self._options, self._tolerances = proposer, steering, options, tolerances
+        self._box = box
+
+    def accept(self, state: State, accepted: AcceptedStep) -> Outcome:
+        """Make the new point the current one and update the matrix by the step."""
+        before, after, step = state.current, accepted.trial, accepted.step
+        if accepted.met_kink:
+            state.near_kink, state.smooth_iterations = True, 0
+        elif state.near_kink:
+            state.smooth_iterations += 1
+            state.near_kink = state.smooth_iterations < THRESHOLDS.kink_memory
+        state.bundle.add(before, float(step.weights[0]) if accepted.direction is Direction.MODEL else 0.0)
+        after.share_rows(before)
+        state.pieces.notice(before)
+        if len(state.pieces):
+            keep_gradients(state.pieces, after, before, state.pieces.kinked)
+        # Where the objective has kinks too, a matrix that is seldom updated is worse than one updated by jumps.
+        may_skip = len(state.pieces) > 0 and not step.at_kink and state.skipped_updates < THRESHOLDS.max_skipped_updates
+        if may_skip and jumped(state.pieces, step.multipliers, before, after):
+            outcome, state.skipped_updates = Outcome.KINKED, state.skipped_updates + 1
+            state.hessian.forget_products()  # there is no update that would
+        else:
+            outcome, state.skipped_updates = self._update(state, accepted), 0
+        if state.near_kink:
+            rounding = THRESHOLDS.rounding_multiple * self._tolerances.noise * max(1.0, abs(after.f))
+            state.bundle.drop_refuted(after, max(THRESHOLDS.refuted_margin * abs(after.f - before.f), rounding))
+        state.current = after
+        self._steering.adopt(state, step)
+        before.release()
+        after.release()
+        return outcome
+
+    def _update(self, state: State, accepted: AcceptedStep) -> Outcome:
+        """Update the matrix by how the gradient of the Lagrangian has changed."""
+        before, after, multipliers = state.current, accepted.trial, accepted.step.multipliers
+        old, new = self._objective_gradients(state, accepted)
+        change = new + multipliers @ after.jacobian - (old + multipliers @ before.jacobian)
+        if self._box is not None and accepted.hessian_step is not None:
+            # Variables that stay on a bound leave the matrix as it is: their slopes change with those of the others.
+            held = (after.x == before.x) & ((after.x == self._box.lower) | (after.x == self._box.upper))
+            change = np.where(held, accepted.hessian_step, change)
+        pair = curvature_pair(after.x - before.x, change, accepted.hessian_step, self._options.damping)
+        if state.hessian_updates:
+            pair = limit_growth(pair, state.hessian.apply(pair.y), THRESHOLDS.least_curvature)
+        outcome = state.hessian.update(pair)
+        state.count_update(outcome, damped=pair.damped)
+        return outcome
+
+    def _objective_gradients(self, state: State, accepted: AcceptedStep) -> tuple[Vector, Vector]:
+        """Gradients of the objective before and after a step, between which no kink lies."""
+        after, step = accepted.trial, accepted.step
+        if accepted.direction is not Direction.MODEL or not step.at_kink:
+            return step.objective_gradient, after.gradient
+        # Near a kink the gradients themselves jump. The shortest combinations on either side do not.
+        metric = self._proposer.metric(state)
+        beyond = self._proposer.model(after, state.bundle.cuts(after), None, metric, step.multipliers)
+        return step.objective_gradient, beyond.step(step.weight).objective_gradient
