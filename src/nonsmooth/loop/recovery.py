@@ -69,6 +69,7 @@ class Recovery:
         self._evaluate, self._fallback, self._steering, self._stationarity = evaluate, fallback, steering, stationarity
         self._incumbents, self._tolerances, self._reference, self._options = incumbents, tolerances, reference, options
         self._testing, self._box = clock.phase(Phase.STATIONARITY), box
+        self._checked: Trial | None = None
 
     def recover(self, state: State, failure: StepFailure, step: Step) -> Recovered:
         """A status that ends the run, a step found otherwise, or what was changed before another try."""
@@ -90,6 +91,9 @@ class Recovery:
 
     def _at_feasible(self, state: State, step: Step) -> Recovered | None:
         """Ask the independent check, and use the gradients that it gathered."""
+        if self._checked is state.current:
+            return None  # the answer would be the same
+        self._checked = state.current
         found = self._stationarity.check(state)
         if found.certificate.stationary:
             return Status.STATIONARY

@@ -129,8 +129,8 @@ class Stepper:
             return None
         at, step = state.current, attempt.step
         among_pieces = state.pieces.carry(step.rows[len(at.c) :])
-        fraction = THRESHOLDS.gradient_progress if among_pieces else self._options.sufficient_decrease
-        found = correct(self._evaluate, at, step, full, value + fraction * step.decrease, among_pieces=among_pieces)
+        needed = value + self._options.sufficient_decrease * step.decrease
+        found = correct(self._evaluate, at, step, full, needed, among_pieces=among_pieces)
         return None if found is None else self._accepted(step, found, 1.0, attempt)
 
     def _accepted(self, step: Step, trial: Trial, length: float, attempt: _Attempt | None = None) -> AcceptedStep:
