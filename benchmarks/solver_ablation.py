@@ -2,7 +2,11 @@
 
     python benchmarks/solver_ablation.py --part published --part random --seeds 20..24
     python benchmarks/solver_ablation.py --mechanisms "valley following,null steps"
-    python benchmarks/solver_ablation.py --show
+    python benchmarks/solver_ablation.py --thresholds
+    python benchmarks/solver_ablation.py --page
+
+--thresholds measures every threshold at half and at twice its value instead (whole numbers at the nearest other ones). --page
+writes both tables into docs/explanation/solver-mechanisms.md from what is stored.
 
 A mechanism is off in a process of its own (see ablation/mechanisms.py). Problems are the published ones of tests/problems and
 random ones of tests/problems/random_problems.py, in natural units and rescaled. Evaluations are compared over the runs that
@@ -28,20 +32,25 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(1, str(ROOT / "tests"))
 
 import solver_random  # noqa: E402
-from ablation.mechanisms import MECHANISMS  # noqa: E402
-from solver_random import CLOSE, FEASIBLE, _with_interval, numbers  # noqa: E402
+from ablation.mechanisms import MECHANISMS, change_threshold  # noqa: E402
+from ablation.page import compare, write_page  # noqa: E402
+from solver_random import CLOSE, FEASIBLE, numbers  # noqa: E402
 
 from problems.random_problems import FAMILIES  # noqa: E402
 
 DATA = ROOT / "benchmarks" / "data" / "solver_ablation.json"
 MOST_EVALUATIONS = 10_000
-PAYS = 1.03
-"""A mechanism without which runs take more evaluations than so many times those with it pays."""
+LONG = ("oet5", "nesterov_chebyshev_rosenbrock")
+"""Published problems that take many thousand evaluations, of which a few more or less say nothing."""
 
 
 def prepare(mechanism: str) -> None:
-    """Switch a mechanism off in this process, which computes on one thread."""
+    """Switch a mechanism off, or change a threshold, in this process, which computes on one thread."""
     solver_random.use(str(ROOT / "src"))
+    if "=" in mechanism:
+        name, _, value = mechanism.partition("=")
+        change_threshold(name, float(value))()
+        return
     chosen = MECHANISMS[mechanism]
     chosen.switch_off()
     if chosen.options:
@@ -88,25 +97,16 @@ def measure(mechanism: str, tasks: Sequence[Sequence[Any]], jobs: int) -> list[d
         return [future.result() for future in [pool.submit(parts[task[0]], *task[1:]) for task in tasks]]
 
 
-def table(results: dict[str, list[dict[str, Any]]]) -> list[str]:
-    """A row for each mechanism."""
-    complete = {tuple(run["key"]): run for run in results["none"]}
-    lines = [
-        "| without | source | runs | solved | proven | false | evaluations, without ÷ with | pays |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name, runs in results.items():
-        pairs = [(complete[tuple(run["key"])], run) for run in runs if tuple(run["key"]) in complete]
-        counts = [
-            [sum(run[what] for run in side) for what in ("solved", "proven", "false")] for side in zip(*pairs, strict=True)
-        ]
-        told = " | ".join(f"{now} ({now - before:+d})" for before, now in zip(*counts, strict=True))
-        ratios = [off["evaluations"] / on["evaluations"] for on, off in pairs if on["solved"] and off["solved"]]
-        fewer = counts[1][0] < counts[0][0] or counts[1][1] < counts[0][1]
-        more = float(_with_interval(ratios).split()[0]) > PAYS
-        verdict = "" if name == "none" else " and ".join(["runs"] * fewer + ["evaluations"] * more) or "no"
-        lines.append(f"| {name} | {MECHANISMS[name].source} | {len(pairs)} | {told} | {_with_interval(ratios)} | {verdict} |")
-    return lines
+def other_values() -> list[str]:
+    """Every threshold at half and at twice its value."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from nonsmooth.thresholds import meanings
+
+    found = []
+    for name, (value, _, _) in meanings().items():
+        half, twice = (value // 2, value * 2) if isinstance(value, int) else (value / 2, value * 2)
+        found += [f"{name}={half}", f"{name}={twice}"]
+    return found
 
 
 def main() -> None:
@@ -118,23 +118,26 @@ def main() -> None:
     parser.add_argument("--decades", type=numbers, default=[0, 3], help="rescaled by up to 10 to the ± these (0,3)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (one for each core)")
     parser.add_argument("--output", type=Path, default=DATA, metavar="FILE", help=f"where results are kept ({DATA.name})")
-    parser.add_argument("--show", action="store_true", help="print the table of the stored results")
+    parser.add_argument("--thresholds", action="store_true", help="measure thresholds instead of mechanisms")
+    parser.add_argument("--page", action="store_true", help="write the tables of the stored results into the documentation")
     options = parser.parse_args()
     results = json.loads(options.output.read_text()) if options.output.exists() else {}
     tasks: list[Sequence[Any]] = []
     if "published" in (options.part or ["published"]):
         from problems import ALL
 
-        tasks += [("published", name) for name, case in ALL.items() if case.optimum is not None]
+        tasks += [("published", name) for name, case in ALL.items() if case.optimum is not None and name not in LONG]
     if "random" in (options.part or ["random"]):
         tasks += [("random", *task) for task in product(FAMILIES, options.sizes, options.seeds, options.decades)]
-    for name in [] if options.show else options.mechanisms.split(","):
+    names = ["none", *other_values()] if options.thresholds else options.mechanisms.split(",")
+    for name in [] if options.page else names:
         have = {tuple(run["key"]) for run in results.get(name, [])}
         missing = [task for task in tasks if tuple(task) not in have]
         results[name] = results.get(name, []) + (measure(name, missing, options.jobs) if missing else [])
         options.output.write_text(json.dumps(results) + "\n")
-        print("\n".join(table({"none": results["none"], name: results[name]})[2:][-1:]), flush=True)
-    print("\n".join(table(results)))
+        print(" | ".join(str(part) for part in compare(results["none"], results[name])), name, flush=True)
+    if options.page:
+        write_page(results)
 
 
 if __name__ == "__main__":

@@ -25,12 +25,16 @@ PAGES = {
 PICTURES = {
     path.relative_to(ROOT).as_posix(): f"project/plots/{path.name}" for path in (ROOT / "benchmarks/plots").glob("*.svg")
 }
+SOURCES = {
+    path.relative_to(ROOT).as_posix(): f"project/{path.relative_to(ROOT).as_posix()}.txt"
+    for path in (ROOT / "src/nonsmooth").rglob("*.py")
+}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the files."""
-    for path, uri in {**PAGES, **PICTURES}.items():
+    for path, uri in {**PAGES, **PICTURES, **SOURCES}.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     return files
 
@@ -53,4 +57,4 @@ def _uri(path: str) -> str | None:
         return "index.md"  # which says the same to readers of the site
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
-    return PAGES.get(path) or PICTURES.get(path)
+    return PAGES.get(path) or PICTURES.get(path) or SOURCES.get(path)

@@ -21,6 +21,8 @@ class Mechanism:
     switch_off: Callable[[], None] = lambda: None
     options: dict[str, Any] = field(default_factory=dict)
     """Options that switch it off."""
+    kept_for: str = "no"
+    """Why it stays where these problems do not need it."""
 
 
 def _never(*_: object, **__: object) -> None:
@@ -31,7 +33,7 @@ def _no(*_: object, **__: object) -> bool:
     return False
 
 
-def _threshold(name: str, value: float) -> Callable[[], None]:
+def change_threshold(name: str, value: float) -> Callable[[], None]:
     """Another value of a threshold."""
 
     def switch() -> None:
@@ -122,17 +124,26 @@ MECHANISMS: dict[str, Mechanism] = {
     "refuted cuts": Mechanism(
         "cuts above the function are dropped", "own", _without("kinks.bundle", "Bundle.drop_refuted", _never)
     ),
-    "smoothness test": Mechanism("no null steps where the function may be smooth", "own", _threshold("smooth_share", math.inf)),
+    "smoothness test": Mechanism(
+        "no null steps where the function may be smooth",
+        "own",
+        change_threshold("smooth_share", math.inf),
+        kept_for="smooth functions of many variables",
+    ),
     "kinks in the search": Mechanism("the line search ends where a kink explains it", "own", _search_without_kinks),
-    "kink memory": Mechanism("all cuts are used for some iterations after a kink", "own", _threshold("kink_memory", 1)),
+    "kink memory": Mechanism("all cuts are used for some iterations after a kink", "own", change_threshold("kink_memory", 1)),
     "steps by gradients": Mechanism(
         "steps whose promise is lost in rounding are judged by gradients",
         "own",
         _without("step.attempt", "Stepper._by_gradients", _never),
+        kept_for="tolerances below 1e-8",
     ),
     "aggregated updates": Mechanism("updates from combinations of gradients at kinks", "own", _plain_updates),
     "skipped updates": Mechanism(
-        "no update where a constraint's gradient jumped", "own", _without("step.update", "jumped", _no)
+        "no update where a constraint's gradient jumped",
+        "own",
+        _without("step.update", "jumped", _no),
+        kept_for="constraints with kinks",
     ),
     "growth limit": Mechanism(
         "the matrix grows by a limited factor in one update",
@@ -141,12 +152,18 @@ MECHANISMS: dict[str, Mechanism] = {
     ),
     "damping": Mechanism("updates of negative curvature are damped", "Powell 1978", options={"damping": 0.0}),
     "curvature condition": Mechanism(
-        "the second of the weak Wolfe conditions", "Lewis and Overton 2013", options={"backtracking_only": True}
+        "the second of the weak Wolfe conditions",
+        "Lewis and Overton 2013",
+        options={"backtracking_only": True},
+        kept_for="unbounded problems, which only a search that doubles steps recognizes",
     ),
     "more feasible points": Mechanism(
         "random points around one where the violation is stationary",
         "own",
         _without("loop.recovery", "Recovery._look_around", _never),
+        kept_for="the truth of INFEASIBLE at maxima of the violation",
     ),
-    "fallback directions": Mechanism("simpler directions where the model's failed", SQP, options={"last_fallback": 0}),
+    "fallback directions": Mechanism(
+        "simpler directions where the model's failed", SQP, options={"last_fallback": 0}, kept_for="options that choose them"
+    ),
 }

@@ -95,86 +95,142 @@ def check(
 ) -> Check:
     """Decide whether a point is stationary, by the `reference` for how long and how steep things are. `hints` are points to
     look at before others."""
-    length = 1.0 if reference is None else reference.length(at.x)
-    radius = tolerances.radius * min(1.0, length) * max(1.0, THRESHOLDS.least_magnitude * float(np.abs(at.x).max(initial=0.0)))
-    steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
-    combination = Combination(at, radius, tolerances, steepness, box)
-    gathered: list[Trial] = []
-    limit = min(2 * len(at.x) + 20, THRESHOLDS.max_gradients, MEMORY // len(at.x) + 1) if max_samples is None else max_samples
+    return _Inquiry(evaluate, at, tolerances, reference, box, max_samples).answer(hints)
 
-    def conclude(used: float, reason: str, better: Trial | None = None, *, proven: bool = True) -> Check:
-        return _conclude(at, combination, used, tolerances, reason, better, gathered, proven=proven)
 
-    combination.solve()
-    wrong: set[int] = set()
-    for trial in _neighbors(evaluate, at, radius) if limit else ():
-        gathered.append(trial)
-        wrong = combination.unlike(gathered)
-        if not wrong:
-            break  # the gradients at x are like those beside it
-    # Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
-    if not wrong and combination.residual <= tolerances.stationarity:
-        if limit and not gathered:
-            return conclude(0.0, "undecided, no gradient could be had beside the point", proven=False)
-        nearer = None if not limit else _nearer(evaluate, at, gathered[-1], combination, tolerances)
-        if nearer is None:
-            return conclude(0.0, "stationary")
-        gathered.append(nearer)
-        wrong = {-1, *range(len(at.c))}
-    if wrong:
-        combination.distrust(wrong)
-    for trial in gathered:
-        combination.add(trial)
-    if wrong and hints:
-        combination.solve()  # what they add to depends on its signs
-    for x in hints:
-        trial = evaluate(x)
-        if trial.finite and trial.differentiable:
-            gathered.append(trial)
+class _Inquiry:
+    """One check: the gradients gathered so far, and what they say."""
+
+    def __init__(
+        self,
+        evaluate: Callable[[Vector], Trial],
+        at: Trial,
+        tolerances: Tolerances,
+        reference: Reference | None,
+        box: Box | None,
+        max_samples: int | None,
+    ) -> None:
+        self._evaluate, self._at, self._tolerances, self._tolerance = evaluate, at, tolerances, tolerances.stationarity
+        length = 1.0 if reference is None else reference.length(at.x)
+        size = max(1.0, THRESHOLDS.least_magnitude * float(np.abs(at.x).max(initial=0.0)))
+        self._radius = tolerances.radius * min(1.0, length) * size
+        self._smallest = THRESHOLDS.least_radius * self._radius
+        steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
+        self._combination = Combination(at, self._radius, tolerances, steepness, box)
+        self._gathered: list[Trial] = []
+        most = min(2 * len(at.x) + 20, THRESHOLDS.max_gradients, MEMORY // len(at.x) + 1)
+        self._limit = most if max_samples is None else max_samples
+        self._residuals: list[float] = []
+
+    def _conclude(self, reason: str, *, better: Trial | None = None, radius: float | None = None, proven: bool = True) -> Check:
+        used = self._radius if radius is None else radius
+        return _conclude(
+            self._at, self._combination, used, self._tolerances, reason, better, self._gathered, proven=proven
+        )  # fmt: skip
+
+    def answer(self, hints: Iterable[Vector]) -> Check:
+        """What the gradients at x and around it prove."""
+        decided = self._from_the_point_itself()
+        if decided is not None:
+            return decided
+        self._add(hints)
+        for _ in range(self._limit):
+            decided = self._decide() if self._combination.residual <= self._tolerance else self._gather()
+            if decided is not None:
+                return decided
+        return self._conclude(f"undecided after {self._limit} gradients")
+
+    def _from_the_point_itself(self) -> Check | None:
+        """The answer where the gradients at x, and beside it, suffice; else those that cannot be believed are dropped.
+
+        Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
+        """
+        combination, at = self._combination, self._at
+        combination.solve()
+        wrong: set[int] = set()
+        for trial in _neighbors(self._evaluate, at, self._radius) if self._limit else ():
+            self._gathered.append(trial)
+            wrong = combination.unlike(self._gathered)
+            if not wrong:
+                break  # the gradients at x are like those beside it
+        if not wrong and combination.residual <= self._tolerance:
+            if self._limit and not self._gathered:
+                return self._conclude("undecided, no gradient could be had beside the point", radius=0.0, proven=False)
+            beside = None if not self._limit else self._gathered[-1]
+            nearer = None if beside is None else _nearer(self._evaluate, at, beside, combination, self._tolerances)
+            if nearer is None:
+                return self._conclude("stationary", radius=0.0)
+            self._gathered.append(nearer)
+            wrong = {-1, *range(len(at.c))}
+        if wrong:
+            combination.distrust(wrong)
+        for trial in self._gathered:
             combination.add(trial)
-    combination.restrict(radius)
-    combination.solve()
-    smallest, residuals = THRESHOLDS.least_radius * radius, [combination.residual]
-    stalled = THRESHOLDS.stalled_gradients
-    for _ in range(limit):
-        if combination.residual <= tolerances.stationarity:
-            if not combination.torn <= tolerances.stationarity * (1.0 + combination.longest) and combination.use_one_sign():
-                combination.solve()
-                residuals = [combination.residual]
-                continue
-            if combination.gap <= THRESHOLDS.spare_digit * tolerances.stationarity:
-                return conclude(radius, "stationary within the radius")
-            # The gradients prove that a kink is near, not that x is on it: look closer.
-            radius *= THRESHOLDS.spare_digit
-            if radius < smallest:
-                return conclude(radius, "undecided, the function changes too much within the radius")
-            combination.restrict(radius)
-            if combination.samples == 0:
-                for trial in _neighbors(evaluate, at, radius):
-                    combination.add(trial)
-            if combination.samples == 0:
-                return conclude(radius, "undecided, no gradient could be had within the radius")
-            combination.solve()
-            residuals = [combination.residual]
-            continue
-        if len(residuals) > stalled and combination.residual > THRESHOLDS.stalled_residual * residuals[-stalled]:
-            return conclude(radius, f"undecided, {stalled} more gradients did not bring the residual down")
+        self._distrusted = bool(wrong)
+        return None
+
+    def _add(self, hints: Iterable[Vector]) -> None:
+        """Add the gradients at points that are known to matter."""
+        hints = tuple(hints)
+        if self._distrusted and hints:
+            self._combination.solve()  # what they add to depends on its signs
+        for x in hints:
+            trial = self._evaluate(x)
+            if trial.finite and trial.differentiable:
+                self._gathered.append(trial)
+                self._combination.add(trial)
+        self._combination.restrict(self._radius)
+        self._solve_anew()
+
+    def _solve_anew(self) -> None:
+        self._combination.solve()
+        self._residuals = [self._combination.residual]
+
+    def _decide(self) -> Check | None:
+        """The gradients prove that a kink is near; is x on it? None to go on within a smaller radius."""
+        combination = self._combination
+        if not combination.torn <= self._tolerance * (1.0 + combination.longest) and combination.use_one_sign():
+            self._solve_anew()
+            return None
+        if combination.gap <= THRESHOLDS.spare_digit * self._tolerance:
+            return self._conclude("stationary within the radius")
+        self._radius *= THRESHOLDS.spare_digit
+        if self._radius < self._smallest:
+            return self._conclude("undecided, the function changes too much within the radius")
+        combination.restrict(self._radius)
+        if combination.samples == 0:
+            for trial in _neighbors(self._evaluate, self._at, self._radius):
+                combination.add(trial)
+        if combination.samples == 0:
+            return self._conclude("undecided, no gradient could be had within the radius")
+        self._solve_anew()
+        return None
+
+    def _gather(self) -> Check | None:
+        """Follow the shortest combination: it leads to a better point, or to a gradient that is missing."""
+        combination, stalled = self._combination, THRESHOLDS.stalled_gradients
+        fallen = len(self._residuals) <= stalled or not (
+            combination.residual > THRESHOLDS.stalled_residual * self._residuals[-stalled]
+        )
+        if not fallen:
+            return self._conclude(f"undecided, {stalled} more gradients did not bring the residual down")
         size = float(np.linalg.norm(combination.vector))
         if not np.isfinite(size):
-            return conclude(radius, "undecided, the gradients are too large to be combined")
+            return self._conclude("undecided, the gradients are too large to be combined")
         # Large enough that leaving the constraints never looks like an improvement, also before all gradients are known.
         largest = float(np.abs(combination.multipliers).max(initial=0.0))
         weight = 2.0 * largest + THRESHOLDS.checked_weight * (1.0 + combination.longest)
-        better, informative = _follow(evaluate, at, -combination.vector / size, size, radius, weight)
+        direction = -combination.vector / size
+        better, informative = _follow(self._evaluate, self._at, direction, size, self._radius, weight)
         if better is not None:
-            return conclude(radius, "not stationary, a step within the radius improves it", better)
+            return self._conclude("not stationary, a step within the radius improves it", better=better)
         if informative is None:
-            return conclude(radius, "undecided, neither descent nor a gradient that prevents it was found")
-        gathered.append(informative)
+            return self._conclude("undecided, neither descent nor a gradient that prevents it was found")
+        self._gathered.append(informative)
         combination.add(informative, preventing=True)
         combination.solve()
-        residuals.append(combination.residual)
-    return conclude(radius, f"undecided after {limit} gradients")
+        self._residuals.append(combination.residual)
+        return None
 
 
 def _neighbors(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:

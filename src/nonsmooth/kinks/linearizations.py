@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nonsmooth.arrays.rows import LARGE, PIECE, Rows
 from nonsmooth.arrays.window import Window
 from nonsmooth.native import address, load
-from nonsmooth.qp.workspace import LOCALITY
+from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     """Where they lie, as long as they are held."""
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
-        """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""
+        """How far each lies from the values at x, or `locality` times the squared distance if that is more."""
         functions = load()
         if functions is None:
             offsets = x - self.points
@@ -42,13 +42,13 @@ class Lines(NamedTuple):
         several = None if held is None else address(held)
         functions.errors(
             address(self.points), address(self.rows), address(self.values), len(errors), self.rows.shape[1], address(x),
-            several, one, LOCALITY, address(errors),
+            several, one, THRESHOLDS.locality, address(errors),
         )  # fmt: skip
         return errors
 
 
 def _error(apart: Vector, squares: Vector) -> Vector:
-    error: Vector = np.maximum(np.abs(apart), LOCALITY * squares)
+    error: Vector = np.maximum(np.abs(apart), THRESHOLDS.locality * squares)
     return error
 
 
@@ -122,7 +122,7 @@ class Linearizations:
         return Lines(points.kept, values.kept, rows.kept, keys.kept, (points.place, values.place, rows.place, keys.place))
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
-        """How far each lies from the values at x, or LOCALITY times the squared distance if that is more."""
+        """How far each lies from the values at x, or `locality` times the squared distance if that is more."""
         lines = self.lines
         if lines is not None:
             return lines.errors(x, values)

@@ -37,9 +37,9 @@ class Functions:
     """Solves a quadratic program."""
     errors: Callable[..., None]
     """Computes linearization errors."""
-    new_bench: Callable[..., int | None]
+    new_workspace: Callable[..., int | None]
     """Allocates the workspace of a run's models."""
-    free_bench: Callable[..., None]
+    free_workspace: Callable[..., None]
     build: Callable[..., int]
     """Puts a model into the workspace."""
     step: Callable[..., int]
@@ -98,16 +98,17 @@ def _declare(library: ctypes.CDLL) -> Functions:
     point = (pointer, number, pointer, key)
     constraints = (integer, integer, pointer, pointer, key, pointer)
     lines = (integer, *[pointer] * 5)
+    owners = (pointer, pointer)
     return Functions(
         solve=function("qp_solve", number, pointer, integer, integer, integer, number, pointer, pointer, number),
         errors=function(
             "rows_errors", None, pointer, pointer, pointer, integer, integer, pointer, pointer, number, number, pointer
         ),
-        new_bench=function("bench_new", pointer, integer, *[pointer] * 5),
-        free_bench=function("bench_free", None, pointer),
-        build=function("bench_build", flag, pointer, *metric, *point, *lines, *constraints, *lines, pointer, pointer, number),
-        step=function("bench_step", flag, pointer, pointer, pointer, number, number, pointer),
-        reference=function("bench_reference", number, pointer, pointer, number, number),
+        new_workspace=function("workspace_new", pointer, integer, *[pointer] * 5),
+        free_workspace=function("workspace_free", None, pointer),
+        build=function("workspace_build", flag, pointer, *metric, *point, *lines, *constraints, *lines, *owners, number),
+        step=function("workspace_step", flag, pointer, pointer, number, number, pointer),
+        reference=function("workspace_reference", number, pointer, pointer, number, number),
     )
 
 

@@ -21,7 +21,7 @@ static double now(void) {
 }
 
 /* How many entries may carry a step with this weight; which they are. See Model._session for why the others cannot. */
-static long choose(const Bench *b, const double *asked, double weight, long *kept, double *weights) {
+static long choose(const Workspace *b, double weight, long *kept, double *weights) {
     long count = 0, cuts = b->cuts, room = b->room, rows = b->own + b->further;
     if (cuts > FEW_CUTS) {
         double here = b->Q[b->places[0] * (room + 1)], hinted = 0, lowest = 0.5 * here, square = 0, error = 0, violation = 0;
@@ -35,7 +35,7 @@ static long choose(const Bench *b, const double *asked, double weight, long *kep
         double bound = 0.5 * square / (hinted * hinted) + error / hinted;
         if (bound < lowest) lowest = bound;
         for (long i = 0; i < rows; i++)
-            violation += i < b->equalities ? fabs(asked[i]) : asked[i] > 0 ? asked[i] : 0;
+            violation += i < b->equalities ? fabs(b->values[i]) : b->values[i] > 0 ? b->values[i] : 0;
         bound = 2.0 * ((lowest > 0 ? lowest : 0) + weight * violation);
         double length = sqrt(bound), slack = bound + (rows ? length * sqrt(here > 0 ? here : 0) : 0.0);
         for (long i = 0; i < cuts; i++) {
@@ -49,26 +49,26 @@ static long choose(const Bench *b, const double *asked, double weight, long *kep
     return count;
 }
 
-static double lower_of(const Bench *b, long i, double weight) {
+static double lower_of(const Workspace *b, long i, double weight) {
     return i >= b->cuts && i < b->cuts + b->equalities ? -weight : 0.0;
 }
 
-static double slope_of(const Bench *b, const double *asked, long i) {
-    return i < b->cuts ? b->errors[i] : -asked[i - b->cuts];
+static double slope_of(const Workspace *b, long i) {
+    return i < b->cuts ? b->errors[i] : -b->values[i - b->cuts];
 }
 
-static double between(const Bench *b, long one, long other) { return b->Q[b->places[one] * b->room + b->places[other]]; }
+static double between(const Workspace *b, long one, long other) { return b->Q[b->places[one] * b->room + b->places[other]]; }
 
 /* The answer of the program over the first `count` entries in `chosen`, in y, from where y is; its residual, or −1 where there
  * is none to be trusted. */
-static double program(Bench *b, const double *asked, double weight, double *y, long *chosen, long count, double *memory) {
+static double program(Workspace *b, double weight, double *y, long *chosen, long count, double *memory) {
     long simplex = 0, total = b->total, room = b->room;
     while (simplex < count && chosen[simplex] < b->cuts) simplex++;
     if (count - simplex <= 1 && simplex == 1) { /* at most one entry is free */
         double free_value = 0;
         if (count > 1) {
             long last = chosen[1];
-            double slope = slope_of(b, asked, last) + between(b, chosen[0], last), steepness = between(b, last, last);
+            double slope = slope_of(b, last) + between(b, chosen[0], last), steepness = between(b, last, last);
             double target = slope == 0 ? 0 : steepness > 0 ? -slope / steepness : slope > 0 ? -INFINITY : INFINITY;
             free_value = clipped(target, lower_of(b, last, weight), weight);
             if (isnan(free_value)) return -1.0;
@@ -104,7 +104,7 @@ static double program(Bench *b, const double *asked, double weight, double *y, l
         long entry = rows[i];
         s.joined[i] = alone < 0 && entry < b->cuts;
         pull[i] = alone >= 0 ? between(b, alone, entry) : 0.0;
-        s.q[i] = slope_of(b, asked, entry) + pull[i];
+        s.q[i] = slope_of(b, entry) + pull[i];
         s.lower[i] = lower_of(b, entry, weight);
         s.upper[i] = entry < b->cuts ? 1.0 : weight;
         s.y[i] = y[entry];
@@ -119,13 +119,13 @@ static double program(Bench *b, const double *asked, double weight, double *y, l
     return residual;
 }
 
-static void combine(const Bench *b, double *sum, const double *weights, long first, long last) {
+static void combine(const Workspace *b, double *sum, const double *weights, long first, long last) {
     for (long i = first; i < last; i++)
         if (weights[i] != 0) add_row(b, sum, weights[i], b->places[i]);
 }
 
 /* −H·r for the combination r of the rows from `first` on. */
-static void direct(const Bench *b, double *direction, const double *combined, const double *y, long first, double *memory) {
+static void direct(const Workspace *b, double *direction, const double *combined, const double *y, long first, double *memory) {
     long n = b->n;
     const Metric *h = &b->metric;
     memset(direction, 0, n * sizeof(double));
@@ -142,7 +142,7 @@ static void direct(const Bench *b, double *direction, const double *combined, co
 }
 
 /* The sum of violations after a step; with `multipliers`, those of the own constraints are put together there. */
-static double violation_of(const Bench *b, const double *direction, const double *y, double *multipliers, double *parts) {
+static double violation_of(const Workspace *b, const double *direction, const double *y, double *multipliers, double *parts) {
     double violation = 0;
     for (long i = 0; i < b->own + b->further; i++) {
         double here = b->values[i] + along(b, b->places[b->cuts + i], direction);
@@ -160,7 +160,7 @@ static double violation_of(const Bench *b, const double *direction, const double
 }
 
 /* What the answer says: everything behind y in `out`. */
-static void describe(const Bench *b, double *out, double *memory) {
+static void describe(const Workspace *b, double *out, double *memory) {
     long n = b->n, cuts = b->cuts;
     double *y = out, *direction = y + b->total, *gradient = direction + n, *objective = gradient + n;
     double *multipliers = objective + n, *told = multipliers + b->own;
@@ -182,28 +182,21 @@ static void describe(const Bench *b, double *out, double *memory) {
 }
 
 /* Where a program begins: what was at its limit is at the limit now. */
-static void begin(const Bench *b, const double *start, double limit, double weight, double *y) {
+static void begin(const Workspace *b, const double *start, double limit, double weight, double *y) {
     for (long i = 0; i < b->total; i++) {
         int limited = i >= b->cuts && fabs(start[i]) >= limit;
         y[i] = limited ? (start[i] > 0 ? weight : start[i] < 0 ? -weight : 0.0) : start[i];
     }
 }
 
-/* 1 if a step was found; 0 where the program is better left to others. `asked` are the values of the constraints for which
- * the program is made, NULL for those at x; `start` is where it begins, as found for the weight `limit`, NULL at the first. */
-int bench_step(Bench *b, const double *asked, const double *start, double limit, double weight, double *out) {
+/* 1 if a step was found; 0 where the program is better left to others. `start` is where it begins, as found for the weight
+ * `limit`, NULL at the first. */
+int workspace_step(Workspace *b, const double *start, double limit, double weight, double *out) {
     double *y = out, *told = out + b->total + 3 * b->n + b->own, *memory = b->memory + b->total, begun = now();
     long *chosen = (long *)b->memory;
-    double *values = b->values;
-    if (asked) { /* the further rows are what they are */
-        values = memory;
-        memory += b->own + b->further;
-        memcpy(values, asked, b->own * sizeof(double));
-        memcpy(values + b->own, b->values + b->own, b->further * sizeof(double));
-    }
     begin(b, start ? start : b->start, limit, weight, y);
-    long count = choose(b, values, weight, chosen, memory);
-    double residual = count && chosen[0] < b->cuts ? program(b, values, weight, y, chosen, count, memory) : -1.0;
+    long count = choose(b, weight, chosen, memory);
+    double residual = count && chosen[0] < b->cuts ? program(b, weight, y, chosen, count, memory) : -1.0;
     told[4] = now() - begun;
     if (residual < 0) return 0;
     told[3] = residual;
@@ -212,12 +205,12 @@ int bench_step(Bench *b, const double *asked, const double *start, double limit,
 }
 
 /* The predicted sum of violations of the step that looks at nothing else; −1 where the program is better left to others. */
-double bench_reference(Bench *b, const double *start, double limit, double weight) {
+double workspace_reference(Workspace *b, const double *start, double limit, double weight) {
     double *y = b->memory + b->total, *memory = y + b->total, *combined = b->scratch, *direction = combined + b->n;
     long *chosen = (long *)b->memory, count = b->own + b->further;
     begin(b, start ? start : b->start, limit, weight, y);
     for (long i = 0; i < count; i++) chosen[i] = b->cuts + i;
-    if (!(program(b, b->values, weight, y, chosen, count, memory) >= 0)) return -1.0;
+    if (!(program(b, weight, y, chosen, count, memory) >= 0)) return -1.0;
     memset(combined, 0, b->n * sizeof(double));
     combine(b, combined, y, b->cuts, b->total);
     direct(b, direction, combined, y, b->cuts, direction + b->n);

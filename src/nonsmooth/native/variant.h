@@ -3,11 +3,11 @@
  * fused with a sum. */
 
 #ifdef NONSMOOTH_AVX2
-#define bench_build bench_build_avx2
-#define bench_free bench_free_avx2
-#define bench_new bench_new_avx2
-#define bench_reference bench_reference_avx2
-#define bench_step bench_step_avx2
+#define workspace_build workspace_build_avx2
+#define workspace_free workspace_free_avx2
+#define workspace_new workspace_new_avx2
+#define workspace_reference workspace_reference_avx2
+#define workspace_step workspace_step_avx2
 #define qp_solve qp_solve_avx2
 #define rows_errors rows_errors_avx2
 #endif

@@ -1,4 +1,4 @@
-/* The rows of models on a bench: gradients, what the inverse Hessian H makes of them, and their products G·H·Gᵀ.
+/* The rows of models on a workspace: gradients, what the inverse Hessian H makes of them, and their products G·H·Gᵀ.
  *
  * From one model to the next most rows stay. As long as H does, so does all that is known of them, and only what is new is
  * computed. A row has a place; when one goes, the last one takes its place, so that all lie in the first `total`. H is a
@@ -62,7 +62,7 @@ typedef struct {
     Symm symm;
     Syrk syrk;
     Syr2k syr2k;
-} Bench;
+} Workspace;
 
 static void *grown(void *old, long count, size_t size, int *failed) {
     void *fresh = realloc(old, (size_t)(count > 0 ? count : 1) * size);
@@ -80,7 +80,7 @@ static double *widened(double *old, long count, long before, long after, int *fa
 }
 
 /* Room for so many rows; what is known stays. 0 where there is no memory. */
-static int enlarge(Bench *b, long rows) {
+static int enlarge(Workspace *b, long rows) {
     if (rows <= b->room) return 1;
     long before = b->room, room = rows + rows / 2 + 8, n = b->n;
     int failed = 0;
@@ -108,30 +108,30 @@ static int enlarge(Bench *b, long rows) {
     return 1;
 }
 
-void bench_free(Bench *b) {
+void workspace_free(Workspace *b) {
     void *parts[] = {b->G, b->T, b->Q, b->square, b->scratch, b->memory, b->kept.factor, b->entries, b->levels, b->errors,
                      b->hints, b->values, b->signs, b->start, b->thin, b->places, b->owners, b->map, b->kept.places,
                      b->kept.lookup, b->keys, b->levels_at, b->wanted, b->table, b};
     for (unsigned long i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) free(parts[i]);
 }
 
-/* A bench for rows of n numbers; NULL where there is no memory. */
-Bench *bench_new(long n, void *factorize, void *gemm, void *symm, void *syrk, void *syr2k) {
-    Bench *b = calloc(1, sizeof(Bench));
+/* A workspace for rows of n numbers; NULL where there is no memory. */
+Workspace *workspace_new(long n, void *factorize, void *gemm, void *symm, void *syrk, void *syr2k) {
+    Workspace *b = calloc(1, sizeof(Workspace));
     if (!b) return NULL;
     b->n = n;
     b->factorize = (Factorize)factorize; b->gemm = (Gemm)gemm; b->symm = (Symm)symm;
     b->syrk = (Syrk)syrk; b->syr2k = (Syr2k)syr2k;
     b->metric.version = -1;
-    if (!enlarge(b, 16)) { bench_free(b); return NULL; }
+    if (!enlarge(b, 16)) { workspace_free(b); return NULL; }
     return b;
 }
 
 /* ---- single rows ---- */
 
-static const long *entries_of(const Bench *b, long place) { return b->entries + place * (b->n / THIN + 1); }
+static const long *entries_of(const Workspace *b, long place) { return b->entries + place * (b->n / THIN + 1); }
 
-static void put(Bench *b, long place, const double *row, int64_t key) {
+static void put(Workspace *b, long place, const double *row, int64_t key) {
     long n = b->n, found = 0, most = n / THIN, *entries = b->entries + place * (n / THIN + 1);
     memcpy(b->G + place * n, row, n * sizeof(double));
     for (long i = 0; i < n && found <= most; i++)
@@ -142,7 +142,7 @@ static void put(Bench *b, long place, const double *row, int64_t key) {
 }
 
 /* The product of a row with a vector. */
-static double along(const Bench *b, long place, const double *vector) {
+static double along(const Workspace *b, long place, const double *vector) {
     const double *row = b->G + place * b->n;
     if (b->thin[place] < 0) return dot(row, vector, b->n);
     const long *entries = entries_of(b, place);
@@ -151,7 +151,7 @@ static double along(const Bench *b, long place, const double *vector) {
     return sum;
 }
 
-static void add_row(const Bench *b, double *to, double weight, long place) {
+static void add_row(const Workspace *b, double *to, double weight, long place) {
     const double *row = b->G + place * b->n;
     if (b->thin[place] < 0) { add(to, weight, row, b->n); return; }
     const long *entries = entries_of(b, place);
@@ -159,7 +159,7 @@ static void add_row(const Bench *b, double *to, double weight, long place) {
 }
 
 /* What is kept of a row by itself. */
-static void image(Bench *b, long place) {
+static void image(Workspace *b, long place) {
     const Metric *h = &b->metric;
     const double *row = b->G + place * b->n;
     double *to = b->T + place * b->n;
@@ -186,7 +186,7 @@ static void image(Bench *b, long place) {
 }
 
 /* The product of two rows in the metric. */
-static double product(const Bench *b, long one, long other) {
+static double product(const Workspace *b, long one, long other) {
     long n = b->n;
     if (b->thin[one] < 0 && b->thin[other] >= 0) { long swap = one; one = other; other = swap; }
     if (b->metric.kind != APART) return along(b, one, b->T + other * n);
@@ -199,7 +199,7 @@ static double product(const Bench *b, long one, long other) {
 /* ---- all rows at once ---- */
 
 /* Rows that are not thin, one behind the other in `to`, from G or T; their numbers in map. How many there are. */
-static long gathered(Bench *b, const double *from, double *to) {
+static long gathered(Workspace *b, const double *from, double *to) {
     long count = 0;
     for (long i = 0; i < b->total; i++) {
         if (b->thin[i] >= 0) continue;
@@ -209,7 +209,7 @@ static long gathered(Bench *b, const double *from, double *to) {
     return count;
 }
 
-static void all_images(Bench *b) {
+static void all_images(Workspace *b) {
     Metric *h = &b->metric;
     double one = 1, zero = 0, *dense = b->scratch, *found = b->scratch + b->room * b->n;
     int n = (int)b->n, count = (int)gathered(b, b->G, dense), wide = (int)b->wide;
@@ -222,7 +222,7 @@ static void all_images(Bench *b) {
     for (long i = 0; i < count; i++) memcpy(b->T + b->map[i] * n, found + i * wide, wide * sizeof(double));
 }
 
-static void all_products(Bench *b) {
+static void all_products(Workspace *b) {
     long n = b->n, total = b->total, room = b->room, wide = b->wide, apart = b->metric.kind == APART;
     double one = 1, zero = 0, *dense = b->scratch, *images = b->scratch + room * n, *steps = images, *others = images + room * n;
     int count = (int)gathered(b, b->G, dense), width = (int)n, leading = (int)room, all = (int)total, pairs = (int)b->metric.pairs;
@@ -266,7 +266,7 @@ typedef struct {
 } Lines;
 
 /* Where row i of the model to be is found. */
-static const double *source(const Bench *b, const double *gradient, const Lines *cuts, const double *jacobian,
+static const double *source(const Workspace *b, const double *gradient, const Lines *cuts, const double *jacobian,
                             const Lines *further, long i) {
     if (i == 0) return gradient;
     if (i < b->cuts) return cuts->rows + (i - 1) * b->n;
@@ -274,25 +274,25 @@ static const double *source(const Bench *b, const double *gradient, const Lines 
     return further->rows + (i - b->cuts - b->own) * b->n;
 }
 
-static long first_slot(const Bench *b, int64_t key) {
+static long first_slot(const Workspace *b, int64_t key) {
     uint64_t mixed = (uint64_t)key * UINT64_C(0x9E3779B97F4A7C15);
     return (long)(mixed >> 20) & (b->slots - 1);
 }
 
 /* Where the place of a key is noted, or could be. */
-static long slot_of(const Bench *b, const int64_t *keys, int64_t key) {
+static long slot_of(const Workspace *b, const int64_t *keys, int64_t key) {
     long slot = first_slot(b, key);
     while (b->table[slot] >= 0 && keys[b->table[slot]] != key) slot = (slot + 1) & (b->slots - 1);
     return slot;
 }
 
-static void note(Bench *b, const int64_t *keys, long count) {
+static void note(Workspace *b, const int64_t *keys, long count) {
     memset(b->table, -1, b->slots * sizeof(long));
     for (long i = 0; i < count; i++) b->table[slot_of(b, keys, keys[i])] = i;
 }
 
 /* A row goes, and the last one takes its place. */
-static void take_away(Bench *b, long place) {
+static void take_away(Workspace *b, long place) {
     long last = --b->total, n = b->n, room = b->room, most = n / THIN + 1;
     forget(&b->kept, place);
     if (place == last) return;
@@ -311,7 +311,7 @@ static void take_away(Bench *b, long place) {
 }
 
 /* Rows that are not wanted go. How many of those wanted are not there. */
-static long clear_away(Bench *b, long wanted) {
+static long clear_away(Workspace *b, long wanted) {
     long found = 0;
     note(b, b->wanted, wanted);
     for (long place = b->total - 1; place >= 0; place--) {
@@ -322,7 +322,7 @@ static long clear_away(Bench *b, long wanted) {
 }
 
 /* Rows that are not there yet come behind the others. 0 where two rows have the same key. */
-static int put_new_rows(Bench *b, const double *gradient, const Lines *cuts, const double *jacobian, const Lines *further,
+static int put_new_rows(Workspace *b, const double *gradient, const Lines *cuts, const double *jacobian, const Lines *further,
                         long wanted) {
     long room = b->room;
     note(b, b->keys, b->total);
@@ -345,7 +345,7 @@ static int put_new_rows(Bench *b, const double *gradient, const Lines *cuts, con
 }
 
 /* How far rows from other points, from `first` on, lie from what is true at x, which has a key. */
-static void find_levels(Bench *b, const Lines *lines, long first, const double *x, int64_t key, const double *values,
+static void find_levels(Workspace *b, const Lines *lines, long first, const double *x, int64_t key, const double *values,
                         double value, double locality, double *found) {
     for (long i = 0; i < lines->count; i++) {
         long place = b->places[first + i];
@@ -360,7 +360,7 @@ static void find_levels(Bench *b, const Lines *lines, long first, const double *
 
 /* The model at x: the cut of x itself, `kept` cuts from other points, the constraints, and `further` rows of single ones.
  * Values of these are what their owners have at x, less what they are too high. 0 where there is no memory for it. */
-int bench_build(Bench *b, long version, long kind, const double *matrix, double gamma, long pairs,
+int workspace_build(Workspace *b, long version, long kind, const double *matrix, double gamma, long pairs,
                 const double *x, double f, const double *gradient, int64_t key,
                 long kept, const double *points, const double *slopes, const double *levels, const int64_t *keys,
                 const double *weights,

@@ -16,7 +16,7 @@ from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
 from nonsmooth.qp.native import MOST, Kernel
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Pull, Solution
-from nonsmooth.qp.workspace import Bench
+from nonsmooth.qp.workspace import Workspace
 from nonsmooth.report.clock import Clock, Phase
 
 Vector = NDArray[np.float64]
@@ -66,7 +66,7 @@ class QPSolver:
         self._name = name
         functions = load() if name in ("auto", "native") else None
         self.kernel = None if functions is None else Kernel(functions)
-        self._bench: Bench | None = None
+        self._workspace: Workspace | None = None
         self.counts = Counts()
         self.clock = clock or Clock()
         self.solving = self.clock.phase(Phase.QP)
@@ -76,13 +76,13 @@ class QPSolver:
         """Whether the native library solves the programs, or Python does."""
         return "python" if self.kernel is None else "native"
 
-    def bench(self, size: int) -> Bench | None:
+    def workspace(self, size: int) -> Workspace | None:
         """Where models of so many variables are put for compiled code; None where there is none."""
         if self.kernel is None:
             return None
-        if self._bench is None or self._bench.size != size:
-            self._bench = Bench(self.kernel.functions, size)
-        return self._bench
+        if self._workspace is None or self._workspace.size != size:
+            self._workspace = Workspace(self.kernel.functions, size)
+        return self._workspace
 
     def order(self, size: int, *, warm: bool) -> tuple[str, ...]:
         """The solvers in the order in which they are tried on a program, `warm` if an earlier answer is known."""

@@ -63,12 +63,12 @@ class BoxModel:
             self._face_model = key, model, face
         return self._face_model[1], self._face_model[2]
 
-    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
-        """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
+    def step(self, weight: float) -> Step:
+        """The step for penalty weight ρ."""
         # From the middle on faces only grow; in the end the step is cut off at the box.
         for count in range(THRESHOLDS.max_faces):
             model, face = self._on_the_face()
-            step = model.step(weight, constraints=constraints)
+            step = model.step(weight)
             slopes = np.zeros(len(self._sides))
             slopes[self._sides != 0] = face.multipliers(step.gradient)
             free = self._sides == 0

@@ -28,7 +28,7 @@ from nonsmooth.hessian.form import Form
 from nonsmooth.kinks.bundle import Cuts
 from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.qp import Product, QPSolver, Session
-from nonsmooth.qp.workspace import Found, Further, Here, Laid, fits
+from nonsmooth.qp.workspace import CurrentPoint, ExtraRows, NativeModel, NativeStep, fits
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -95,25 +95,25 @@ class Model:
         self._last: Vector | None = None
         self._limit = np.inf
         self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
-        self._laid = self._on_a_bench()
+        self._native = self._in_workspace()
 
-    def _on_a_bench(self) -> Laid | None:
+    def _in_workspace(self) -> NativeModel | None:
         """The model in compiled code, where that can be had."""
         at, cuts, extra = self._at, self._cuts, self._extra
         total, metric = self._count + self._own + (0 if extra is None else len(extra)), self._hessian.metric()
         if len(at.x) > LARGE or metric is None or self._shift is not None or not fits(metric, total):
             return None
-        bench = self._solver.bench(len(at.x))
-        if bench is None:
+        workspace = self._solver.workspace(len(at.x))
+        if workspace is None:
             return None
         multipliers = self._multipliers
         if multipliers is not None and len(multipliers) != self._own:
             multipliers = None
-        further = None if extra is None else Further(extra.lines, extra.index, extra.signs, extra.weights)
+        further = None if extra is None else ExtraRows(extra.lines, extra.index, extra.signs, extra.weights)
         places = at.places
         held = (at.x, at.gradient, at.c, at.jacobian)  # not the point: it may come to share the rows of another
-        here = Here(at.f, at.first_keys, at.equalities, self._own, places, multipliers, held)
-        return Laid(bench, self._solver.clock, metric, here, cuts.lines, cuts.weights, further)
+        here = CurrentPoint(at.f, at.first_keys, at.equalities, self._own, places, multipliers, held)
+        return NativeModel(workspace, self._solver.clock, metric, here, cuts.lines, cuts.weights, further)
 
     # What follows up to `step` is for other ways than compiled code.
 
@@ -177,18 +177,18 @@ class Model:
             self._sessions[key] = (kept, self._solver.session(_part(self._matrix, kept), int(keep[:count].sum())))
         return self._sessions[key]
 
-    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
-        """The step for penalty weight ρ; `constraints` replaces the values of the constraints at x."""
-        if self._laid is not None:
-            found = self._laid.step(weight, constraints, self._last, self._limit)
+    def step(self, weight: float) -> Step:
+        """The step for penalty weight ρ."""
+        if self._native is not None:
+            found = self._native.step(weight, self._last, self._limit)
             if found is not None:
                 return self._told(found, weight)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of gradients that are too long to be multiplied
-            return self._step(weight, constraints)
+            return self._step(weight)
 
-    def _step(self, weight: float, constraints: Vector | None) -> Step:
+    def _step(self, weight: float) -> Step:
         """The same without compiled code."""
-        values = self._values if constraints is None else np.concatenate([constraints, self._values[len(constraints) :]])
+        values = self._values
         lower, upper = self._box(weight)
         kept, session = self._session(weight, values)
         linear = np.concatenate([self._cuts.errors, -values])
@@ -201,7 +201,7 @@ class Model:
         self._last, self._limit = y, weight
         return self._describe(y, weight, solution.trusted)
 
-    def _told(self, found: Found, weight: float) -> Step:
+    def _told(self, found: NativeStep, weight: float) -> Step:
         """The step that compiled code has found."""
         y, count, counts = found.y, self._count, self._solver.counts
         self._last, self._limit = y, weight
@@ -223,8 +223,8 @@ class Model:
 
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of the step that looks at nothing else."""
-        if self._laid is not None:
-            found = self._laid.reference(weight, self._last, self._limit)
+        if self._native is not None:
+            found = self._native.reference(weight, self._last, self._limit)
             if found is not None:
                 return found
         lower, upper = self._box(weight)
@@ -329,8 +329,8 @@ def _part(matrix: Matrix | Product, kept: NDArray[np.intp]) -> Matrix | Product:
 class ModelLike(Protocol):
     """What steering and iterations ask of a model."""
 
-    def step(self, weight: float, *, constraints: Vector | None = None) -> Step:
-        """The step for a penalty weight; `constraints` replaces the values of the constraints at x."""
+    def step(self, weight: float) -> Step:
+        """The step for a penalty weight."""
 
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of the step that looks at nothing else."""

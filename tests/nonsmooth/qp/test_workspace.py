@@ -44,9 +44,9 @@ def both(
     for native in (True, False):
         rows = kinks.at(at) if len(kinks) else None
         model = Model(at, bundle.cuts(at), rows, FullMemory(size, root @ root.T + 0.1 * np.eye(size)), QPSolver())
-        assert model._laid is not None
+        assert model._native is not None
         if not native:
-            model._laid = None
+            model._native = None
         found.append(model)
     return found[0], found[1]
 
@@ -70,11 +70,9 @@ def assert_same(one: Step, other: Step) -> None:
 def test_as_in_python(seed: int, size: int, cuts: int, equalities: int, inequalities: int, extra: int, weight: float) -> None:
     shape = {"size": size, "cuts": cuts, "equalities": equalities, "inequalities": inequalities, "extra": extra}
     native, plain = both(seed, **shape)
-    asked = np.random.default_rng(seed + 1).standard_normal(equalities + inequalities)
     for step in (
         lambda model: model.step(weight),
         lambda model: model.step(3.0 * weight),  # from the answer before
-        lambda model: model.step(weight, constraints=asked),
     ):
         assert_same(step(native), step(plain))
 
@@ -106,9 +104,9 @@ def test_a_step_stays_what_it_is_when_another_is_found() -> None:
 
 def test_a_program_that_is_not_finite_is_left_to_the_others() -> None:
     native, _ = both(2, size=4, cuts=3, equalities=0, inequalities=2, extra=0)
-    assert native._laid is not None
+    assert native._native is not None
     start = np.full(5, np.nan)
-    assert native._laid.step(1.0, None, start, np.inf) is None
+    assert native._native.step(1.0, start, np.inf) is None
     assert native.step(1.0).trusted
 
 
@@ -145,7 +143,7 @@ def test_what_fits() -> None:
 
     def laid(constraints: int, solver: QPSolver, hessian: InverseHessian) -> bool:
         at = trial(generator, np.zeros(300), 0, constraints)
-        return Model(at, own_cut(at), None, hessian, solver)._laid is not None
+        return Model(at, own_cut(at), None, hessian, solver)._native is not None
 
     assert laid(MOST - 1, QPSolver(), FullMemory(300)) and not laid(MOST, QPSolver(), FullMemory(300))
     without = QPSolver()
@@ -201,14 +199,13 @@ def test_one_model_after_the_other(size: int, updates: int, thin: bool) -> None:
         extra = kinks.at(at) if len(kinks) else None
         model = Model(at, cuts, extra, hessian, solver)
         plain = Model(at, cuts, extra, hessian, QPSolver())
-        assert model._laid is not None
-        plain._laid = None
+        assert model._native is not None
+        plain._native = None
         weight = float(generator.choice([0.3, 3.0]))
         step = model.step(weight)
         assert_same(step, plain.step(weight))
         assert model.reference(weight) == pytest.approx(plain.reference(weight), rel=1e-5, abs=1e-5)
-        asked = generator.standard_normal(5)
-        assert_same(model.step(weight, constraints=asked), plain.step(weight, constraints=asked))
+        assert_same(model.step(weight), plain.step(weight))
         if not alone:
             bundle.weights = step.weights[1:]
         compared += 1
@@ -229,7 +226,7 @@ def test_an_older_model_can_be_asked_again() -> None:
     assert older.reference(2.0) == pytest.approx(Model(first, bundle.cuts(first), None, hessian, QPSolver()).reference(2.0))
 
 
-def test_the_memory_goes_with_the_bench() -> None:
+def test_the_memory_goes_with_the_workspace() -> None:
     import gc
     import resource
 
@@ -258,10 +255,10 @@ def test_the_same_gradient_twice() -> None:
     assert cuts.lines is not None
     cuts.lines.keys[2] = cuts.lines.keys[1]
     expected = Model(at, cuts, None, hessian, QPSolver())
-    expected._laid = None
+    expected._native = None
     for _ in range(3):
         model = Model(at, cuts, None, hessian, solver)
-        assert model._laid is not None
+        assert model._native is not None
         assert_same(model.step(1.5), expected.step(1.5))
 
 

@@ -1,0 +1,87 @@
+"""The page of the documentation that says what mechanisms and thresholds are worth, made from stored results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from solver_random import _with_interval
+
+from ablation.mechanisms import MECHANISMS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "explanation" / "solver-mechanisms.md"
+PAYS = 1.03
+"""A mechanism without which runs take more evaluations than so many times those with it pays."""
+Runs = Sequence[dict[str, Any]]
+
+
+class Comparison(NamedTuple):
+    """Runs with a change beside the same runs without."""
+
+    runs: int
+    solved: int
+    """More or fewer than without the change."""
+    proven: int
+    false: int
+    ratio: str
+    """Evaluations over the runs that were solved both times: with the change ÷ without, and its interval."""
+
+
+def compare(complete: Runs, changed: Runs) -> Comparison:
+    """Compare runs of the same problems."""
+    before = {tuple(run["key"]): run for run in complete}
+    pairs = [(before[tuple(run["key"])], run) for run in changed if tuple(run["key"]) in before]
+    more = {what: sum(int(new[what]) - int(old[what]) for old, new in pairs) for what in ("solved", "proven", "false")}
+    ratios = [new["evaluations"] / old["evaluations"] for old, new in pairs if old["solved"] and new["solved"]]
+    return Comparison(len(pairs), more["solved"], more["proven"], more["false"], _with_interval(ratios))
+
+
+def mechanism_table(results: dict[str, Runs]) -> list[str]:
+    """A row for each mechanism."""
+    lines = [
+        "| mechanism | what it does | source | solved | proven | evaluations without it | pays |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, mechanism in MECHANISMS.items():
+        if name == "none" or name not in results:
+            continue
+        found = compare(results["none"], results[name])
+        fewer, more = found.solved < 0 or found.proven < 0, float(found.ratio.split()[0]) > PAYS
+        pays = " and ".join(["runs"] * fewer + ["evaluations"] * more) or mechanism.kept_for
+        told = f"{found.solved:+d} | {found.proven:+d} | {found.ratio}"
+        lines.append(f"| {name} | {mechanism.meaning} | {mechanism.source} | {told} | {pays} |")
+    return lines
+
+
+def threshold_table(results: dict[str, Runs]) -> list[str]:
+    """A row for each threshold."""
+    sys.path.insert(0, str(ROOT / "src"))
+    from nonsmooth.thresholds import meanings
+
+    lines = ["| threshold | value | meaning | range | at half | at twice |", "|---|---|---|---|---|---|"]
+    for name, (value, (low, high), meaning) in meanings().items():
+        cells = []
+        for factor in (0.5, 2.0):
+            other = int(value * factor) if isinstance(value, int) else value * factor
+            runs = results.get(f"{name}={other}")
+            cells.append("–" if runs is None else _short(compare(results["none"], runs)))
+        lines.append(f"| `{name}` | {value:g} | {meaning} | {low:g} to {high:g} | {cells[0]} | {cells[1]} |")
+    return lines
+
+
+def _short(found: Comparison) -> str:
+    counts = {"solved": found.solved, "proven": found.proven, "false": found.false}
+    return found.ratio.split()[0] + "".join(f", {count:+d} {what}" for what, count in counts.items() if count)
+
+
+def write_page(results: dict[str, Runs]) -> None:
+    """Put the tables between the marks of the page."""
+    text = PAGE.read_text()
+    for mark, lines in (("mechanisms", mechanism_table(results)), ("thresholds", threshold_table(results))):
+        head, _, rest = text.partition(f"<!-- {mark} -->\n")
+        _, _, tail = rest.partition(f"<!-- end of {mark} -->")
+        text = head + f"<!-- {mark} -->\n" + "\n".join(["", *lines, "", ""]) + f"<!-- end of {mark} -->" + tail
+    PAGE.write_text(text)
