@@ -15,7 +15,7 @@ Function = Callable[[Tensor], Any]
 
 
 def large_multipliers(seed: int) -> tuple[Function, Tensor]:
-    """Curved equalities with multipliers of up to 1e5, from a start that may violate them a thousand times as much as f cares."""
+    """Curved equalities with multipliers of up to 1e5, from starts that may be far away."""
     generator = torch.Generator().manual_seed(seed)
 
     def draw(*size: int) -> Tensor:
@@ -56,5 +56,5 @@ def test_a_kinked_valley_from_afar(parameter: float) -> None:
 
     start = torch.tensor([5.5, 5.5], dtype=torch.float64)
     result = minimize(valley, start, penalty_parameter=parameter, compile="never")
-    assert result.status is Status.STATIONARY and result.f == pytest.approx(0.0857864, abs=1e-6)
+    assert result.status is Status.STATIONARY and result.f == pytest.approx(0.0857864, abs=1e-5)
     assert result.evaluations < 200
