@@ -150,6 +150,17 @@ def test_the_solver_imports_optional_packages_only_when_they_are_used() -> None:
     assert offenders == []
 
 
+def test_the_solver_uses_the_public_face_of_compile_inspect() -> None:
+    offenders = [
+        f"{name_of(path)}: {name}"
+        for path in MODULES
+        if name_of(path).startswith("nonsmooth") and name_of(path) != "nonsmooth.lesson"  # a lesson of the tour
+        for name, _ in imports(path)
+        if name.split(".")[0] == "compile_inspect" and name not in ("compile_inspect", "compile_inspect.packages")
+    ]
+    assert offenders == []
+
+
 def test_compile_inspect_does_not_know_the_solver() -> None:
     offenders = [
         name_of(path)

@@ -24,7 +24,7 @@ from nonsmooth.evaluate.differentiation import Costs, Given
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
-    from compile_inspect.tuning.background import Build
+    from compile_inspect.packages import Build
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -39,8 +39,7 @@ class Captured:
 
     def __init__(self, form: FlatForm, at: Vector, device: torch.device | None = None) -> None:
         """Raises `Refused` where the functions cannot be captured whole."""
-        from compile_inspect.variants import Refused
-        from compile_inspect.variants.task import Task
+        from compile_inspect.packages import Refused, Task
 
         self.form = form
         x = torch.from_numpy(at.copy()).to(device or "cpu")
@@ -113,13 +112,13 @@ class Packages:
     @cached_property
     def name(self) -> tuple[str, ...]:
         """Another one for everything that the packages depend on."""
-        from compile_inspect.tuning.key import program_key
+        from compile_inspect.packages import program_key
 
         return tuple(program_key(task) for task in self._tasks.values())
 
     def kept(self) -> Compiled | None:
         """The compiled form from packages that an earlier run has kept, if all of them are there and can be used."""
-        from compile_inspect.tuning.store import Store
+        from compile_inspect.packages import Store
 
         store = Store()
         found = {name: store.load(task) for name, task in self._tasks.items()}
@@ -137,7 +136,7 @@ class Packages:
 
     def drop(self) -> None:
         """Remove what an earlier run has kept."""
-        from compile_inspect.tuning.store import Store
+        from compile_inspect.packages import Store
 
         self.from_disk = False
         for task in self._tasks.values():
@@ -145,7 +144,7 @@ class Packages:
 
     def begin(self, *, idly: bool = False) -> None:
         """Begin to build; raises where that cannot be. `idly`: with time that nothing else wants."""
-        from compile_inspect.tuning.background import Build
+        from compile_inspect.packages import Build
 
         self._started = perf_counter()
         try:
@@ -171,8 +170,7 @@ class Packages:
 
     def finish(self) -> Compiled:
         """The compiled form of what was built, kept on disk for the next run; raises `Refused` where there is none."""
-        from compile_inspect.tuning.choosing import decide
-        from compile_inspect.tuning.store import Store
+        from compile_inspect.packages import Store, decide
 
         self.seconds = perf_counter() - self._started
         try:
@@ -278,6 +276,6 @@ class _OnDemand:
 
 
 def _loaded(path: Path) -> Callable[[list[Any]], list[Any]]:
-    from compile_inspect.capture import torch_private
+    from compile_inspect.packages import load_package
 
-    return torch_private.load_package(str(path))
+    return load_package(str(path))

@@ -37,8 +37,7 @@ class _Replayed:
     """One function of host vectors, run by a recording that fetches its inputs and brings back its answer."""
 
     def __init__(self, captured: Captured, function: Callable[..., list[Tensor]], inputs: list[Tensor]) -> None:
-        from compile_inspect.capture import torch_private
-        from compile_inspect.variants.cuda_graph import Recorded
+        from compile_inspect.packages import Recorded, replay, waiter
 
         self._captured, self._inputs = captured, inputs
         others = captured.others(captured.form.tensors)
@@ -61,8 +60,8 @@ class _Replayed:
         if not torch.equal(state, torch.cuda.get_rng_state()):
             raise ValueError("they draw random numbers")
         self._answer = answers[0].numpy()
-        self._replay = torch_private.replay(self._recording.graph)
-        self._wait = torch_private.waiter(inputs[0].device)
+        self._replay = replay(self._recording.graph)
+        self._wait = waiter(inputs[0].device)
         self._pointers = [tensor.data_ptr for tensor in others]
         self._addresses = [tensor.data_ptr() for tensor in others]
 
