@@ -33,6 +33,9 @@ from nonsmooth.variables import Start, Variables
 
 Vector = NDArray[np.float64]
 
+LONG_CHECK = 1e9
+"""Multiplications from which on an answer is not checked when the time is used up; they take about a second."""
+
 
 def minimize(
     fn: Callable[..., Any] | Problem | None,
@@ -185,6 +188,10 @@ def _checked(run: Run, ended: Ended, answer: Candidate) -> Check:
     if ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and run.stationarity.last is not None:
         return run.stationarity.last
     at = run.state.current
+    bounds = None if run.evaluator.box is None else np.zeros(len(at.x))
+    if ended.status is Status.TIME_LIMIT and len(at.c) ** 2 * len(at.x) > LONG_CHECK:
+        known = run.state.multipliers if len(run.state.multipliers) == len(at.c) else np.zeros(len(at.c))
+        return Check(unknown(answer, run.tolerances, "not checked, the time was used up"), known, None, (), (), bounds)
     try:
         evaluator = run.evaluator
         trial = at if np.array_equal(at.x, answer.x) else evaluator(answer.x)
@@ -195,7 +202,6 @@ def _checked(run: Run, ended: Ended, answer: Candidate) -> Check:
         return found
     except (Exception, KeyboardInterrupt):  # whatever happens now, the answer is kept
         nothing = unknown(answer, run.tolerances, "not checked, the function could not be evaluated again")
-        bounds = None if run.evaluator.box is None else np.zeros(len(at.x))
         return Check(nothing, np.zeros(len(at.c)), None, (), (), bounds)
 
 

@@ -24,9 +24,12 @@ from nonsmooth.loop.saving import SavedState
 from nonsmooth.loop.state import COLUMNS, State, Updates
 from nonsmooth.native import Method
 from nonsmooth.qp import Counts
-from nonsmooth.report.clock import Times
+from nonsmooth.report.clock import Phase, Times
 
 Vector = NDArray[np.float64]
+
+MANY_CONSTRAINTS = 500
+"""From so many on, one constraint made of them is likely to be faster."""
 
 
 class Status(Enum):
@@ -172,6 +175,18 @@ class Result:
         """The largest violation of a constraint at the answer."""
         return self.point.violation
 
+    @property
+    def hint(self) -> str:
+        """What would make such a run faster; empty where nothing is known."""
+        count, time = len(self.state.current.c), self.time
+        shares = sum(time.share(phase) for phase in (Phase.QP, Phase.JACOBIANS, Phase.DIRECTIONS))
+        if self.success or count < MANY_CONSTRAINTS or shares < 0.5:
+            return ""
+        return (
+            f"{count} constraints take most of the time; where they belong together, return one constraint instead: "
+            "the norm of equalities, the maximum of inequalities"
+        )
+
     def check(self) -> Certificate:
         """Check the answer again, from x alone: nothing the run has gathered is used."""
         return self.recheck()
@@ -200,6 +215,8 @@ class Result:
             f"  time            {self.time.total:.3g} s: "
             + ", ".join(f"{phase.label} {self.time[phase]:.2g}" for phase in self.time.largest()),
         ]
+        if self.hint:
+            lines.append(f"  hint            {self.hint}")
         skipped = self.skipped_errors
         if skipped.count:
             lines.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import Options, Result, minimize
+from nonsmooth import Options, Result, Status, minimize
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.engine import batched_backward
 from nonsmooth.hessian import FullMemory
 from nonsmooth.kinks.bundle import own_cut
-from nonsmooth.qp import Product, QPSolver
+from nonsmooth.qp import OutOfTime, Product, Program, QPSolver
+from nonsmooth.qp.active import active_set, guess_bounds
 from nonsmooth.step.model import Model
 from nonsmooth.step.steering import steer
 
@@ -126,3 +128,43 @@ def test_a_step_does_not_depend_on_how_the_matrix_is_held(equalities: int, monke
     np.testing.assert_allclose(first.direction, same.direction, atol=1e-9)
     np.testing.assert_allclose(large.direction, same_large.direction, atol=1e-9)
     assert first.weight == same.weight and reference == pytest.approx(same_reference, rel=1e-9)
+
+
+def orthogonal(size: int) -> tuple[Any, torch.Tensor]:
+    """The nearest orthogonal matrix: size·(size + 1)/2 equalities."""
+    target = torch.randn(size, size, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rows, columns = torch.triu_indices(size, size)
+
+    def function(x: torch.Tensor) -> Any:
+        return (x - target).abs().mean(), None, (x.T @ x - torch.eye(size, dtype=torch.float64))[rows, columns]
+
+    return function, target.clone()
+
+
+def test_the_time_limit_holds_inside_large_programs() -> None:
+    function, start = orthogonal(40)
+    began = perf_counter()
+    result = minimize(function, start, max_seconds=1.0, compile="never")
+    assert result.status is Status.TIME_LIMIT
+    assert result.hint.startswith("820 constraints take most of the time") and result.hint in str(result)
+    assert perf_counter() - began < 3.0  # an evaluation with its Jacobian is not interrupted, and the machine may be busy
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_that_are_guessed_at_once_are_those_of_the_answer(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    root = generator.standard_normal((120, 150))
+    program = Program(root @ root.T, 60.0 * generator.standard_normal(120), -np.ones(120), np.ones(120))
+    guess = guess_bounds(program, np.zeros(120))
+    exact = active_set(program, np.zeros(120), rounds=3000)
+    assert program.residual(active_set(program, guess, rounds=60)) < 1e-9
+    np.testing.assert_allclose(active_set(program, guess, rounds=60), exact, atol=1e-7)
+    assert (np.isclose(np.abs(guess), 1.0) == np.isclose(np.abs(exact), 1.0)).mean() > 0.9
+
+
+def test_a_deadline_ends_a_program() -> None:
+    program = Program(np.eye(3), -np.ones(3), np.zeros(3), np.ones(3))
+    with pytest.raises(OutOfTime):
+        active_set(program, np.zeros(3), rounds=10, deadline=0.0)
+    with pytest.raises(OutOfTime):
+        guess_bounds(program, np.zeros(3), deadline=0.0)

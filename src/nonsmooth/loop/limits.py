@@ -46,6 +46,11 @@ class LimitedEvaluator:
         return trial
 
     @property
+    def deadline(self) -> float:
+        """When the time is used up, by `time.perf_counter`."""
+        return self._started + self._options.max_seconds - self.earlier_seconds
+
+    @property
     def seconds(self) -> float:
         """Time used."""
         return self.earlier_seconds + perf_counter() - self._started

@@ -22,7 +22,7 @@ from nonsmooth.loop.state import COLUMNS, State
 from nonsmooth.loop.stationarity import StationarityCheck
 from nonsmooth.loop.termination import Termination, stationarity_measure
 from nonsmooth.options import Options, Tolerances
-from nonsmooth.qp import QPSolver
+from nonsmooth.qp import OutOfTime, QPSolver
 from nonsmooth.report.clock import Phase
 from nonsmooth.result import Status
 from nonsmooth.step.attempt import Stepper
@@ -62,6 +62,7 @@ class Run:
         self.evaluate = evaluate = LimitedEvaluator(
             evaluator, self.incumbents, options, earlier_seconds=seconds, earlier_evaluations=evaluations
         )
+        self.solver.deadline = evaluate.deadline
         start, self.reference = first_trial(evaluator, options, saved)
         box = evaluator.box  # in the units that were chosen
         self.incumbents.see(start)
@@ -120,6 +121,8 @@ class Run:
             return Ended(self._last_words(self._iterate()))
         except Ended as ended:
             return ended
+        except OutOfTime:
+            return Ended(Status.TIME_LIMIT)
         except CompiledMismatch:
             raise
         except CallbackFailed as failure:

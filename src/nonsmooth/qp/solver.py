@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.errors import QPError
 from nonsmooth.native import Method, load
-from nonsmooth.qp.active import active_set
+from nonsmooth.qp.active import active_set, guess_bounds
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
 from nonsmooth.qp.native import MOST, Kernel
 from nonsmooth.qp.product import Product
@@ -69,6 +69,8 @@ class QPSolver:
         self._workspace: Workspace | None = None
         self.counts = Counts()
         self.clock = clock or Clock()
+        self.deadline = np.inf
+        """When the run must end, by `time.perf_counter`; long programs raise `OutOfTime` then."""
         self.solving = self.clock.phase(Phase.QP)
 
     @property
@@ -180,7 +182,9 @@ class Session:
             counts.second_solver += number == 1
             if name == "native":
                 begin = _corner(program.lower, program.upper, program.simplex) if near is None else near
-                yield active_set(program, begin, rounds=20 + 10 * program.size)
+                if program.size > MOST and not program.simplex and not isinstance(program.matrix, Product):
+                    begin = guess_bounds(program, begin, deadline=self._solver.deadline)
+                yield active_set(program, begin, rounds=20 + 10 * program.size, deadline=self._solver.deadline)
                 continue
             for attempt, raw in enumerate(self._asked(name, program)):
                 y = None if raw is None else program.feasible(raw)
