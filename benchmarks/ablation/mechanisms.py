@@ -151,6 +151,12 @@ MECHANISMS: dict[str, Mechanism] = {
         _without("step.update", "limit_growth", lambda pair, *_: pair),
     ),
     "damping": Mechanism("updates of negative curvature are damped", "Powell 1978", options={"damping": 0.0}),
+    "matrix reset": Mechanism(
+        "the matrix begins anew after a step along a direction that does not use it",
+        "own",
+        _without("step.update", "OTHER_DIRECTIONS", ()),
+        kept_for="infeasible problems with kinks",
+    ),
     "curvature condition": Mechanism(
         "the second of the weak Wolfe conditions",
         "Lewis and Overton 2013",
