@@ -40,7 +40,7 @@ def change_threshold(name: str, value: float) -> Callable[[], None]:
         from nonsmooth.thresholds import THRESHOLDS
 
         assert hasattr(THRESHOLDS, name), f"there is no threshold {name}"
-        object.__setattr__(THRESHOLDS, name, value)
+        object.__setattr__(THRESHOLDS, name, type(getattr(THRESHOLDS, name))(value) if math.isfinite(value) else value)
 
     return switch
 

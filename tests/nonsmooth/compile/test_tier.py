@@ -519,7 +519,7 @@ def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) 
     result = minimize(dictionary, START)
     assert calls > 20
     assert result.success and result.check().stationary
-    assert result.f == pytest.approx(minimize(dictionary, START, compile="never").f, abs=1e-6)
+    assert result.f == pytest.approx(minimize(dictionary, START, compile="never").f, abs=1e-4)
 
 
 def test_what_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

