@@ -106,11 +106,13 @@ MECHANISMS: dict[str, Mechanism] = {
         "the weight grows where the penalty function falls without end",
         SQP,
         options={"penalty_retries": 0, "first_penalty_retries": 0},
+        kept_for="published problems whose objective falls without end outside the constraints",
     ),
     "second-order correction": Mechanism(
         "a step that left curved constraints is brought back to them",
         f"{NW}, 18.3",
         _without("step.attempt", "correct", _never),
+        kept_for="spheres and other curved equalities",
     ),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
@@ -122,7 +124,10 @@ MECHANISMS: dict[str, Mechanism] = {
         _all(*(_without(module, "keep_gradients", _no) for module in ("step.attempt", "step.null_steps", "step.update"))),
     ),
     "refuted cuts": Mechanism(
-        "cuts above the function are dropped", "own", _without("kinks.bundle", "Bundle.drop_refuted", _never)
+        "cuts above the function are dropped",
+        "own",
+        _without("kinks.bundle", "Bundle.drop_refuted", _never),
+        kept_for="restarts with a given matrix",
     ),
     "smoothness test": Mechanism(
         "no null steps where the function may be smooth",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
+from math import exp, log
 from pathlib import Path
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from solver_random import _with_interval
@@ -13,6 +16,8 @@ from ablation.mechanisms import MECHANISMS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "explanation" / "solver-mechanisms.md"
+RESCALING = ROOT / "benchmarks" / "data" / "solver_rescaling.json"
+"""Runs of solver_random.py with several --decades."""
 PAYS = 1.03
 """A mechanism without which runs take more evaluations than so many times those with it pays."""
 Runs = Sequence[dict[str, Any]]
@@ -72,6 +77,17 @@ def threshold_table(results: dict[str, Runs]) -> list[str]:
     return lines
 
 
+def rescaling_table(runs: Runs) -> list[str]:
+    """A row for each range of units: the same problems, rescaled at random."""
+    lines = ["| units off by up to | solved | proven | false | evaluations |", "|---|---|---|---|---|"]
+    for decades in sorted({run["decades"] for run in runs}):
+        these = [run for run in runs if run["decades"] == decades]
+        counts = " | ".join(str(sum(run[what] for run in these)) for what in ("solved", "proven", "false"))
+        mean = exp(fmean(log(run["evaluations"]) for run in these))
+        lines.append(f"| 10^±{decades:g} | {counts} | {mean:.0f} |")
+    return lines
+
+
 def _short(found: Comparison) -> str:
     counts = {"solved": found.solved, "proven": found.proven, "false": found.false}
     return found.ratio.split()[0] + "".join(f", {count:+d} {what}" for what, count in counts.items() if count)
@@ -80,8 +96,20 @@ def _short(found: Comparison) -> str:
 def write_page(results: dict[str, Runs]) -> None:
     """Put the tables between the marks of the page."""
     text = PAGE.read_text()
-    for mark, lines in (("mechanisms", mechanism_table(results)), ("thresholds", threshold_table(results))):
+    mechanisms = [name for name in results if name in MECHANISMS and name != "none"]
+    rescaled = json.loads(RESCALING.read_text())
+    problems = len({(run["family"], run["size"], run["seed"]) for run in rescaled})
+    for mark, told, lines in (
+        ("mechanisms", _runs(results, mechanisms), mechanism_table(results)),
+        ("units", f"{problems} problems.", rescaling_table(rescaled)),
+        ("thresholds", _runs(results, [name for name in results if "=" in name]), threshold_table(results)),
+    ):
         head, _, rest = text.partition(f"<!-- {mark} -->\n")
         _, _, tail = rest.partition(f"<!-- end of {mark} -->")
-        text = head + f"<!-- {mark} -->\n" + "\n".join(["", *lines, "", ""]) + f"<!-- end of {mark} -->" + tail
+        text = head + f"<!-- {mark} -->\n" + "\n".join(["", told, "", *lines, "", ""]) + f"<!-- end of {mark} -->" + tail
     PAGE.write_text(text)
+
+
+def _runs(results: dict[str, Runs], names: Sequence[str]) -> str:
+    counts = sorted({compare(results["none"], results[name]).runs for name in names})
+    return f"{' or '.join(map(str, counts))} runs each."
