@@ -1,17 +1,18 @@
 """What each mechanism of the solver is worth: all of them but one, on the same problems.
 
-    python benchmarks/solver_ablation.py --part published --part random --seeds 20..24
-    python benchmarks/solver_ablation.py --mechanisms "valley following,null steps"
-    python benchmarks/solver_ablation.py --thresholds
+    python benchmarks/solver_ablation.py --seeds 20..23 --output choosing.json
+    python benchmarks/solver_ablation.py --mechanisms "bundle,null steps"
+    python benchmarks/solver_ablation.py --thresholds --part published --part random
     python benchmarks/solver_ablation.py --page
 
 --thresholds measures every threshold at half and at twice its value instead (whole numbers at the nearest other ones). --page
 writes both tables into docs/explanation/solver-mechanisms.md from what is stored.
 
-A mechanism is off in a process of its own (see ablation/mechanisms.py). Problems are the published ones of tests/problems and
-random ones of tests/problems/random_problems.py, in natural units and rescaled. Evaluations are compared over the runs that
-were solved with and without the mechanism: the geometric mean of without ÷ with, and its 95 % bootstrap interval. Results
-are kept in data/solver_ablation.json after each mechanism, and what is there is not measured again.
+Each mechanism is off in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the
+published ones of tests/problems, those of kinked_constraints.py, and random ones of tests/problems/random_problems.py, in
+natural units and rescaled. Evaluations are compared over the runs that were solved with and without the mechanism: the
+geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are kept in data/solver_ablation.json as they come,
+and what is there is not measured again.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict
-from itertools import product
+from itertools import islice, product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from solver_random import CLOSE, FEASIBLE, numbers  # noqa: E402
 from problems.random_problems import FAMILIES  # noqa: E402
 
 DATA = ROOT / "benchmarks" / "data" / "solver_ablation.json"
-MOST_EVALUATIONS = 10_000
+MOST_EVALUATIONS, MAX_KINKED_EVALUATIONS = 10_000, 3_000
 LONG = ("oet5", "nesterov_chebyshev_rosenbrock")
 """Published problems that take many thousand evaluations, of which a few more or less say nothing."""
 
@@ -89,12 +90,30 @@ def random(family: str, size: int, seed: int, decades: float) -> dict[str, Any]:
     }
 
 
-def measure(mechanism: str, tasks: Sequence[Sequence[Any]], jobs: int) -> list[dict[str, Any]]:
-    """Solve all problems without a mechanism."""
-    context = get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=prepare, initargs=(mechanism,)) as pool:
-        parts = {"published": published, "random": random}
-        return [future.result() for future in [pool.submit(parts[task[0]], *task[1:]) for task in tasks]]
+def kinked(name: str, number: int) -> dict[str, Any]:
+    """Solve a problem whose constraints have kinks; there is no other answer to compare with, so a proof is a solution."""
+    import torch
+    from kinked_constraints import SETS
+
+    import nonsmooth
+
+    torch.set_num_threads(1)
+    _, start, function, _ = next(islice(SETS[name](), number, None))
+    result = nonsmooth.minimize(function, start, compile="never", max_evaluations=MAX_KINKED_EVALUATIONS, max_seconds=60)
+    proven = result.status.name == "STATIONARY"
+    return {
+        "key": ["kinked", name, number], "solved": proven, "proven": proven, "false": False,
+        "evaluations": result.evaluations, "seconds": result.time.total,
+    }  # fmt: skip
+
+
+PARTS = {"published": published, "kinked": kinked, "random": random}
+
+
+def measure(mechanism: str, tasks: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Solve problems without a mechanism, in a process that does nothing else."""
+    prepare(mechanism)
+    return [PARTS[task[0]](*task[1:]) for task in tasks]
 
 
 def other_values() -> list[str]:
@@ -109,12 +128,27 @@ def other_values() -> list[str]:
     return found
 
 
+def all_tasks(options: argparse.Namespace) -> Iterator[Sequence[Any]]:
+    """The problems that were asked for."""
+    parts = options.part or PARTS
+    if "published" in parts:
+        from problems import ALL
+
+        yield from (("published", name) for name, case in ALL.items() if case.optimum is not None and name not in LONG)
+    if "kinked" in parts:
+        from kinked_constraints import SETS
+
+        yield from (("kinked", name, number) for name, problems in SETS.items() for number, _ in enumerate(problems()))
+    if "random" in parts:
+        yield from (("random", *task) for task in product(FAMILIES, options.sizes, options.seeds, options.decades))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mechanisms", default=",".join(MECHANISMS), help="names, with commas between them")
-    parser.add_argument("--part", action="append", choices=["published", "random"], help="which problems (both)")
-    parser.add_argument("--seeds", type=numbers, default=numbers("20..24"), help="of the random problems (20..24)")
-    parser.add_argument("--sizes", type=numbers, default=[5, 10], help="numbers of variables (5,10)")
+    parser.add_argument("--part", action="append", choices=list(PARTS), help="which problems (all)")
+    parser.add_argument("--seeds", type=numbers, default=numbers("20..23"), help="of the random problems (20..23)")
+    parser.add_argument("--sizes", type=numbers, default=[5, 20], help="numbers of variables (5,20)")
     parser.add_argument("--decades", type=numbers, default=[0, 3], help="rescaled by up to 10 to the ± these (0,3)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (one for each core)")
     parser.add_argument("--output", type=Path, default=DATA, metavar="FILE", help=f"where results are kept ({DATA.name})")
@@ -122,22 +156,25 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the tables of the stored results into the documentation")
     options = parser.parse_args()
     results = json.loads(options.output.read_text()) if options.output.exists() else {}
-    tasks: list[Sequence[Any]] = []
-    if "published" in (options.part or ["published"]):
-        from problems import ALL
-
-        tasks += [("published", name) for name, case in ALL.items() if case.optimum is not None and name not in LONG]
-    if "random" in (options.part or ["random"]):
-        tasks += [("random", *task) for task in product(FAMILIES, options.sizes, options.seeds, options.decades)]
-    names = ["none", *other_values()] if options.thresholds else options.mechanisms.split(",")
-    for name in [] if options.page else names:
-        have = {tuple(run["key"]) for run in results.get(name, [])}
-        missing = [task for task in tasks if tuple(task) not in have]
-        results[name] = results.get(name, []) + (measure(name, missing, options.jobs) if missing else [])
-        options.output.write_text(json.dumps(results) + "\n")
-        print(" | ".join(str(part) for part in compare(results["none"], results[name])), name, flush=True)
     if options.page:
         write_page(results)
+        return
+    tasks = list(all_tasks(options))
+    names = ["none", *other_values()] if options.thresholds else options.mechanisms.split(",")
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
+        running = {}
+        for name in names:
+            have = {tuple(run["key"]) for run in results.get(name, [])}
+            missing = [task for task in tasks if tuple(task) not in have]
+            if missing:
+                running[pool.submit(measure, name, missing)] = name
+        for future in as_completed(running):
+            name = running[future]
+            results[name] = results.get(name, []) + future.result()
+            options.output.write_text(json.dumps(results) + "\n")
+            print(f"{name}: {len(results[name])} runs", flush=True)
+    for name in names:
+        print(" | ".join(str(part) for part in compare(results["none"], results[name])), name, flush=True)
 
 
 if __name__ == "__main__":

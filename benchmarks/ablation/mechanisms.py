@@ -112,7 +112,9 @@ MECHANISMS: dict[str, Mechanism] = {
         "a step that left curved constraints is brought back to them",
         f"{NW}, 18.3",
         _without("step.attempt", "correct", _never),
-        kept_for="spheres and other curved equalities",
+    ),
+    "corrected parts": Mechanism(
+        "where the corrected step is too long, parts of it are corrected", "own", change_threshold("max_corrected_parts", 0)
     ),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
@@ -156,12 +158,6 @@ MECHANISMS: dict[str, Mechanism] = {
         _without("step.update", "limit_growth", lambda pair, *_: pair),
     ),
     "damping": Mechanism("updates of negative curvature are damped", "Powell 1978", options={"damping": 0.0}),
-    "matrix reset": Mechanism(
-        "the matrix begins anew after a step along a direction that does not use it",
-        "own",
-        _without("step.update", "OTHER_DIRECTIONS", ()),
-        kept_for="infeasible problems with kinks",
-    ),
     "curvature condition": Mechanism(
         "the second of the weak Wolfe conditions",
         "Lewis and Overton 2013",

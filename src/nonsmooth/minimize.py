@@ -92,23 +92,39 @@ def minimize(
         )  # fmt: skip
     if state is not None and not isinstance(state, SavedState):
         raise ProblemError("state must come from State.load(path)")
-    tier: Tier | None = None
     clock = Clock(started=started, trace=None if profile is None else Trace(profile))
     try:
-        with ExitStack() as stack:
-            stack.enter_context(one_thread())
-            if progress:
-                callback = stack.enter_context(_shown(options, callback, clock))
-            evaluator = Evaluator(problem, Variables(x0), clock)
-            if options.compile != "never":
-                evaluator.tier = tier = Tier(evaluator, always=options.compile == "always")
-            run = Run(evaluator, options, callback=callback, saved=state)
-            ended = run.go()
-        if throw and ended.exception is not None:
-            raise ended.exception
-        return _result(run, ended, Compilation(Outcome.NOT_WANTED) if tier is None else tier.report)
+        return _solve(problem, Variables(x0), options, clock, callback, progress=progress, saved=state, throw=throw)
     finally:
         clock.close()
+
+
+def _solve(
+    problem: Problem,
+    variables: Variables,
+    options: Options,
+    clock: Clock,
+    callback: Callable[[State], object] | None,
+    *,
+    progress: bool,
+    saved: SavedState | None,
+    throw: bool,
+) -> Result:
+    tier: Tier | None = None
+    with ExitStack() as stack:
+        stack.enter_context(one_thread())
+        user_errors = np.geterr()
+        stack.enter_context(np.errstate(all="ignore"))  # gradients may be too long to be multiplied, which is noticed
+        if progress:
+            callback = stack.enter_context(_shown(options, callback, clock))
+        evaluator = Evaluator(problem, variables, clock, user_errors=user_errors)
+        if options.compile != "never":
+            evaluator.tier = tier = Tier(evaluator, always=options.compile == "always")
+        run = Run(evaluator, options, callback=callback, saved=saved)
+        ended = run.go()
+    if throw and ended.exception is not None:
+        raise ended.exception
+    return _result(run, ended, Compilation(Outcome.NOT_WANTED) if tier is None else tier.report)
 
 
 @contextmanager

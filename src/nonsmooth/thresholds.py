@@ -30,6 +30,7 @@ class Thresholds:
     least_magnitude: float = _threshold(1e-3, 1e-9, 1.0, "Sizes of x and of values below this do not shrink tolerances.")
     rounding_multiple: float = _threshold(100.0, 1.0, 1e4, "Rounding errors of a value of f in those of one number.")
     max_corrections: int = _threshold(3, 0, 10, "Newton steps of a second-order correction.")
+    max_corrected_parts: int = _threshold(8, 1, 20, "Parts of a step, each half the one before, that are corrected in turn.")
     dependent_rows: float = _threshold(1e-5, 1e-8, 1e-2, "Relative singular value from which on rows count as dependent.")
     max_idle_gradient_steps: int = _threshold(3, 0, 20, "Steps judged by gradients alone that may shorten none in a row.")
     gradient_progress: float = _threshold(0.9, 0.1, 0.99, "Factor by which such a step must shorten the combined gradient.")

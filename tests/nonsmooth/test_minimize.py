@@ -350,3 +350,23 @@ def test_a_norm_that_must_vanish_is_met_by_its_gradient_at_the_trial_point() -> 
     assert result.violation <= 1e-6
     values = torch.linalg.svdvals(target)  # rotations and reflections have a minimum each
     assert min(abs(result.f + float(values.sum()) - part) for part in (0.0, 2 * float(values[-1]))) <= 1e-3
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("scaling", ["auto", "none"])
+def test_the_users_own_floating_point_errors_stay_theirs(scaling: str) -> None:
+    """numpy warns in functions and callbacks as outside, and says nothing of what the solver computes."""
+    seen = []
+
+    def function(x: Tensor) -> Tensor:
+        seen.append(np.geterr())
+        return -(x**3).sum()  # falls without end, so that the solver's numbers overflow
+
+    with np.errstate(over="raise", divide="call"):
+        wanted = np.geterr()
+        result = minimize(
+            function, torch.ones(2, dtype=torch.float64), callback=lambda state: seen.append(np.geterr()), scaling=scaling
+        )
+        assert np.geterr() == wanted
+    assert result.status is Status.UNBOUNDED and len(seen) > 5
+    assert all(errors == wanted for errors in seen)

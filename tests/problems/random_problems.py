@@ -217,6 +217,22 @@ def _curved_equalities(size: int, generator: Generator, seed: int) -> RandomProb
     return _placed("curved equalities", generator, seed, size, around, convex=False)
 
 
+def _folded_equalities(size: int, generator: Generator, seed: int) -> RandomProblem:
+    """Curved equalities folded into one, their norm, which vanishes at the solution."""
+    count = max(2, size // 4)
+    slopes, bends = _slopes(generator, count, size), _normal(generator, count, size, size) / size
+    bends = 0.5 * (bends + bends.mT)
+    multipliers = _normal(generator, count)
+    curvature = 0.5 + torch.linalg.matrix_norm((multipliers[:, None, None] * bends).sum(0), 2)
+    slope = -multipliers @ slopes
+
+    def around(d: Tensor) -> Values:
+        bent = slopes @ d + 0.5 * (bends @ d) @ d
+        return slope @ d + 0.5 * curvature * d.square().sum(), None, bent.norm().reshape(1)
+
+    return _placed("folded equalities", generator, seed, size, around, convex=False)
+
+
 def _kinked_equalities(size: int, generator: Generator, seed: int) -> RandomProblem:
     count = max(1, size // 6)
     slopes, edges = _slopes(generator, count, size), _slopes(generator, count, size)
@@ -274,6 +290,44 @@ def _max_constraint(size: int, generator: Generator, seed: int) -> RandomProblem
     return _placed("max as inequality", generator, seed, size, around, convex=True)
 
 
+def _spheres(size: int, generator: Generator, seed: int) -> RandomProblem:
+    """Groups of variables on unit spheres, under an objective with kinks."""
+    groups = max(1, size // 5)
+    owners = torch.arange(size) % groups
+    solution = _normal(generator, size)
+
+    def lengths(x: Tensor) -> Tensor:
+        return torch.zeros(groups, dtype=torch.float64).index_add(0, owners, x.square())
+
+    solution = solution / lengths(solution).sqrt()[owners]
+    multipliers = _normal(generator, groups)
+    slope = -2.0 * multipliers[owners] * solution
+    curvature = 0.5 + 2.0 * multipliers.abs().max()
+    rows = _slopes(generator, size, size)
+
+    def function(x: Tensor) -> Values:
+        d = x - solution
+        return slope @ d + 0.5 * curvature * d.square().sum() + 0.2 * (rows @ d).abs().sum(), None, lengths(x) - 1.0
+
+    start = solution + _normal(generator, size)
+    start = start / lengths(start).sqrt()[owners]
+    return RandomProblem("spheres", seed, function, start, solution, convex=False)
+
+
+def _smooth(size: int, generator: Generator, seed: int) -> RandomProblem:
+    """A smooth function whose curvature differs by a factor of 1,000 between directions."""
+    rows = torch.linalg.qr(_normal(generator, size, size))[0]
+    steepness = 10.0 ** torch.linspace(-1.5, 1.5, size, dtype=torch.float64)
+    cross = _slopes(generator, size, size)
+
+    def around(d: Tensor) -> Values:
+        turned = rows @ d
+        flat = torch.log(torch.cosh(turned.clamp(-30, 30))) + 0.05 * turned.square()
+        return (steepness * flat).sum() + 0.1 * (cross @ d).pow(4).sum(), None, None
+
+    return _placed("smooth", generator, seed, size, around, convex=True)
+
+
 FAMILIES: dict[str, Callable[[int, Generator, int], Any]] = {
     "max of quadratics": _max_of_quadratics,
     "max of smooth functions": _max_of_smooth,
@@ -282,8 +336,11 @@ FAMILIES: dict[str, Callable[[int, Generator, int], Any]] = {
     "largest eigenvalue": _largest_eigenvalue,
     "nuclear norm": _nuclear_norm,
     "curved equalities": _curved_equalities,
+    "folded equalities": _folded_equalities,
     "kinked equalities": _kinked_equalities,
     "curved inequalities": _inequalities,
     "degenerate inequalities": _degenerate_inequalities,
     "max as inequality": _max_constraint,
+    "spheres": _spheres,
+    "smooth": _smooth,
 }

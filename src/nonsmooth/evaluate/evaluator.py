@@ -34,8 +34,12 @@ class Evaluator:
     bounds, lower bounds.
     """
 
-    def __init__(self, problem: Problem, variables: Variables, clock: Clock | None = None) -> None:
+    def __init__(
+        self, problem: Problem, variables: Variables, clock: Clock | None = None, *, user_errors: dict[str, Any] | None = None
+    ) -> None:
         self.problem, self.variables = problem, variables
+        self.user_errors = user_errors or np.geterr()
+        """What numpy does about floating-point errors in the user's functions."""
         self.costs = Costs()
         self.clock = clock or Clock()
         self._evaluating = self.clock.phase(Phase.VALUES)
@@ -104,7 +108,8 @@ class Evaluator:
         argument, leaves = self.variables.place(x)
         self._placements += 1
         try:
-            trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
+            with np.errstate(**self.user_errors):
+                trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
         except Exception as error:
             if self.skipped is None:
                 raise FunctionFailed(error) from error
@@ -149,7 +154,7 @@ class Evaluator:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
-        with torch.enable_grad():
+        with torch.enable_grad(), np.errstate(**self.user_errors):
             f, inequalities, equalities = self.problem.values(argument)
             blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
         known = [block for block in blocks if block is not None]

@@ -49,9 +49,6 @@ class InverseHessian(Protocol):
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step."""
 
-    def reset(self) -> None:
-        """Forget everything learnt."""
-
     def forget_products(self) -> None:
         """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
 

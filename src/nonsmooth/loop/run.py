@@ -219,7 +219,7 @@ class Run:
         if self._callback is None:
             return False
         try:
-            with self._telling:
+            with self._telling, np.errstate(**self.evaluator.user_errors):
                 return bool(self._callback(self.state))
         except Exception as error:
             raise CallbackFailed(error) from error

@@ -67,7 +67,7 @@ class StationarityCheck:
     def _in_natural_units(self, at: Trial) -> Check:
         """The check where the solver works in other units than those of verdicts."""
         own = self._evaluator
-        judge = Evaluator(own.problem, own.variables, own.clock)
+        judge = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
         judge.costs, judge.scales = own.costs, self._reference.scales
         evaluate = self._evaluate.through(judge)
         here = evaluate(judge.in_solver_units(own.in_user_units(at.x)))

@@ -147,7 +147,8 @@ class _Search:
         if not self.simplex:
             return self.slope / self.program.scale
         excess, weights = self.slope.copy(), self.y[: self.simplex]
-        excess[: self.simplex] -= float(weights @ self.slope[: self.simplex]) / float(weights.sum())
+        total = float(weights.sum())  # 0 where the matrix is so ill-conditioned that steps are rounding
+        excess[: self.simplex] -= float(weights @ self.slope[: self.simplex]) / total if total > 0 else np.nan
         excess /= self.program.scale
         return excess
 

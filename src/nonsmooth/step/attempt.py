@@ -17,7 +17,7 @@ from nonsmooth.evaluate.box import Box
 from nonsmooth.kinks.bundle import own_cut
 from nonsmooth.kinks.jumps import keep_gradients
 from nonsmooth.options import Options, Tolerances
-from nonsmooth.step.correction import correct
+from nonsmooth.step.correction import Correction, correct, correct_parts
 from nonsmooth.step.line_search import Ending, Search, search
 from nonsmooth.step.model import ModelLike, Step
 from nonsmooth.step.null_steps import explains_failure, gather
@@ -71,11 +71,19 @@ class Stepper:
             full = self._evaluate(at.x + options.initial_step * direction)
             needed = THRESHOLDS.serious_decrease if may_gather else options.sufficient_decrease
             if not full.penalty(step.weight) < value + needed * options.initial_step * step.decrease and full.finite:
-                accepted = self._by_gradients(state, step, value, full) or self._corrected(state, attempt, full, value)
+                accepted = self._by_gradients(state, step, value, full)
+                corrected = None if accepted else self._corrected(state, step, full, value)
+                if corrected is not None and corrected.low_enough:
+                    accepted = self._accepted(step, corrected.trial, 1.0, attempt)
                 if accepted is not None:
                     return accepted
                 if may_gather and self._null_step(state, attempt, gather(state, attempt.model, step, full)):
                     continue
+                part = (
+                    None if corrected is None else correct_parts(self._evaluate, at, step, value, options.sufficient_decrease)
+                )
+                if part is not None:
+                    return self._accepted(step, *part, attempt)
             kink = partial(explains_failure, at, step) if may_gather and not options.normalize_direction else None
             found = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
@@ -123,15 +131,13 @@ class Stepper:
         attempt.model, attempt.step = self._proposer.propose(state, attempt.step.weight, use_bundle=use_bundle)
         return True
 
-    def _corrected(self, state: State, attempt: _Attempt, full: Trial, value: float) -> AcceptedStep | None:
+    def _corrected(self, state: State, step: Step, full: Trial, value: float) -> Correction | None:
         """The full step brought back to curved constraints."""
         if self._options.initial_step != 1.0 or self._options.normalize_direction:
             return None
-        at, step = state.current, attempt.step
-        among_pieces = state.pieces.carry(step.rows[len(at.c) :])
+        among_pieces = state.pieces.carry(step.rows[len(state.current.c) :])
         needed = value + self._options.sufficient_decrease * step.decrease
-        found = correct(self._evaluate, at, step, full, needed, among_pieces=among_pieces)
-        return None if found is None else self._accepted(step, found, 1.0, attempt)
+        return correct(self._evaluate, state.current, step, full, needed, among_pieces=among_pieces)
 
     def _accepted(self, step: Step, trial: Trial, length: float, attempt: _Attempt | None = None) -> AcceptedStep:
         if self._options.normalize_direction:
@@ -156,8 +162,11 @@ class Stepper:
             return None  # nothing is left to be gained
         trial = self._evaluate(at.x + step.direction) if trial is None else trial
         if not trial.penalty(step.weight) <= value + rounding:
-            trial = correct(self._evaluate, at, step, trial, value + rounding, among_pieces=False)
-        if trial is None or not trial.differentiable:
+            corrected = correct(self._evaluate, at, step, trial, value + rounding, among_pieces=False)
+            if corrected is None or not corrected.low_enough:
+                return None
+            trial = corrected.trial
+        if not trial.differentiable:
             return None
         before, after = norm(step.gradient), norm(self._combined_gradient(state, step, trial))
         shortest = min(before, state.shortest_gradient)

@@ -2,12 +2,14 @@
 
 An exact penalty function refuses full steps along curved constraints, however near the solution (the Maratos effect). Newton
 steps on the constraints violated at the trial point, with their gradients there, bring it back; a correction with the
-gradients at x is no help where these turn on the way, as those of a norm do.
+gradients at x is no help where these turn on the way, as those of a norm do. Where the corrected point is too far for the
+objective, shorter steps are corrected in turn: a search along a straight line would leave the constraints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,31 +21,72 @@ from nonsmooth.thresholds import THRESHOLDS
 Vector = NDArray[np.float64]
 
 
+class Correction(NamedTuple):
+    """A trial point that was brought back to the constraints."""
+
+    trial: Trial
+    low_enough: bool
+    """Whether its penalty is below what was needed."""
+
+
 def correct(
-    evaluate: Callable[[Vector], Trial], at: Trial, step: Step, trial: Trial, needed: float, *, among_pieces: bool
-) -> Trial | None:
-    """A point near a failed trial point whose penalty is below what is `needed`; None where constraints are not to blame.
+    evaluate: Callable[[Vector], Trial],
+    at: Trial,
+    step: Step,
+    trial: Trial,
+    needed: float,
+    *,
+    among_pieces: bool,
+    length: float = 1.0,
+) -> Correction | None:
+    """A failed trial point at some length of a step, brought back; None where constraints are not to blame, or it is no help.
 
     Where pieces of a constraint meet, a correction leaves one for another, and their gradients do better; but an equality may
     be a norm that is to vanish, with more pieces than can be known.
     """
-    excess = trial.f - at.f - step.objective_change
-    bending = step.weight * (trial.total_violation - step.predicted_violation)
-    if len(at.c) == 0 or not bending > 0.5 * (excess + bending):
+    if len(at.c) == 0:
+        return None
+    excess = trial.f - at.f - length * step.objective_change
+    predicted = at.total_violation + length * (step.predicted_violation - at.total_violation)
+    bending = step.weight * (trial.total_violation - predicted)
+    if not bending > 0.5 * (excess + bending):
         return None
     if among_pieces and not np.abs(trial.c[: at.equalities]).max(initial=0.0) > 0.5 * trial.total_violation:
         return None
+    restored = _restore(evaluate, trial, step.weight, needed)
+    return None if restored is None else Correction(restored, restored.penalty(step.weight) < needed)
+
+
+def correct_parts(
+    evaluate: Callable[[Vector], Trial], at: Trial, step: Step, value: float, sufficient: float
+) -> tuple[Trial, float] | None:
+    """The longest part of a step, of halves of halves, that is low enough when it is brought back, and how long it is."""
+    length = 0.5
+    for _ in range(THRESHOLDS.max_corrected_parts):
+        needed = value + length * sufficient * step.decrease
+        trial = evaluate(at.x + length * step.direction)
+        if trial.penalty(step.weight) < needed and trial.differentiable:
+            return trial, length
+        found = correct(evaluate, at, step, trial, needed, among_pieces=False, length=length)
+        if found is None or found.low_enough:
+            return None if found is None else (found.trial, length)
+        length *= 0.5
+    return None
+
+
+def _restore(evaluate: Callable[[Vector], Trial], trial: Trial, weight: float, enough: float) -> Trial | None:
+    """Newton steps to the constraints until the penalty is low enough or no violation is left; None where they do not help."""
     for _ in range(THRESHOLDS.max_corrections):
         back = _back_to_constraints(trial) if trial.finite and trial.differentiable else None
         if back is None:
             return None
         after = evaluate(trial.x - back)
-        if after.penalty(step.weight) < needed and after.differentiable:
+        if after.penalty(weight) < enough and after.differentiable:
             return after
         if not after.total_violation < 0.5 * trial.total_violation:
             return None
         trial = after
-    return None
+    return trial
 
 
 def _back_to_constraints(trial: Trial) -> Vector | None:

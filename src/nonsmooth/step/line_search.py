@@ -27,6 +27,15 @@ class Ending(Enum):
     KINK = "the gradient at a point that was too far shows a kink between it and the start"
 
 
+class _Verdict(Enum):
+    """What is said of a trial point."""
+
+    TOO_FAR = "the penalty function has not fallen enough"
+    WITHOUT_GRADIENT = "nothing can start from there"
+    NOT_FAR_ENOUGH = "the slope has not changed enough"
+    GOOD = "both weak Wolfe conditions hold"
+
+
 class Search(NamedTuple):
     """What a line search found."""
 
@@ -58,7 +67,6 @@ def search(
     Steps are at most `longest`. `kink` is asked now and then whether a point that is too far, at some step, explains why: then
     the search ends there.
     """
-    value = start.penalty(weight)
     length = norm(direction)
     if not 0 < length < np.inf:
         return Search(Ending.BRACKETED, None, 0.0, 0)
@@ -68,43 +76,49 @@ def search(
     most_expansions = max(THRESHOLDS.min_expansions, round(np.log2(THRESHOLDS.search_reach / length)))
     limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
     trial: Trial | None = None
-
-    def left_behind(point: Trial) -> bool:
-        return point.total_violation > THRESHOLDS.runaway_violation * start.total_violation + 1.0
-
     fallen: tuple[Trial, float] | None = None
     while highest - lowest > shortest and evaluations < limit:
         if trial is not None and (fallen is None or trial is not fallen[0]):
             trial.release()  # only the last one is handed out, or one at which the function fell
         trial = first if first is not None and evaluations == 0 else evaluate(start.x + step * direction)
         evaluations += 1
-        if not trial.penalty(weight) < value + options.sufficient_decrease * step * slope:
-            highest, failures = step, failures + 1
-            if kink is not None and failures % THRESHOLDS.kink_question_interval == 0 and kink(trial, step):
-                return Search(Ending.KINK, trial, step, evaluations)
-        elif options.backtracking_only:
+        verdict = _judge(start, trial, step, direction, slope, weight, options)
+        if verdict is _Verdict.GOOD:
             return Search(Ending.ACCEPTED, trial, step, evaluations)
+        if verdict is _Verdict.NOT_FAR_ENOUGH:
+            lowest, fallen = step, (trial, step)
         else:
-            rate = float(trial.penalty_gradient(weight) @ direction)
-            if not math.isfinite(rate):
-                highest = step  # a point without gradient cannot be stood on
-            elif rate <= options.curvature * slope:
-                lowest, fallen = step, (trial, step)
-            else:
-                return Search(Ending.ACCEPTED, trial, step, evaluations)
-        if highest == np.inf and expansions >= THRESHOLDS.runaway_expansions and left_behind(trial):
-            return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)  # it falls by leaving the constraints behind
+            highest, failures = step, failures + (verdict is _Verdict.TOO_FAR)
+            asked = verdict is _Verdict.TOO_FAR and failures % THRESHOLDS.kink_question_interval == 0
+            if kink is not None and asked and kink(trial, step):
+                return Search(Ending.KINK, trial, step, evaluations)
         if highest < np.inf:
             step = 0.5 * (lowest + highest)
-        elif lowest >= longest:
-            break
-        elif expansions < most_expansions:
-            step, expansions = min(2.0 * lowest, longest), expansions + 1
-        else:
+            continue
+        if expansions >= THRESHOLDS.runaway_expansions and _leaves_constraints(start, trial):
             return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)
-    if (
-        highest < np.inf or lowest >= longest
-    ) and fallen is not None:  # enough decrease without the change of slope is still progress
+        if lowest >= longest or expansions >= most_expansions:
+            break
+        step, expansions = min(2.0 * lowest, longest), expansions + 1
+    if fallen is not None and (highest < np.inf or lowest >= longest):  # enough decrease alone is still progress
         return Search(Ending.ACCEPTED, *fallen, evaluations)
     never = highest == np.inf and trial is not None
     return Search(Ending.NEVER_BRACKETED if never else Ending.BRACKETED, trial, step, evaluations)
+
+
+def _judge(
+    start: Trial, trial: Trial, step: float, direction: Vector, slope: float, weight: float, options: Options
+) -> _Verdict:
+    if not trial.penalty(weight) < start.penalty(weight) + options.sufficient_decrease * step * slope:
+        return _Verdict.TOO_FAR
+    if options.backtracking_only:
+        return _Verdict.GOOD
+    rate = float(trial.penalty_gradient(weight) @ direction)
+    if not math.isfinite(rate):
+        return _Verdict.WITHOUT_GRADIENT
+    return _Verdict.NOT_FAR_ENOUGH if rate <= options.curvature * slope else _Verdict.GOOD
+
+
+def _leaves_constraints(start: Trial, trial: Trial) -> bool:
+    """Whether the penalty function falls because the violation grows less than the objective falls."""
+    return trial.total_violation > THRESHOLDS.runaway_violation * start.total_violation + 1.0

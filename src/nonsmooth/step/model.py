@@ -183,8 +183,7 @@ class Model:
             found = self._native.step(weight, self._last, self._limit)
             if found is not None:
                 return self._told(found, weight)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # of gradients that are too long to be multiplied
-            return self._step(weight)
+        return self._step(weight)
 
     def _step(self, weight: float) -> Step:
         """The same without compiled code."""

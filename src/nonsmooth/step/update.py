@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-OTHER_DIRECTIONS = (Direction.IDENTITY, Direction.STEEPEST_DESCENT, Direction.RANDOM)
-"""Those that do not use the matrix."""
-
 
 class Acceptance:
     """Makes accepted steps part of the state."""
@@ -57,9 +54,6 @@ class Acceptance:
         if state.near_kink:
             rounding = THRESHOLDS.rounding_multiple * self._tolerances.noise * max(1.0, abs(after.f))
             state.bundle.drop_refuted(after, max(THRESHOLDS.refuted_margin * abs(after.f - before.f), rounding))
-        if accepted.direction in OTHER_DIRECTIONS and self._options.first_fallback == 0:
-            state.hessian.reset()  # models led nowhere with it
-            state.hessian_updates = 0
         state.current = after
         self._steering.adopt(state, step)
         before.release()

@@ -12,7 +12,7 @@ from torch import Tensor
 from nonsmooth import Status, minimize
 from nonsmooth.evaluate import Trial
 from nonsmooth.step import attempt
-from nonsmooth.step.correction import correct
+from nonsmooth.step.correction import correct, correct_parts
 from nonsmooth.step.fallback import plain_step
 
 
@@ -48,8 +48,29 @@ def test_a_correction_leads_back_to_the_constraint() -> None:
     trial = on_sphere(at.x + direction)
     assert trial.penalty(10.0) > at.penalty(10.0)  # the Maratos effect
     found = correct(on_sphere, at, step, trial, at.penalty(10.0) - 0.3, among_pieces=False)
-    assert found is not None and abs(found.c[0]) < 1e-2
-    assert found.penalty(10.0) < at.penalty(10.0) - 0.3
+    assert found is not None and found.low_enough and abs(found.trial.c[0]) < 1e-2
+    assert found.trial.penalty(10.0) < at.penalty(10.0) - 0.3
+
+
+@pytest.mark.parametrize("curvature", [4.0, 10.0, 30.0])
+def test_parts_of_a_step_that_is_too_long_are_corrected(curvature: float) -> None:
+    """The objective rises on the way to the corrected step, and no point on the straight way is low enough."""
+
+    def curved(x: np.ndarray) -> Trial:
+        f, gradient = 0.5 * curvature * float(x[0] ** 2) - float(x[0]), np.array([curvature * x[0] - 1.0, 0.0])
+        return Trial.stored(x, f, np.array([x @ x - 1.0]), 1, gradient, 2.0 * x[None])
+
+    at, direction, weight = curved(np.array([0.0, 1.0])), np.array([3.0 / curvature, 0.0]), 1e3
+    step = plain_step(at, direction, at.gradient, -3.0 / curvature, weight)
+    full = correct(curved, at, step, curved(at.x + direction), at.penalty(weight), among_pieces=False)
+    assert full is not None and not full.low_enough
+    straight = [curved(at.x + 0.5**k * direction).penalty(weight) for k in range(1, 5)]
+    assert min(straight) > at.penalty(weight)
+    part = correct_parts(curved, at, step, at.penalty(weight), 1e-4)
+    assert part is not None
+    trial, length = part
+    assert length in (0.5, 0.25) and trial.penalty(weight) < at.penalty(weight) - 1e-4 * length * 3.0 / curvature
+    assert abs(trial.c[0]) < 1e-4
 
 
 @pytest.mark.parametrize("weight", [1e-3, 0.1])
@@ -72,8 +93,9 @@ def test_dependent_rows_are_corrected_together() -> None:
     assert result.violation < 1e-6 and result.f == pytest.approx(-(14**0.5), rel=1e-5)
 
 
+@pytest.mark.filterwarnings("error")
 def test_gradients_too_long_to_be_multiplied_end_nothing() -> None:
-    """The square of their lengths is infinite."""
+    """The square of their lengths is infinite, of which numpy need not tell the user."""
 
     def huge(x: Tensor) -> tuple[Tensor, None, Tensor]:
         return (x - 1).abs().sum(), None, 1e200 * x[0].abs()
