@@ -35,7 +35,7 @@ class Evaluator:
     """
 
     def __init__(
-        self, problem: Problem, variables: Variables, clock: Clock | None = None, *, user_errors: dict[str, Any] | None = None
+        self, problem: Problem, variables: Variables, clock: Clock | None = None, *, user_errors: Any = None
     ) -> None:
         self.problem, self.variables = problem, variables
         self.user_errors = user_errors or np.geterr()
