@@ -34,9 +34,7 @@ class Evaluator:
     bounds, lower bounds.
     """
 
-    def __init__(
-        self, problem: Problem, variables: Variables, clock: Clock | None = None, *, user_errors: Any = None
-    ) -> None:
+    def __init__(self, problem: Problem, variables: Variables, clock: Clock | None = None, *, user_errors: Any = None) -> None:
         self.problem, self.variables = problem, variables
         self.user_errors = user_errors or np.geterr()
         """What numpy does about floating-point errors in the user's functions."""

@@ -14,7 +14,6 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve
 
 from nonsmooth.qp.factor import Factor
 from nonsmooth.qp.program import Program
@@ -25,8 +24,6 @@ Indices = NDArray[np.intp]
 
 REFINEMENTS = 3
 """How often the free entries are corrected with the same factor."""
-GUESSES = 15
-"""How often bounds are guessed all at once."""
 
 
 class OutOfTime(Exception):  # noqa: N818 (it reads as a statement of fact)
@@ -43,36 +40,6 @@ def active_set(program: Program, y: Vector, *, rounds: int, enough: float = 1e-9
     array([0.5, 0. ])
     """
     return _Search(program, y).run(rounds, enough, deadline)
-
-
-def guess_bounds(program: Program, y: Vector, *, deadline: float = np.inf) -> Vector:
-    """A feasible point whose entries are at those bounds that hold at the answer, as far as they can be guessed at once.
-
-    A primal-dual active-set method for programs over a box: entries that the others push beyond a bound, or whose slope presses
-    them against it, are held there, all at the same time. Where it does not settle, the last guess is returned.
-    """
-    matrix, lower, upper = program.dense, program.lower, program.upper
-    ridge = 1e-12 * float(program.diagonal.max(initial=0.0))
-    low, high = y <= lower, y >= upper
-    for _ in range(GUESSES):
-        if perf_counter() > deadline:
-            raise OutOfTime
-        y = np.where(low, lower, np.where(high, upper, 0.0))
-        free = np.nonzero(~(low | high))[0]
-        if len(free):
-            block = matrix[np.ix_(free, free)]
-            block.flat[:: len(free) + 1] += ridge
-            try:
-                y[free] = solve(block, -(program.linear + matrix @ y)[free], assume_a="pos", check_finite=False)
-            except np.linalg.LinAlgError:
-                break
-        slope = matrix @ y + program.linear
-        before = low, high
-        low = np.where(low, slope > 0, y < lower)
-        high = np.where(high, slope < 0, y > upper)
-        if np.array_equal(low, before[0]) and np.array_equal(high, before[1]):
-            break
-    return np.asarray(np.clip(y, lower, upper))
 
 
 class _Search:

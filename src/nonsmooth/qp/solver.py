@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from nonsmooth.errors import QPError
 from nonsmooth.native import Method, load
-from nonsmooth.qp.active import active_set, guess_bounds
+from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
 from nonsmooth.qp.native import MOST, Kernel
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Pull, Solution
+from nonsmooth.qp.projected_newton import projected_newton
 from nonsmooth.qp.workspace import Workspace
 from nonsmooth.report.clock import Clock, Phase
 
@@ -182,8 +183,8 @@ class Session:
             counts.second_solver += number == 1
             if name == "native":
                 begin = _corner(program.lower, program.upper, program.simplex) if near is None else near
-                if program.size > MOST and not program.simplex and not isinstance(program.matrix, Product):
-                    begin = guess_bounds(program, begin, deadline=self._solver.deadline)
+                if program.size > MOST and not program.simplex:
+                    begin = projected_newton(program, begin, deadline=self._solver.deadline)
                 yield active_set(program, begin, rounds=20 + 10 * program.size, deadline=self._solver.deadline)
                 continue
             for attempt, raw in enumerate(self._asked(name, program)):
