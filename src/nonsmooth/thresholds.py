@@ -40,7 +40,6 @@ class Thresholds:
     steering_slack: float = _threshold(1.5e-8, 0.0, 1e-4, "Predicted reduction of violation that may be missing, relative.")
     multiplier_at_bound: float = _threshold(0.99, 0.5, 1.0, "Part of the weight from which on a multiplier is at its bound.")
     piece_weight_margin: float = _threshold(1.5, 1.0, 10.0, "Weight by the multiplier that pieces of one constraint need.")
-    stalled_weight_growth: float = _threshold(10.0, 2.0, 1e3, "Growth of the weight where models see no decrease.")
 
     # The line search.
     kink_question_interval: int = _threshold(3, 1, 20, "Points too far from one question about a kink to the next.")

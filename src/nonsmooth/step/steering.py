@@ -44,10 +44,9 @@ class Steering:
         """Use the weight of an accepted step from now on."""
         state.weight = step.weight
 
-    @staticmethod
-    def raise_weight(state: State) -> None:
+    def raise_weight(self, state: State) -> None:
         """A larger weight, where the model sees no decrease at an infeasible point."""
-        state.weight *= THRESHOLDS.stalled_weight_growth
+        state.weight /= self._options.penalty_retry_factor
 
 
 def steer(model: ModelLike, at: Trial, weight: float, options: Options) -> Step:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -219,14 +218,3 @@ def test_points_well_inside_are_not_steered() -> None:
     at = Trial.stored(np.array([-1.0]), 0.0, np.array([-1e-3]), 0, np.array([-10.0]), np.array([[1.0]]))
     model = Model(at, own_cut(at), None, FullMemory(1), QPSolver())
     assert steer(model, at, 1.0, Options()).weight == 1.0
-
-
-def test_gradients_too_long_to_be_multiplied_are_nobodys_news() -> None:
-    """What comes of them is looked at by whoever uses it; nothing is printed about it."""
-    at = Trial.stored(np.zeros(2), 1.0, np.zeros(0), 0, np.array([1e200, -1e200]), np.zeros((0, 2)))
-    bundle = Bundle(2, 5)
-    bundle.add(Trial.stored(np.array([0.0, 1.0]), 2.0, np.zeros(0), 0, np.array([1e250, 1e300]), np.zeros((0, 2))))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        step = Model(at, bundle.cuts(at), None, FullMemory(2), QPSolver()).step(1.0)
-    assert not (step.trusted and np.isfinite(step.decrease))
