@@ -32,7 +32,7 @@ class Thresholds:
     max_corrections: int = _threshold(3, 0, 10, "Newton steps of a second-order correction.")
     max_corrected_parts: int = _threshold(8, 1, 20, "Parts of a step, each half the one before, that are corrected in turn.")
     dependent_rows: float = _threshold(1e-5, 1e-8, 1e-2, "Relative singular value from which on rows count as dependent.")
-    max_idle_gradient_steps: int = _threshold(3, 0, 20, "Steps judged by gradients alone that may shorten none in a row.")
+    max_idle_steps: int = _threshold(3, 0, 20, "Steps that gradients alone judged, or the check alone found, in a row.")
     gradient_progress: float = _threshold(0.9, 0.1, 0.99, "Factor by which such a step must shorten the combined gradient.")
 
     # The penalty weight.

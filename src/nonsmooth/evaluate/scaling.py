@@ -93,10 +93,11 @@ def automatic_scales(x: Vector, gradient: Vector, jacobian: Matrix) -> Scales:
 
 
 def _units(sizes: Vector, slopes: Vector) -> Vector:
-    """The unit of each variable that is nearest to those of the others, between what its value and its slopes allow.
+    """The unit of each variable: the geometric mean of what its value and its slopes allow.
 
-    A value may happen to be near 0, and so may a slope. The unit is therefore at least the value, and at most what makes a
-    change by one unit as large as the largest that the start shows for a change by the value.
+    It is at least the value, and at most what makes a change by one unit as large as the largest that the start shows for a
+    change by the value. Where these are many decades apart, value or slope happens to be near 0; then the unit is that within
+    them which is nearest to the units of the others.
 
     >>> _units(np.array([1e6, 1.0, 1e-9]), np.array([1e-6, 1.0, 1.0])).round(6)
     array([1.e+06, 1.e+00, 1.e+00])
@@ -107,8 +108,12 @@ def _units(sizes: Vector, slopes: Vector) -> Vector:
     with np.errstate(divide="ignore"):
         least, steepness = np.log10(sizes), np.log10(slopes)
     most = (least + steepness)[known].max() - steepness
-    common = np.median(np.clip(0.0, least, most))
-    return np.asarray(10.0 ** (np.clip(common, least, most) - common))
+    half = np.where(known, 0.5 * (most - least), np.inf)
+    middle = np.where(known, 0.5 * (most + least), 0.0)
+    common = np.median(middle[known])
+    room = np.where(known, half * np.clip(0.5 * half / THRESHOLDS.natural_decades - 1.0, 0.0, 1.0), 0.0)
+    low, high = np.where(known, middle - room, least), np.where(known, middle + room, most)
+    return np.asarray(10.0 ** (np.clip(common, low, high) - common))
 
 
 def _correction(sizes: Vector) -> Vector:

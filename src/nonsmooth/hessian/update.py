@@ -49,6 +49,9 @@ class InverseHessian(Protocol):
     def update(self, pair: Curvature) -> Outcome:
         """Learn from one step."""
 
+    def reset(self) -> None:
+        """Begin anew."""
+
     def forget_products(self) -> None:
         """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
 

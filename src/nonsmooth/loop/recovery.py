@@ -100,6 +100,9 @@ class Recovery:
         for trial in found.gathered:
             state.bundle.add(trial)
         if found.better is not None and found.better.differentiable:
+            if state.failures >= THRESHOLDS.max_idle_steps:
+                state.hessian.reset()  # it has led nowhere for as many steps
+                state.hessian_updates = state.failures = 0
             return AcceptedStep(found.better, step, 0.0, None, null_steps=1, met_kink=True)
         return Status.SEARCH_FAILED_FEASIBLE if self._options.stop_at_failed_search else None
 

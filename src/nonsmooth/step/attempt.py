@@ -156,7 +156,7 @@ class Stepper:
         violated = max(at.inequality_violation / tolerances.inequality, at.equality_violation / tolerances.equality)
         if abs(step.decrease) > rounding or violated > 1 or step.at_kink or options.initial_step != 1.0:
             return None
-        if state.idle_gradient_steps >= THRESHOLDS.max_idle_gradient_steps or options.normalize_direction:
+        if state.idle_gradient_steps >= THRESHOLDS.max_idle_steps or options.normalize_direction:
             return None
         if state.history and state.stationarity <= THRESHOLDS.spare_digit * tolerances.stationarity:
             return None  # nothing is left to be gained

@@ -54,7 +54,7 @@ def test_nine_digits_of_a_smooth_problem(start: Tensor) -> None:
 
 def test_values_alone_do_not_lead_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without steps that only the gradients judge, some of these runs end before."""
-    monkeypatch.setattr(attempt, "THRESHOLDS", replace(THRESHOLDS, max_idle_gradient_steps=0))
+    monkeypatch.setattr(attempt, "THRESHOLDS", replace(THRESHOLDS, max_idle_steps=0))
     assert not all(solve(start).status is Status.STATIONARY for start in STARTS)
 
 
