@@ -39,7 +39,7 @@ FEASIBLE = 1e-5
 STATIONARY, DENIED = 1e-2, 3e-2
 """Residuals of the independent check: one up to the first makes another local minimum an answer; one above the second denies
 a verdict."""
-MOST_CHECKED = 60
+MOST_CHECKED = 30
 """Variables up to which the independent check is asked: it solves dense least-squares problems."""
 
 

@@ -37,6 +37,18 @@ def test_units_of_variables_are_recovered(decades: float) -> None:
     assert abs(np.log10(relative / units)).max() <= 0.7
 
 
+@pytest.mark.parametrize("decades", [2.0, 4.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_units_are_recovered_from_values_and_slopes_that_vary_by_chance(seed: int, decades: float) -> None:
+    draw = np.random.default_rng(seed)
+    units = 10.0 ** draw.uniform(-decades, decades, 60)
+    x, gradient, jacobian = draw.standard_normal(60), draw.standard_normal(60), draw.standard_normal((4, 60))
+    found = automatic_scales(x * units, gradient / units, jacobian / units)
+    assert found.variables is not None
+    apart = np.log10(found.variables / units)
+    assert np.std(apart) < 0.5 and abs(apart - np.median(apart)).max() < 2.0
+
+
 def test_all_factors_are_powers_of_two() -> None:
     draw = np.random.default_rng(0)
     x, gradient = 10.0 ** draw.uniform(-6, 6, 8), 10.0 ** draw.uniform(-6, 6, 8)
