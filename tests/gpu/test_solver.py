@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 import pytest
@@ -25,6 +26,8 @@ NAMES = ("A1", "A3", "B3", "C1")
 def needs_cuda() -> None:
     if not torch.cuda.is_available():
         pytest.skip("no CUDA device")
+    # Recordings are made after 10 ms where this is imported already, after a second where it is not.
+    importlib.import_module("torch._dynamo")
 
 
 def solve(name: str, device: str, dtype: torch.dtype) -> Result:
