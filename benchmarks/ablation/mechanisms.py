@@ -69,13 +69,6 @@ def _without(module: str, place: str, replacement: Any) -> Callable[[], None]:
     return switch
 
 
-def _search_without_kinks() -> None:
-    import nonsmooth.step.attempt as attempt
-
-    search = attempt.search
-    attempt.search = lambda *args, **kwargs: search(*args, **{**kwargs, "kink": None})
-
-
 def _own_gradient_only() -> None:
     import nonsmooth.kinks.bundle as bundle
 
@@ -114,7 +107,10 @@ MECHANISMS: dict[str, Mechanism] = {
         _without("step.attempt", "correct", _never),
     ),
     "corrected parts": Mechanism(
-        "where the corrected step is too long, parts of it are corrected", "own", change_threshold("max_corrected_parts", 0)
+        "where the corrected step is too long, parts of it are corrected",
+        "own",
+        change_threshold("max_corrected_parts", 0),
+        kept_for="a folded constraint of many variables (PyGRANSO's D3): 211 evaluations instead of 1,428",
     ),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
@@ -129,23 +125,27 @@ MECHANISMS: dict[str, Mechanism] = {
         "cuts above the function are dropped",
         "own",
         _without("kinks.bundle", "Bundle.drop_refuted", _never),
-        kept_for="restarts with a given matrix",
+        kept_for="restarts with a given matrix (PyGRANSO's A1)",
     ),
     "smoothness test": Mechanism(
         "no null steps where the function may be smooth",
         "own",
         change_threshold("smooth_share", math.inf),
-        kept_for="smooth functions of many variables",
+        kept_for="smooth functions of many variables, such as the chained Rosenbrock function",
     ),
-    "kinks in the search": Mechanism("the line search ends where a kink explains it", "own", _search_without_kinks),
     "kink memory": Mechanism("all cuts are used for some iterations after a kink", "own", change_threshold("kink_memory", 1)),
     "steps by gradients": Mechanism(
         "steps whose promise is lost in rounding are judged by gradients",
         "own",
         _without("step.attempt", "Stepper._by_gradients", _never),
-        kept_for="tolerances below 1e-8",
+        kept_for="tolerances of 1e-9 and below, which runs do not reach by values alone",
     ),
-    "aggregated updates": Mechanism("updates from combinations of gradients at kinks", "own", _plain_updates),
+    "aggregated updates": Mechanism(
+        "updates from combinations of gradients at kinks",
+        "own",
+        _plain_updates,
+        kept_for="total variation (C2) and dictionary learning (A3) as PyGRANSO publishes them: 21 and 28 % fewer evaluations",
+    ),
     "skipped updates": Mechanism(
         "no update where a constraint's gradient jumped",
         "own",

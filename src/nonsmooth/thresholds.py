@@ -42,7 +42,6 @@ class Thresholds:
     piece_weight_margin: float = _threshold(1.5, 1.0, 10.0, "Weight by the multiplier that pieces of one constraint need.")
 
     # The line search.
-    kink_question_interval: int = _threshold(3, 1, 20, "Points too far from one question about a kink to the next.")
     search_reach: float = _threshold(1e5, 1e2, 1e10, "How far a search doubles steps before it calls a descent endless.")
     min_expansions: int = _threshold(10, 3, 50, "Doublings that every search may make.")
     runaway_expansions: int = _threshold(3, 1, 10, "Doublings after which a growing violation ends a search.")
@@ -54,8 +53,6 @@ class Thresholds:
     new_slope: float = _threshold(0.25, 0.01, 0.9, "Part of the predicted slope that a new cut must take away.")
     locality: float = _threshold(1e-3, 1e-8, 1.0, "Least error of a cut by the square of its distance.")
     smooth_share: float = _threshold(0.35, 0.05, 0.5, "Share of an error that both linearizations of a smooth function have.")
-    kink_error: float = _threshold(0.2, 0.01, 0.9, "Error of the linearization at a trial point, by its slope, beyond a kink.")
-    comparable_gradient: float = _threshold(30.0, 2.0, 1e4, "Length of a gradient beyond a kink by that at x.")
     refuted_margin: float = _threshold(2.0, 0.1, 100.0, "Height of a cut above f, in changes of f, that drops it.")
     jump: float = _threshold(0.3, 0.05, 0.9, "Relative change of a gradient that may be that to another piece.")
     distinct_piece: float = _threshold(0.1, 0.01, 0.5, "Relative change from which on gradients of known kinks are kept.")

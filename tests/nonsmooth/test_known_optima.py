@@ -53,11 +53,11 @@ def test_known_optimum_after_many_iterations(name: str) -> None:
 
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_unbounded_after_all(name: str) -> None:
-    """There is a local minimum too; which of the two a run finds hangs on the last digits of its start."""
+    """There is a local minimum too; which of the two a run finds hangs on its start."""
     case, generator, unbounded = ALL[name], torch.Generator().manual_seed(0), 0
-    for _ in range(6):
+    for _ in range(8):
         start = case.initial()
-        start *= 1 + 1e-9 * torch.randn(start.shape, generator=generator, dtype=start.dtype)
+        start *= 1 + 0.1 * torch.randn(start.shape, generator=generator, dtype=start.dtype)
         result = minimize(case.function, start, scaling="none")
         if result.success:
             assert_solved(case, result)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from nonsmooth.options import Options, Tolerances
 from nonsmooth.step.correction import Correction, correct, correct_parts
 from nonsmooth.step.line_search import Ending, Search, search
 from nonsmooth.step.model import ModelLike, Step
-from nonsmooth.step.null_steps import explains_failure, gather
+from nonsmooth.step.null_steps import gather
 from nonsmooth.step.outcome import AcceptedStep, Evidence, StepFailure
 from nonsmooth.step.proposal import Proposer
 from nonsmooth.thresholds import THRESHOLDS
@@ -84,10 +83,9 @@ class Stepper:
                 )
                 if part is not None:
                     return self._accepted(step, *part, attempt)
-            kink = partial(explains_failure, at, step) if may_gather and not options.normalize_direction else None
             found = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
-                step_tolerance=self._tolerances.step, first=full, kink=kink, longest=self.longest_step(at, direction),
+                step_tolerance=self._tolerances.step, first=full, longest=self.longest_step(at, direction),
             )  # fmt: skip
             outcome = self._after_search(state, attempt, found, may_gather=may_gather)
             if outcome is not None:
@@ -115,9 +113,8 @@ class Stepper:
         if not may_gather or trial is None or not trial.finite or not trial.differentiable:
             return StepFailure.SEARCH_FAILED
         state.bundle.add(trial)
-        if found.ending is not Ending.KINK:
-            # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
-            keep_gradients(state.pieces, at, trial, range(len(at.c)))
+        # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
+        keep_gradients(state.pieces, at, trial, range(len(at.c)))
         self._null_step(state, attempt, Evidence.KINK)
         return None
 

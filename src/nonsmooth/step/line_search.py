@@ -24,7 +24,6 @@ class Ending(Enum):
     ACCEPTED = "a point with enough decrease and enough change of slope was found"
     BRACKETED = "the interval became too small, or the evaluations ran out, before such a point was found"
     NEVER_BRACKETED = "the penalty function fell at every trial point, however far"
-    KINK = "the gradient at a point that was too far shows a kink between it and the start"
 
 
 class _Verdict(Enum):
@@ -58,21 +57,19 @@ def search(
     first: Trial | None = None,
     limit: int | None = None,
     longest: float = np.inf,
-    kink: Callable[[Trial, float], bool] | None = None,
 ) -> Search:
     """Search along a direction whose slope is negative; `first` is the trial point at the initial step, if known.
 
     A point is too far if the penalty did not fall by sufficient_decrease · t · slope (or is not finite), not far enough
     if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from below.
-    Steps are at most `longest`. `kink` is asked now and then whether a point that is too far, at some step, explains why: then
-    the search ends there.
+    Steps are at most `longest`.
     """
     length = norm(direction)
     if not 0 < length < np.inf:
         return Search(Ending.BRACKETED, None, 0.0, 0)
     shortest = step_tolerance * max(norm(start.x), THRESHOLDS.least_magnitude) / length
     lowest, highest = 0.0, np.inf
-    step, evaluations, expansions, failures = options.initial_step, 0, 0, 0
+    step, evaluations, expansions = options.initial_step, 0, 0
     most_expansions = max(THRESHOLDS.min_expansions, round(np.log2(THRESHOLDS.search_reach / length)))
     limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
     trial: Trial | None = None
@@ -88,10 +85,7 @@ def search(
         if verdict is _Verdict.NOT_FAR_ENOUGH:
             lowest, fallen = step, (trial, step)
         else:
-            highest, failures = step, failures + (verdict is _Verdict.TOO_FAR)
-            asked = verdict is _Verdict.TOO_FAR and failures % THRESHOLDS.kink_question_interval == 0
-            if kink is not None and asked and kink(trial, step):
-                return Search(Ending.KINK, trial, step, evaluations)
+            highest = step
         if highest < np.inf:
             step = 0.5 * (lowest + highest)
             continue

@@ -52,17 +52,3 @@ def _gather_constraints(state: State, model: ModelLike, step: Step, trial: Trial
     if not keep_gradients(state.pieces, at, trial, rising, apart=THRESHOLDS.jump):
         return None
     return Evidence.PIECE if len(state.pieces.kinked) else Evidence.KINK
-
-
-def explains_failure(at: Trial, step: Step, trial: Trial, length: float) -> bool:
-    """Whether the objective rises towards a trial point at some length of the step, and did so nearly from x on: a kink."""
-    excess = trial.f - at.f - length * step.objective_change
-    predicted = at.total_violation + length * (step.predicted_violation - at.total_violation)
-    if not excess > step.weight * (trial.total_violation - predicted) or not (trial.finite and trial.differentiable):
-        return False
-    if not np.abs(trial.gradient).max() <= THRESHOLDS.comparable_gradient * np.abs(at.gradient).max():
-        return False
-    slope = float(trial.gradient @ step.direction)
-    square = float(step.direction @ step.direction)
-    error = max(abs(at.f - trial.f + length * slope), THRESHOLDS.locality * length * length * square)
-    return error <= THRESHOLDS.kink_error * slope

@@ -22,10 +22,9 @@ from nonsmooth.qp import QPSolver
 from nonsmooth.step import attempt
 from nonsmooth.step.fallback import plain_step
 from nonsmooth.step.model import Model, Step
-from nonsmooth.step.null_steps import explains_failure, gather
+from nonsmooth.step.null_steps import gather
 from nonsmooth.step.outcome import Evidence
 from nonsmooth.thresholds import THRESHOLDS
-from problems import PUBLISHED
 
 torch.manual_seed(3)
 MATRIX = (lambda a: a + a.T)(torch.randn(30, 30, dtype=torch.float64))
@@ -78,43 +77,6 @@ def test_a_run_saved_among_such_steps_goes_on_the_same_way(tmp_path: Path) -> No
     continued = solve(STARTS[1], state=State.load(tmp_path / "state"))
     assert continued.iterations == whole.iterations
     assert torch.equal(continued.x, whole.x)
-
-
-def at(x: float, f: float, slope: float) -> Trial:
-    return Trial.stored(np.array([x]), f, np.zeros(0), 0, np.array([slope]), np.zeros((0, 1)))
-
-
-@pytest.mark.parametrize(
-    ("there", "length", "kinked"),
-    [
-        (at(1.0, 500.0, 500.0), 1.0, True),  # it rose all the way
-        (at(0.25, 125.0, 500.0), 0.25, True),
-        (at(1.0, 250.0, 500.0), 1.0, False),  # it rose in the end only, as a square does
-        (at(1.0, 500.0, -500.0), 1.0, False),  # it falls again
-        (at(1.0, 5e9, 5e9), 1.0, False),  # something else altogether
-        (at(1.0, np.inf, 500.0), 1.0, False),
-    ],
-)
-def test_which_points_show_a_kink(there: Trial, length: float, kinked: bool) -> None:
-    here = at(0.0, 0.0, -100.0)
-    step = plain_step(here, np.ones(1), here.gradient, -1.0, 1.0)
-    assert explains_failure(here, step, there, length) is kinked
-
-
-def test_a_step_far_beyond_a_kink_costs_one_gradient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The nuclear norm has a kink at every singular value that vanishes, and near the solution nearly all steps cross one."""
-    problem = PUBLISHED["C1big"]()
-
-    def solved() -> Result:
-        start = problem.unflatten(problem.start)
-        return minimize(problem.function, start, stationarity_tolerance=1e-6, max_iterations=200, compile="never")
-
-    result = solved()
-    monkeypatch.setattr(attempt, "explains_failure", lambda *given: False)
-    bisected = solved()
-    assert result.status is bisected.status is Status.STATIONARY
-    assert result.f == pytest.approx(bisected.f, rel=1e-7)
-    assert result.costs.values < 0.85 * bisected.costs.values
 
 
 def rising(power: float) -> tuple[State, Step, Trial]:

@@ -134,31 +134,3 @@ def test_the_weight_multiplies_the_violation() -> None:
         found = search(evaluate, evaluate(np.zeros(1)), np.ones(1), -1.0, weight, Options(), step_tolerance=1e-12)
         assert (found.ending is Ending.ACCEPTED) == (weight == 10.0)
         assert found.trial is not None and found.trial.x[0] <= upper
-
-
-def test_a_kink_that_explains_a_failure_ends_the_search() -> None:
-    asked: list[float] = []
-
-    def kink(trial: Trial, step: float) -> bool:
-        assert trial.x[0] == step
-        asked.append(step)
-        return step < 0.1
-
-    function = valley(1e-9)
-    found = search(
-        trial_of(function), trial_of(function)(np.zeros(1)), np.ones(1), -1.0, 1.0, Options(), step_tolerance=1e-12, kink=kink
-    )
-    assert found.ending is Ending.KINK and found.trial is not None
-    assert asked == [0.25, 2.0**-5] and found.step == 2.0**-5  # after every third point that is too far
-    assert found.evaluations == 6
-
-
-def test_no_kink_is_looked_for_where_points_are_good() -> None:
-    def never(trial: Trial, step: float) -> bool:
-        raise AssertionError("it was not too far")
-
-    function = parabola(1.7)
-    found = search(
-        trial_of(function), trial_of(function)(np.zeros(1)), np.ones(1), -3.4, 1.0, Options(), step_tolerance=1e-12, kink=never
-    )
-    assert found.ending is Ending.ACCEPTED
