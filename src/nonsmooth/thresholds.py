@@ -98,6 +98,7 @@ class Thresholds:
     checked_weight: float = _threshold(10.0, 2.0, 1e3, "Weight of violations, by the gradients, along directions of descent.")
     max_multiplier: float = _threshold(1e7, 1e3, 1e12, "Multipliers by gradients beyond which they are not determined.")
     max_rounded_part: float = _threshold(1e-4, 1e-8, 1e-1, "Longest part of a combination times the precision of numbers.")
+    max_turn: float = _threshold(0.02, 1e-4, 0.2, "How far gradients of constraints may turn within the radius, relative.")
     complementarity_multiple: float = _threshold(10.0, 1.0, 1e3, "Complementarity by the tolerance.")
 
 

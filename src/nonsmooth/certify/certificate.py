@@ -192,7 +192,7 @@ class _Inquiry:
         if not combination.torn <= self._tolerance * (1.0 + combination.longest) and combination.use_one_sign():
             self._solve_anew()
             return None
-        if combination.gap <= THRESHOLDS.spare_digit * self._tolerance:
+        if combination.gap <= THRESHOLDS.spare_digit * self._tolerance and combination.turn <= THRESHOLDS.max_turn:
             return self._conclude("stationary within the radius")
         self._radius *= THRESHOLDS.spare_digit
         if self._radius < self._smallest:
@@ -340,7 +340,8 @@ def _conclude(
     bounded = combination.strain <= most * size  # not so where it is not a number
     degenerate = largest > THRESHOLDS.max_multiplier * size or not bounded
     tolerance = tolerances.stationarity
-    cancels = combination.residual <= tolerance and combination.gap <= THRESHOLDS.spare_digit * tolerance
+    exact = combination.gap <= THRESHOLDS.spare_digit * tolerance and combination.turn <= THRESHOLDS.max_turn
+    cancels = combination.residual <= tolerance and exact
     torn = not combination.torn <= tolerances.stationarity * size
     complementary = complementarity <= THRESHOLDS.complementarity_multiple * max(tolerances.inequality, tolerance)
     holds = proven and cancels and not torn and complementary

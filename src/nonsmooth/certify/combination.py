@@ -105,6 +105,8 @@ class Combination:
         self.vector = at.gradient
         self._largest_component = inf
         self.gap = 0.0
+        self.turn = 0.0
+        """How far constraints that turn may have moved the combination: by the errors of their gradients, relative."""
         self.bound_complementarity = 0.0
         """The largest multiplier of a bound times the distance from it."""
         self._whole = at.gradient
@@ -294,6 +296,8 @@ class Combination:
         points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
         self.carrying = tuple(point for point in points.values() if point is not None)
         self.gap = float(weights @ below) / (1.0 + abs(self._at.f))
+        distances = np.array([g.distance if g.constraint >= 0 and g.distance > 0 else np.inf for g in gradients])
+        self.turn = 2.0 * float(weights @ (below / distances)) / (1.0 + longest)
 
     def _componentwise(self, gradients: list[_Gradient], weights: Vector) -> float:
         """The largest component of the combination, relative to a typical slope + the sum of what is combined in it."""

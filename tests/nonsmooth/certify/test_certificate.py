@@ -12,13 +12,14 @@ import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
-from nonsmooth import Options, Problem, minimize
+from nonsmooth import Options, Problem, Status, minimize
 from nonsmooth.certify.certificate import Check, check, check_violation
 from nonsmooth.evaluate import Evaluator, Trial
 from nonsmooth.options import Tolerances
 from nonsmooth.variables import Variables
 from problems import ALL, Case
 from problems.published import trace
+from problems.random_problems import draw
 
 TOLERANCES = Tolerances.of(Options(), single=False)
 Point = list[float]
@@ -409,3 +410,12 @@ def test_gradients_of_an_equality_with_many_pieces_get_one_sign(size: int) -> No
         slopes[0], slopes[1] = -0.4, 0.9  # now another vertex is
         assert not checked(function, point.tolist())[0].certificate.stationary
     assert proven >= 19  # of 80 such, 45 were before
+
+
+@pytest.mark.parametrize(("seed", "decades"), [(416, 4.0), (416, 2.0), (409, 4.0)])
+def test_large_multipliers_of_gradients_that_turn_prove_nothing(seed: int, decades: float) -> None:
+    """A norm that vanishes has gradients of all directions; with large multipliers their differences cancel any slope."""
+    problem = draw("folded equalities", size=5, seed=seed).rescaled(decades)
+    result = minimize(problem.function, problem.start, compile="never", max_evaluations=3000)
+    left = float(problem.in_natural_units(result.x)[0]) - problem.optimum
+    assert result.status is not Status.STATIONARY or left <= 1e-4 * (1.0 + abs(problem.optimum))
