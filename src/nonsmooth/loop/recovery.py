@@ -86,6 +86,13 @@ class Recovery:
             found = self._change_gradients(state) or self._fallback.move(state)
         return found or self._failed(state.current)
 
+    @staticmethod
+    def _renew_matrix(state: State) -> None:
+        """Begin anew with a matrix that has led nowhere for some steps, which the check had to find."""
+        if state.failures >= THRESHOLDS.max_idle_steps:
+            state.hessian.reset()
+            state.hessian_updates = state.failures = 0
+
     def _failed(self, at: Trial) -> Status:
         return Status.SEARCH_FAILED_FEASIBLE if self._incumbents.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
 
@@ -100,9 +107,7 @@ class Recovery:
         for trial in found.gathered:
             state.bundle.add(trial)
         if found.better is not None and found.better.differentiable:
-            if state.failures >= THRESHOLDS.max_idle_steps:
-                state.hessian.reset()  # it has led nowhere for as many steps
-                state.hessian_updates = state.failures = 0
+            self._renew_matrix(state)
             return AcceptedStep(found.better, step, 0.0, None, null_steps=1, met_kink=True)
         return Status.SEARCH_FAILED_FEASIBLE if self._options.stop_at_failed_search else None
 
@@ -118,6 +123,7 @@ class Recovery:
             return self._look_around(state) or Status.INFEASIBLE
         patient = failure is StepFailure.SEARCH_FAILED or state.failures > 3
         if found.better is not None and patient:
+            self._renew_matrix(state)
             return self._towards_feasibility(state, found.better.x - at.x)
         if failure is StepFailure.NO_DECREASE and state.weight < THRESHOLDS.max_weight:
             self._steering.raise_weight(state)
