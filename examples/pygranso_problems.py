@@ -224,7 +224,7 @@ def convolutional_network(batch=20):
     def comb_fn(model):
         return [cross_entropy(model(images), labels), None, None]
 
-    options = {"x0": parameters(model), "opt_tol": 1e-3, "limited_mem_size": 20, "maxit": 60}
+    options = {"x0": parameters(model), "opt_tol": 1e-3, "limited_mem_size": 20, "maxit": 150}
     return Example("LeNet, L-BFGS", model, comb_fn, options, (0.0,))
 
 
