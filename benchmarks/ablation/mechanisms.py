@@ -110,7 +110,7 @@ MECHANISMS: dict[str, Mechanism] = {
         "where the corrected step is too long, parts of it are corrected",
         "own",
         change_threshold("max_corrected_parts", 0),
-        kept_for="a folded constraint of many variables (PyGRANSO's D3): 211 evaluations instead of 1,428",
+        kept_for="a folded constraint of many variables (PyGRANSO's D3): 211 evaluations instead of 1,429",
     ),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
@@ -144,7 +144,7 @@ MECHANISMS: dict[str, Mechanism] = {
         "updates from combinations of gradients at kinks",
         "own",
         _plain_updates,
-        kept_for="total variation (C2) and dictionary learning (A3) as PyGRANSO publishes them: 21 and 28 % fewer evaluations",
+        kept_for="PyGRANSO's A3 and C2: 118 and 1,355 evaluations instead of 174 and 1,640",
     ),
     "skipped updates": Mechanism(
         "no update where a constraint's gradient jumped",

@@ -202,33 +202,31 @@ def _nuclear_norm(size: int, generator: Generator, seed: int) -> RandomProblem:
     return RandomProblem("nuclear norm", seed, function, start, solution, convex=True)
 
 
-def _curved_equalities(size: int, generator: Generator, seed: int) -> RandomProblem:
-    count = max(1, size // 4)
+def _bent(size: int, generator: Generator, count: int) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
+    """Curved functions that vanish at 0, and an objective of which 0 is a minimum among the points where they vanish."""
     slopes, bends = _slopes(generator, count, size), _normal(generator, count, size, size) / size
     bends = 0.5 * (bends + bends.mT)
     multipliers = _normal(generator, count)
     curvature = 0.5 + torch.linalg.matrix_norm((multipliers[:, None, None] * bends).sum(0), 2)
     slope = -multipliers @ slopes
+    return lambda d: slopes @ d + 0.5 * (bends @ d) @ d, lambda d: slope @ d + 0.5 * curvature * d.square().sum()
+
+
+def _curved_equalities(size: int, generator: Generator, seed: int) -> RandomProblem:
+    bent, objective = _bent(size, generator, max(1, size // 4))
 
     def around(d: Tensor) -> Values:
-        bent = slopes @ d + 0.5 * (bends @ d) @ d
-        return slope @ d + 0.5 * curvature * d.square().sum() + 0.1 * d.abs().sum(), None, bent
+        return objective(d) + 0.1 * d.abs().sum(), None, bent(d)
 
     return _placed("curved equalities", generator, seed, size, around, convex=False)
 
 
 def _folded_equalities(size: int, generator: Generator, seed: int) -> RandomProblem:
     """Curved equalities folded into one, their norm, which vanishes at the solution."""
-    count = max(2, size // 4)
-    slopes, bends = _slopes(generator, count, size), _normal(generator, count, size, size) / size
-    bends = 0.5 * (bends + bends.mT)
-    multipliers = _normal(generator, count)
-    curvature = 0.5 + torch.linalg.matrix_norm((multipliers[:, None, None] * bends).sum(0), 2)
-    slope = -multipliers @ slopes
+    bent, objective = _bent(size, generator, max(2, size // 4))
 
     def around(d: Tensor) -> Values:
-        bent = slopes @ d + 0.5 * (bends @ d) @ d
-        return slope @ d + 0.5 * curvature * d.square().sum(), None, bent.norm().reshape(1)
+        return objective(d), None, bent(d).norm().reshape(1)
 
     return _placed("folded equalities", generator, seed, size, around, convex=False)
 

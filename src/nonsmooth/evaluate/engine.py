@@ -27,7 +27,7 @@ except ImportError:
 
 MANY = 64
 """From so many weighted sums on torch's newer batching is faster: its rule makes one product of two matrices of many products
-of a matrix and a vector, 20 times as fast for 600 sums of 300 variables. For a handful the older one takes three quarters of
+of a matrix and a vector, 18 times as fast for 600 sums of 300 variables. For a handful the older one takes three quarters of
 the time."""
 
 

@@ -37,7 +37,9 @@ def check(name: str) -> pygransoStruct:
         assert answer.final.f <= published.peer_objective + 1e-6 * max(1.0, abs(published.peer_objective))
     if name in SOLVED:
         assert published.optimum is not None
-        assert abs(answer.final.f - published.optimum) <= 2e-6 * max(1.0, abs(published.optimum))
+        # A1r ends at a slope of its opt_tol, 1e-6, with f 1.3e-6 above the optimum.
+        allowed = 2e-6 if name == "A1r" else 1e-6
+        assert abs(answer.final.f - published.optimum) <= allowed * max(1.0, abs(published.optimum))
         assert answer.termination_code == 0
     return answer
 
