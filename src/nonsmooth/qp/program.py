@@ -47,6 +47,11 @@ class Program:
         """Number of unknowns."""
         return len(self.linear)
 
+    @property
+    def rank(self) -> int:
+        """An upper bound on the rank of Q."""
+        return min(self.size, self.matrix.left.shape[1]) if isinstance(self.matrix, Product) else self.size
+
     @cached_property
     def diagonal(self) -> Vector:
         """The diagonal of Q."""

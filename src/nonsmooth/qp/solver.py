@@ -183,7 +183,7 @@ class Session:
             counts.second_solver += number == 1
             if name == "native":
                 begin = _corner(program.lower, program.upper, program.simplex) if near is None else near
-                if program.size > MOST and not program.simplex:
+                if program.rank > MOST and not program.simplex:  # no more entries than that are free at the answer
                     begin = projected_newton(program, begin, deadline=self._solver.deadline)
                 yield active_set(program, begin, rounds=20 + 10 * program.size, deadline=self._solver.deadline)
                 continue
