@@ -11,8 +11,9 @@ writes both tables into docs/explanation/solver-mechanisms.md from what is store
 Each mechanism is off in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the
 published ones of tests/problems, those of kinked_constraints.py, and random ones of tests/problems/random_problems.py, in
 natural units and rescaled. Evaluations are compared over the runs that were solved with and without the mechanism: the
-geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are kept in data/solver_ablation.json as they come,
-and what is there is not measured again.
+geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are kept in data/solver_ablation.json (those of
+thresholds in data/solver_thresholds.json) as they come, and what is there is not measured again: begin with a new file when the
+solver has changed.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from solver_random import CLOSE, FEASIBLE, numbers  # noqa: E402
 from problems.random_problems import FAMILIES  # noqa: E402
 
 DATA = ROOT / "benchmarks" / "data" / "solver_ablation.json"
+THRESHOLDS = ROOT / "benchmarks" / "data" / "solver_thresholds.json"
 MOST_EVALUATIONS, MAX_KINKED_EVALUATIONS = 10_000, 3_000
 LONG = ("oet5", "nesterov_chebyshev_rosenbrock")
 """Published problems that take many thousand evaluations, of which a few more or less say nothing."""
@@ -151,14 +153,15 @@ def main() -> None:
     parser.add_argument("--sizes", type=numbers, default=[5, 20], help="numbers of variables (5,20)")
     parser.add_argument("--decades", type=numbers, default=[0, 3], help="rescaled by up to 10 to the ± these (0,3)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (one for each core)")
-    parser.add_argument("--output", type=Path, default=DATA, metavar="FILE", help=f"where results are kept ({DATA.name})")
+    parser.add_argument("--output", type=Path, metavar="FILE", help=f"where results are kept ({DATA.name})")
     parser.add_argument("--thresholds", action="store_true", help="measure thresholds instead of mechanisms")
     parser.add_argument("--page", action="store_true", help="write the tables of the stored results into the documentation")
     options = parser.parse_args()
-    results = json.loads(options.output.read_text()) if options.output.exists() else {}
     if options.page:
-        write_page(results)
+        write_page(json.loads(DATA.read_text()), json.loads(THRESHOLDS.read_text()))
         return
+    output = options.output or (THRESHOLDS if options.thresholds else DATA)
+    results = json.loads(output.read_text()) if output.exists() else {}
     tasks = list(all_tasks(options))
     names = ["none", *other_values()] if options.thresholds else options.mechanisms.split(",")
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
@@ -171,7 +174,7 @@ def main() -> None:
         for future in as_completed(running):
             name = running[future]
             results[name] = results.get(name, []) + future.result()
-            options.output.write_text(json.dumps(results) + "\n")
+            output.write_text(json.dumps(results) + "\n")
             print(f"{name}: {len(results[name])} runs", flush=True)
     for name in names:
         print(" | ".join(str(part) for part in compare(results["none"], results[name])), name, flush=True)

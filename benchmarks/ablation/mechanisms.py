@@ -95,6 +95,11 @@ MECHANISMS: dict[str, Mechanism] = {
         "Byrd, Lopez-Calva and Nocedal 2012",
         options={"steering_max_reductions": 0},
     ),
+    "weight reductions": Mechanism(
+        "the weight is lowered where it has long been far larger than multipliers need",
+        "own",
+        change_threshold("excessive_weight", math.inf),
+    ),
     "weight retries": Mechanism(
         "the weight grows where the penalty function falls without end",
         SQP,

@@ -20,6 +20,9 @@ RESCALING = ROOT / "benchmarks" / "data" / "solver_rescaling.json"
 """Runs of solver_random.py with several --decades."""
 PAYS = 1.03
 """A mechanism without which runs take more evaluations than so many times those with it pays."""
+LARGE = 100
+"""Variables from which on random problems are a set of their own."""
+SETS = {"random": "random, up to 20 variables", "large": "random, 100 variables", "published": "published", "kinked": "kinked"}
 Runs = Sequence[dict[str, Any]]
 
 
@@ -47,18 +50,38 @@ def compare(complete: Runs, changed: Runs) -> Comparison:
 def mechanism_table(results: dict[str, Runs]) -> list[str]:
     """A row for each mechanism."""
     lines = [
-        "| mechanism | what it does | source | solved | proven | evaluations without it | pays |",
-        "|---|---|---|---|---|---|---|",
+        "| mechanism | what it does | source | " + " | ".join(SETS.values()) + " | pays |",
+        "|---|---|---|" + "---|" * len(SETS) + "---|",
     ]
     for name, mechanism in MECHANISMS.items():
         if name == "none" or name not in results:
             continue
-        found = compare(results["none"], results[name])
-        fewer, more = found.solved < 0 or found.proven < 0, float(found.ratio.split()[0]) > PAYS
-        pays = " and ".join(["runs"] * fewer + ["evaluations"] * more) or mechanism.kept_for
-        told = f"{found.solved:+d} | {found.proven:+d} | {found.ratio}"
-        lines.append(f"| {name} | {mechanism.meaning} | {mechanism.source} | {told} | {pays} |")
+        found = {part: compare(of(part, results["none"]), of(part, results[name])) for part in SETS}
+        cells = " | ".join(_cell(one) for one in found.values())
+        paying = [SETS[part] for part, one in found.items() if _pays(one)]
+        pays = "on " + " and ".join(paying) if paying else f"no; kept for {mechanism.kept_for}"
+        lines.append(f"| {name} | {mechanism.meaning} | {mechanism.source} | {cells} | {pays} |")
     return lines
+
+
+def of(part: str, runs: Runs) -> Runs:
+    """The runs of one set of problems; random ones of many variables are a set of their own."""
+    return [run for run in runs if part == _set(run["key"])]
+
+
+def _set(key: Sequence[Any]) -> str:
+    return "large" if key[0] == "random" and key[2] >= LARGE else str(key[0])
+
+
+def _pays(found: Comparison) -> bool:
+    """Whether runs are lost without the mechanism, or take clearly more evaluations."""
+    worse = found.solved + found.proven < 0
+    return worse or (found.ratio != "–" and float(found.ratio.split()[0]) > PAYS)
+
+
+def _cell(found: Comparison) -> str:
+    counts = {"solved": found.solved, "proven": found.proven, "false": found.false}
+    return found.ratio + "".join(f", {count:+d} {what}" for what, count in counts.items() if count)
 
 
 def threshold_table(results: dict[str, Runs]) -> list[str]:
@@ -93,23 +116,18 @@ def _short(found: Comparison) -> str:
     return found.ratio.split()[0] + "".join(f", {count:+d} {what}" for what, count in counts.items() if count)
 
 
-def write_page(results: dict[str, Runs]) -> None:
+def write_page(mechanisms: dict[str, Runs], thresholds: dict[str, Runs]) -> None:
     """Put the tables between the marks of the page."""
     text = PAGE.read_text()
-    mechanisms = [name for name in results if name in MECHANISMS and name != "none"]
     rescaled = json.loads(RESCALING.read_text())
     problems = len({(run["family"], run["size"], run["seed"]) for run in rescaled})
+    counts = [f"{len(of(part, mechanisms['none']))} {name}" for part, name in SETS.items()]
     for mark, told, lines in (
-        ("mechanisms", _runs(results, mechanisms), mechanism_table(results)),
+        ("mechanisms", f"Problems: {'; '.join(counts)}.", mechanism_table(mechanisms)),
         ("units", f"{problems} problems.", rescaling_table(rescaled)),
-        ("thresholds", _runs(results, [name for name in results if "=" in name]), threshold_table(results)),
+        ("thresholds", f"{len(thresholds['none'])} runs each.", threshold_table(thresholds)),
     ):
         head, _, rest = text.partition(f"<!-- {mark} -->\n")
         _, _, tail = rest.partition(f"<!-- end of {mark} -->")
         text = head + f"<!-- {mark} -->\n" + "\n".join(["", told, "", *lines, "", ""]) + f"<!-- end of {mark} -->" + tail
     PAGE.write_text(text)
-
-
-def _runs(results: dict[str, Runs], names: Sequence[str]) -> str:
-    counts = sorted({compare(results["none"], results[name]).runs for name in names})
-    return f"{' or '.join(map(str, counts))} runs each."

@@ -64,7 +64,7 @@ class Options:
 
     # The penalty function and how it is steered towards feasibility.
     penalty_parameter: float = 1.0
-    """Weight μ of the objective in μ·f + violation at the start; it only falls, except where that proved too much."""
+    """Weight μ of the objective in μ·f + violation at the start; it falls as needed, and rises where it was too small."""
     steering_violation_fraction: float = 0.1
     """Fraction of the possible reduction of the violation that a step must predict."""
     steering_penalty_factor: float = 0.9

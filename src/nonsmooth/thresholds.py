@@ -39,7 +39,9 @@ class Thresholds:
     max_weight: float = _threshold(1e12, 1e6, 1e15, "The largest penalty weight.")
     steering_slack: float = _threshold(1.5e-8, 0.0, 1e-4, "Predicted reduction of violation that may be missing, relative.")
     multiplier_at_bound: float = _threshold(0.99, 0.5, 1.0, "Part of the weight from which on a multiplier is at its bound.")
-    piece_weight_margin: float = _threshold(1.5, 1.0, 10.0, "Weight by the multiplier that pieces of one constraint need.")
+    weight_margin: float = _threshold(1.5, 1.0, 10.0, "Weight by the largest multiplier, where it is chosen by that.")
+    excessive_weight: float = _threshold(5.0, 1.0, 100.0, "Weight by what is needed from which on it is too large.")
+    max_excessive_iterations: int = _threshold(4, 1, 50, "Iterations in a row for which it may be, at first.")
 
     # The line search.
     search_reach: float = _threshold(1e5, 1e2, 1e10, "How far a search doubles steps before it calls a descent endless.")

@@ -326,6 +326,29 @@ def _smooth(size: int, generator: Generator, seed: int) -> RandomProblem:
     return _placed("smooth", generator, seed, size, around, convex=True)
 
 
+def _real_eigenvalues(size: int, generator: Generator, seed: int) -> RandomProblem:
+    """Feedback that makes all eigenvalues of a matrix real and negative; they are no Lipschitz functions where two meet.
+
+    The least largest imaginary part is 0, and holds wherever all eigenvalues are real.
+    """
+    inputs = max(1, round(size**0.5))
+    outputs = max(1, size // inputs)
+    order = inputs + outputs
+    basis = torch.linalg.qr(_normal(generator, order, order))[0] + _normal(generator, order, order) / order**0.5
+    spectrum = -0.35 - torch.cumsum(0.05 * _uniform(generator, order), 0)
+    closed = torch.linalg.solve(basis, basis * spectrum, left=False)
+    control, measurement = _normal(generator, order, inputs) / order**0.5, _normal(generator, outputs, order) / order**0.5
+    solution = _normal(generator, inputs * outputs)
+
+    def function(x: Tensor) -> Values:
+        feedback = (x - solution).reshape(inputs, outputs)
+        eigenvalues = torch.linalg.eigvals(closed + control @ feedback @ measurement)
+        return eigenvalues.imag.max(), (eigenvalues.real.max() + 0.3).reshape(1), None
+
+    start = solution + 3.0 * _normal(generator, inputs * outputs)
+    return RandomProblem("real eigenvalues", seed, function, start, solution, convex=False)
+
+
 FAMILIES: dict[str, Callable[[int, Generator, int], Any]] = {
     "max of quadratics": _max_of_quadratics,
     "max of smooth functions": _max_of_smooth,
@@ -340,5 +363,6 @@ FAMILIES: dict[str, Callable[[int, Generator, int], Any]] = {
     "degenerate inequalities": _degenerate_inequalities,
     "max as inequality": _max_constraint,
     "spheres": _spheres,
+    "real eigenvalues": _real_eigenvalues,
     "smooth": _smooth,
 }

@@ -33,7 +33,7 @@ APART_UNTIL = 4
 
 
 class FullMemory:
-    """The inverse Hessian with all that was learnt: a dense n×n matrix, updated in place.
+    """The inverse Hessian with all updates: a dense n×n matrix, updated in place.
 
     Where n is large and the updates are few, they are kept one by one instead, which is less to read and to write.
 
@@ -108,7 +108,7 @@ class FullMemory:
         if not self._triangle:
             return self._matrix @ columns
         if columns.ndim == 1:
-            # H is applied to a change of the gradient just before it is learnt: that product is remembered.
+            # H is applied to a change of the gradient just before an update with it: that product is remembered.
             if self._product is None or self._product[0] is not columns:
                 self._product = columns, self._times(columns)
             return self._product[1].copy()

@@ -145,7 +145,7 @@ class LimitedMemory:
         return CompactForm(self, rows, *self._kept.project(rows.T), rows @ rows.T)
 
     def _projections(self, vector: Vector) -> tuple[Vector, Vector]:
-        """Sᵀv and Yᵀv by slots. H is applied to a change of the gradient just before it is learnt: those are remembered."""
+        """Sᵀv and Yᵀv by slots. H is applied to a change of the gradient just before an update with it: both are kept."""
         if self._last is None or self._last[0] is not vector:
             self._last = (vector, *self._kept.project(vector))
         return self._last[1], self._last[2]

@@ -60,6 +60,10 @@ class State:
     form: Callable[[Vector], Any] = transient()
     weight: float = number(1.0)
     """ρ = 1/μ, the weight of the violation against the objective."""
+    excessive_iterations: int = number(0)
+    """Iterations in a row with a weight far larger than multipliers need."""
+    reductions: int = number(0)
+    """How often the weight was lowered."""
     scales: Scales | None = other(default=None)
     """The units of the run; None where they are the user's."""
     iteration: int = number(0, survives=True)

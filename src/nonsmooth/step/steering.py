@@ -32,17 +32,27 @@ class Steering:
         needed = float(np.abs(step.multipliers).max(initial=0.0))
         if needed > step.weight and state.pieces.carry(step.rows[own:]) and float(np.abs(step.rows).max()) < step.weight:
             # Rows of one constraint are bounded each for itself, so that the model can do what the penalty does not pay for.
-            step = model.step(min(THRESHOLDS.piece_weight_margin * needed, THRESHOLDS.max_weight))
+            step = model.step(min(THRESHOLDS.weight_margin * needed, THRESHOLDS.max_weight))
         return step
 
     def retry(self, state: State, model: ModelLike, step: Step) -> Step:
         """The step for a larger weight, after the penalty function fell without end by leaving the constraints."""
         return self.step(state, model, step.weight / self._options.penalty_retry_factor)
 
-    @staticmethod
-    def adopt(state: State, step: Step) -> None:
-        """Use the weight of an accepted step from now on."""
+    def adopt(self, state: State, step: Step) -> None:
+        """Use the weight of an accepted step from now on; lower it where it has long been far larger than multipliers need.
+
+        Too large a weight makes steps short: they follow the constraints closely wherever these are curved.
+        """
         state.weight = step.weight
+        needed = THRESHOLDS.weight_margin * float(np.abs(step.multipliers).max(initial=0.0))
+        # Multipliers may be small only here: a weight of 1, at which runs begin as a rule, is never too large.
+        needed = max(needed, min(1.0, 1.0 / self._options.penalty_parameter))
+        excessive = step.weight > THRESHOLDS.excessive_weight * needed
+        state.excessive_iterations = state.excessive_iterations + 1 if excessive else 0
+        # Each time it takes twice as long, so that the weight cannot go up and down for ever.
+        if state.excessive_iterations > THRESHOLDS.max_excessive_iterations * 2**state.reductions:
+            state.weight, state.excessive_iterations, state.reductions = needed, 0, state.reductions + 1
 
     def raise_weight(self, state: State) -> None:
         """A larger weight, where the model sees no decrease at an infeasible point."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from nonsmooth import Status, minimize
+from problems.random_problems import draw
 
 Function = Callable[[Tensor], Any]
 
@@ -41,11 +42,22 @@ def test_large_multipliers_and_far_starts(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 5, 8])
-@pytest.mark.parametrize("parameter", [1e-3, 0.1, 10.0, 1e3])
+@pytest.mark.parametrize("parameter", [1e-6, 1e-3, 0.1, 10.0, 1e3])
 def test_any_first_weight_will_do(seed: int, parameter: float) -> None:
     function, start = large_multipliers(seed)
     result = minimize(function, start, penalty_parameter=parameter, compile="never")
     assert result.status is Status.STATIONARY and result.evaluations < 300
+
+
+@pytest.mark.parametrize("family", ["curved equalities", "curved inequalities", "max as inequality", "spheres"])
+@pytest.mark.parametrize("seed", [600, 601])
+def test_a_weight_that_is_far_too_large_is_lowered(family: str, seed: int) -> None:
+    problem = draw(family, size=10, seed=seed)
+    usual = minimize(problem.function, problem.start, compile="never")
+    result = minimize(problem.function, problem.start, penalty_parameter=1e-6, compile="never")
+    assert result.status is Status.STATIONARY
+    assert result.penalty_parameter > 1e-4
+    assert result.evaluations < 3 * usual.evaluations
 
 
 @pytest.mark.parametrize("parameter", [100.0, 10.0, 1.0, 0.1, 0.01])
