@@ -9,11 +9,11 @@
 writes both tables into docs/explanation/solver-mechanisms.md from what is stored.
 
 Each mechanism is off in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the
-published ones of tests/problems, those of kinked_constraints.py, and random ones of tests/problems/random_problems.py, in
-natural units and rescaled. Evaluations are compared over the runs that were solved with and without the mechanism: the
-geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are kept in data/solver_ablation.json (those of
-thresholds in data/solver_thresholds.json) as they come, and what is there is not measured again: begin with a new file when the
-solver has changed.
+published ones of tests/problems and PyGRANSO's examples, each from its own start and from others beside it, those of
+kinked_constraints.py, and random ones of tests/problems/random_problems.py, in natural units and rescaled. Evaluations are
+compared over the runs that were solved with and without the mechanism: the geometric mean of without ÷ with, and its 95 %
+bootstrap interval. Results are kept in data/solver_ablation.json (those of thresholds in data/solver_thresholds.json) as they
+come, and what is there is not measured again: begin with a new file when the solver has changed.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ THRESHOLDS = ROOT / "benchmarks" / "data" / "solver_thresholds.json"
 MOST_EVALUATIONS, MAX_KINKED_EVALUATIONS = 10_000, 3_000
 LONG = ("oet5", "nesterov_chebyshev_rosenbrock")
 """Published problems that take many thousand evaluations, of which a few more or less say nothing."""
+SLOW = ("A2", "D1")
+"""Examples of PyGRANSO's that take seconds."""
 
 
 def prepare(mechanism: str) -> None:
@@ -63,8 +65,8 @@ def prepare(mechanism: str) -> None:
         nonsmooth.minimize = lambda *args, **kwargs: minimize(*args, **{**kwargs, **chosen.options})
 
 
-def published(name: str) -> dict[str, Any]:
-    """Solve a published problem from its own start."""
+def published(name: str, start: int) -> dict[str, Any]:
+    """Solve a published problem from its own start, or from one beside it."""
     import torch
 
     import nonsmooth
@@ -72,16 +74,48 @@ def published(name: str) -> dict[str, Any]:
 
     torch.set_num_threads(1)
     case = ALL[name]
+    x = case.initial()
     result = nonsmooth.minimize(
-        case.function, case.initial(), compile="never", max_evaluations=MOST_EVALUATIONS, max_seconds=60
+        case.function, x + perturbation(x, start), compile="never", max_evaluations=MOST_EVALUATIONS, max_seconds=60
     )
     gap = (result.f - case.optimum) / (1.0 + abs(case.optimum))
     solved = gap <= CLOSE and case.violation(torch.as_tensor(result.x)) <= FEASIBLE
     proven = result.status.name == "STATIONARY"
     return {
-        "key": ["published", name], "solved": bool(solved), "proven": proven, "false": False,
+        "key": ["published", name, start], "solved": bool(solved), "proven": proven, "false": False,
         "evaluations": result.evaluations, "seconds": result.time.total,
     }  # fmt: skip
+
+
+def peer(name: str, start: int) -> dict[str, Any]:
+    """Solve an example of PyGRANSO's with its options, within three times its iterations; a proof counts as a solution."""
+    import torch
+    from solver_timing.solving import minimize_arguments
+
+    import nonsmooth
+    from problems import PUBLISHED
+
+    torch.set_num_threads(1)
+    problem = PUBLISHED[name]()
+    function, at, options = minimize_arguments(problem)
+    with torch.no_grad():
+        for part in at.values() if isinstance(at, dict) else at.parameters():
+            part += perturbation(part, start)
+    options["max_iterations"] = 3 * options.get("max_iterations", 1000)
+    result = nonsmooth.minimize(function, at, compile="never", **options)
+    proven = result.status.name == "STATIONARY"
+    return {
+        "key": ["peer", name, start], "solved": proven, "proven": proven, "false": False,
+        "evaluations": result.evaluations, "seconds": result.time.total,
+    }  # fmt: skip
+
+
+def perturbation(x: Any, start: int) -> Any:
+    """What is added to a start for another one, about a hundredth of it; nothing for the first."""
+    import torch
+
+    generator = torch.Generator().manual_seed(start)
+    return 0.01 * (start > 0) * x.abs().mean() * torch.randn(x.shape, generator=generator, dtype=x.dtype)
 
 
 def random(family: str, size: int, seed: int, decades: float) -> dict[str, Any]:
@@ -109,7 +143,7 @@ def kinked(name: str, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-PARTS = {"published": published, "kinked": kinked, "random": random}
+PARTS = {"published": published, "peer": peer, "kinked": kinked, "random": random}
 
 
 def measure(mechanism: str, tasks: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
@@ -136,7 +170,12 @@ def all_tasks(options: argparse.Namespace) -> Iterator[Sequence[Any]]:
     if "published" in parts:
         from problems import ALL
 
-        yield from (("published", name) for name, case in ALL.items() if case.optimum is not None and name not in LONG)
+        names = [name for name, case in ALL.items() if case.optimum is not None and name not in LONG]
+        yield from (("published", *task) for task in product(names, options.starts))
+    if "peer" in parts:
+        from problems import PUBLISHED
+
+        yield from (("peer", *task) for task in product([name for name in PUBLISHED if name not in SLOW], options.starts))
     if "kinked" in parts:
         from kinked_constraints import SETS
 
@@ -152,6 +191,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=numbers, default=numbers("20..23"), help="of the random problems (20..23)")
     parser.add_argument("--sizes", type=numbers, default=[5, 20], help="numbers of variables (5,20)")
     parser.add_argument("--decades", type=numbers, default=[0, 3], help="rescaled by up to 10 to the ± these (0,3)")
+    parser.add_argument("--starts", type=numbers, default=[0, 1, 2], help="of the published problems; 0 is their own (0,1,2)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (one for each core)")
     parser.add_argument("--output", type=Path, metavar="FILE", help=f"where results are kept ({DATA.name})")
     parser.add_argument("--thresholds", action="store_true", help="measure thresholds instead of mechanisms")

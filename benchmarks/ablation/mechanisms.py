@@ -175,6 +175,12 @@ MECHANISMS: dict[str, Mechanism] = {
         _without("loop.recovery", "Recovery._look_around", _never),
         kept_for="the truth of INFEASIBLE at maxima of the violation",
     ),
+    "longer steps": Mechanism(
+        "before a verdict, longer steps are tried along what is left of the gradients",
+        "own",
+        _without("certify.certificate", "_Inquiry._longer_step", _never),
+        kept_for="the truth of verdicts from very steep starts",
+    ),
     "fallback directions": Mechanism(
         "simpler directions where the model's failed", SQP, options={"last_fallback": 0}, kept_for="options that choose them"
     ),

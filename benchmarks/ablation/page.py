@@ -22,7 +22,13 @@ PAYS = 1.03
 """A mechanism without which runs take more evaluations than so many times those with it pays."""
 LARGE = 100
 """Variables from which on random problems are a set of their own."""
-SETS = {"random": "random, up to 20 variables", "large": "random, 100 variables", "published": "published", "kinked": "kinked"}
+SETS = {
+    "random": "random, up to 20 variables",
+    "large": "random, 100 variables and more",
+    "published": "published",
+    "peer": "PyGRANSO's examples",
+    "kinked": "kinked constraints",
+}
 Runs = Sequence[dict[str, Any]]
 
 

@@ -73,7 +73,7 @@ class Thresholds:
     # Units.
     natural_decades: float = _threshold(0.7, 0.0, 3.0, "Decades within which units count as natural.")
     max_unit_decades: float = _threshold(12.0, 3.0, 30.0, "Decades by which units are changed at most.")
-    balancing_rounds: int = _threshold(3, 1, 10, "How often units of variables and of functions are chosen in turn.")
+    balancing_rounds: int = _threshold(8, 1, 50, "How often units of variables and of functions are chosen in turn.")
 
     # The box.
     max_faces: int = _threshold(20, 4, 100, "Faces of the box that are tried for one step.")
@@ -85,7 +85,7 @@ class Thresholds:
     stalled_change: float = _threshold(1e-10, 0.0, 1e-6, "Relative change of the penalty that is none.")
     iterations_between_checks: int = _threshold(5, 1, 50, "Iterations after a check that failed until the next.")
     max_failures: int = _threshold(12, 1, 100, "Failed steps in a row until a run ends.")
-    infeasibility_samples: int = _threshold(5, 1, 50, "Random points at each of three distances before INFEASIBLE is said.")
+    infeasibility_samples: int = _threshold(5, 1, 50, "Random points at each of four distances before INFEASIBLE is said.")
     unbounded_distance: float = _threshold(1e20, 1e6, 1e100, "Length of a ray, by 1 + |x|, that is called endless.")
     unbounded_fall: float = _threshold(1e13, 1e6, 1e100, "Fall of f by its first value from which on it may be endless.")
 
@@ -100,7 +100,7 @@ class Thresholds:
     checked_weight: float = _threshold(10.0, 2.0, 1e3, "Weight of violations, by the gradients, along directions of descent.")
     max_multiplier: float = _threshold(1e7, 1e3, 1e12, "Multipliers by gradients beyond which they are not determined.")
     max_rounded_part: float = _threshold(1e-4, 1e-8, 1e-1, "Longest part of a combination times the precision of numbers.")
-    max_turn: float = _threshold(0.02, 1e-4, 0.2, "How far gradients of constraints may turn within the radius, relative.")
+    max_turn: float = _threshold(0.002, 1e-5, 0.2, "How far gradients of constraints may turn within the radius, relative.")
     complementarity_multiple: float = _threshold(10.0, 1.0, 1e3, "Complementarity by the tolerance.")
 
 

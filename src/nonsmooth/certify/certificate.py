@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.certify.combination import Combination
-from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate import FunctionFailed, Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.candidate import Candidate
 from nonsmooth.evaluate.scaling import Reference
@@ -111,9 +111,9 @@ class _Inquiry:
         max_samples: int | None,
     ) -> None:
         self._evaluate, self._at, self._tolerances, self._tolerance = evaluate, at, tolerances, tolerances.stationarity
-        length = 1.0 if reference is None else reference.length(at.x)
+        self._length = 1.0 if reference is None else reference.length(at.x)
         size = max(1.0, THRESHOLDS.least_magnitude * float(np.abs(at.x).max(initial=0.0)))
-        self._radius = tolerances.radius * min(1.0, length) * size
+        self._radius = tolerances.radius * min(1.0, self._length) * size
         self._smallest = THRESHOLDS.least_radius * self._radius
         steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
         self._combination = Combination(at, self._radius, tolerances, steepness, box)
@@ -129,7 +129,51 @@ class _Inquiry:
         )  # fmt: skip
 
     def answer(self, hints: Iterable[Vector]) -> Check:
-        """What the gradients at x and around it prove."""
+        """What the gradients at x and around it prove; a proof must stand where longer steps are tried."""
+        found = self._from_gradients(hints)
+        better = self._longer_step() if found.certificate.stationary and self._limit else None
+        if better is None:
+            return found
+        reason = "not stationary, a longer step along what is left of the gradients improves it"
+        return self._conclude(reason, better=better, proven=False)
+
+    def _longer_step(self) -> Trial | None:
+        """A better point along what the multipliers leave of the gradients, much farther away than the radius.
+
+        What is left is short beside the gradients at the start. Where these were steep beyond measure, so may it be.
+        """
+        at, combination = self._at, self._combination
+        noise = THRESHOLDS.rounding_multiple * self._tolerances.noise
+        if float(np.linalg.norm(combination.vector)) <= noise * (1.0 + combination.longest):
+            return None  # all that is left are rounding errors
+        largest = float(np.abs(combination.multipliers).max(initial=0.0))
+        weight = 2.0 * largest + THRESHOLDS.checked_weight * (1.0 + combination.longest)
+        least, value = max(self._tolerance * abs(at.f), noise * (1.0 + abs(at.f))), at.penalty(weight)
+        for direction in self._descents():
+            slope, step = -float(direction @ combination.vector), 1.0
+            while step * slope > least and step * float(np.abs(direction).max()) > self._radius:
+                try:
+                    trial = self._evaluate(at.x + step * direction)
+                    if trial.f < at.f - least and trial.penalty(weight) < value - least and trial.differentiable:
+                        return trial
+                except FunctionFailed:
+                    pass  # it need not be defined so far away
+                step *= THRESHOLDS.spare_digit
+        return None
+
+    def _descents(self) -> Iterator[Vector]:
+        """Steps that what is left of the gradients promises to be descents: that of diagonal curvatures, and the steepest."""
+        vector, length = self._combination.vector, self._length
+        if self._gathered:
+            beside, multipliers = self._gathered[0], self._combination.multipliers
+            change = beside.gradient - self._at.gradient + multipliers @ (beside.jacobian - self._at.jacobian)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                newton = -vector / np.abs(change / (beside.x - self._at.x))
+            farthest = length / self._tolerance  # where there is no curvature, the start may not have shown how far is far
+            yield np.clip(np.nan_to_num(newton), -farthest, farthest)
+        yield -length / float(np.linalg.norm(vector)) * vector
+
+    def _from_gradients(self, hints: Iterable[Vector]) -> Check:
         decided = self._from_the_point_itself()
         if decided is not None:
             return decided

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from nonsmooth.thresholds import THRESHOLDS
 
+_ROUNDED = 1e-15
+"""Slopes below this part of the largest of their function may be rounding errors."""
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -79,17 +82,31 @@ def automatic_scales(x: Vector, gradient: Vector, jacobian: Matrix) -> Scales:
     slopes, sizes = np.abs(np.vstack([gradient[None], jacobian])), np.abs(x)
     if not np.isfinite(slopes).all() or not slopes.any():
         return Scales(1.0, np.ones(len(jacobian)))
-    units = np.ones(len(x))
-    for _ in range(THRESHOLDS.balancing_rounds):
-        lengths = np.linalg.norm(slopes * units, axis=1)
-        used = lengths > 0
-        units = _correction(_units(sizes, (slopes[used] / lengths[used, None]).max(axis=0)))
+    units = _balanced(sizes, slopes)
     # A start may be near 0 in all variables: values that are small say nothing about their units.
     overall = max(1.0, float(_correction(np.maximum(np.median(sizes / units, keepdims=True), 1.0))[0]))
     variables = _power_of_two(units * overall)
     lengths = np.linalg.norm(slopes * variables, axis=1)
     factors = _power_of_two(1.0 / _correction(np.where(lengths > 0, lengths, 1.0)))
     return Scales(float(factors[0]), factors[1:], None if (variables == 1.0).all() else variables)
+
+
+def _balanced(sizes: Vector, slopes: Matrix) -> Vector:
+    """Units that make values and slopes about 1, with any factor for each row of slopes (Curtis and Reid 1972).
+
+    Logarithms are averaged over rows and over columns in turn. A row with one variable says nothing about its unit.
+    """
+    known = slopes > _ROUNDED * slopes.max(axis=1, keepdims=True)
+    known[np.count_nonzero(known, axis=1) < 2] = False
+    logarithms = np.log10(np.where(known, slopes, 1.0))
+    used, in_row, in_column = known.astype(np.float64), known.sum(axis=1), known.sum(axis=0)
+    of_rows, of_columns = logarithms.sum(axis=1), logarithms.sum(axis=0)
+    units = np.ones(len(sizes))
+    for _ in range(THRESHOLDS.balancing_rounds):
+        lengths = (of_rows + used @ np.log10(units)) / np.maximum(in_row, 1)
+        steepness = (of_columns - lengths @ used) / np.maximum(in_column, 1)
+        units = _correction(_units(sizes, np.where(in_column > 0, 10.0**steepness, 0.0)))
+    return units
 
 
 def _units(sizes: Vector, slopes: Vector) -> Vector:
@@ -103,17 +120,34 @@ def _units(sizes: Vector, slopes: Vector) -> Vector:
     array([1.e+06, 1.e+00, 1.e+00])
     """
     known = (sizes > 0) & (slopes > 0)
-    if 2 * known.sum() < len(sizes):
-        return np.ones(len(sizes))
+    if 2 * known.sum() < len(sizes):  # as where the start is 0
+        return _units_by_slopes(slopes)
     with np.errstate(divide="ignore"):
         least, steepness = np.log10(sizes), np.log10(slopes)
     most = (least + steepness)[known].max() - steepness
     half = np.where(known, 0.5 * (most - least), np.inf)
     middle = np.where(known, 0.5 * (most + least), 0.0)
     common = np.median(middle[known])
-    room = np.where(known, half * np.clip(0.5 * half / THRESHOLDS.natural_decades - 1.0, 0.0, 1.0), 0.0)
+    # Values and slopes that are drawn from one distribution differ too; then all variables share a unit as far as they can.
+    apart = 1.0 if _alike(middle[known]) else np.clip(0.5 * half / THRESHOLDS.natural_decades - 1.0, 0.0, 1.0)
+    room = np.where(known, half * apart, 0.0)
     low, high = np.where(known, middle - room, least), np.where(known, middle + room, most)
     return np.asarray(10.0 ** (np.clip(common, low, high) - common))
+
+
+def _units_by_slopes(slopes: Vector) -> Vector:
+    """The unit of each variable where values say nothing: one that gives all the same slope, if slopes differ beyond chance."""
+    known = slopes > 0
+    decades = np.log10(np.where(known, slopes, 1.0))
+    if 2 * known.sum() < len(slopes) or _alike(decades[known]):
+        return np.ones(len(slopes))
+    return np.asarray(np.where(known, 10.0 ** (np.median(decades[known]) - decades), 1.0))
+
+
+def _alike(decades: Vector) -> bool:
+    """Whether numbers differ by no more than what is drawn from one distribution does; by their decades."""
+    upper, lower = np.percentile(decades, (75, 25))
+    return bool(upper - lower < THRESHOLDS.natural_decades)
 
 
 def _correction(sizes: Vector) -> Vector:

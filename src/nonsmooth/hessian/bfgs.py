@@ -169,7 +169,8 @@ class FullMemory:
         outcome = Outcome.UPDATED
         scale = 1.0
         if self._scale and self.updates == 0:
-            factor = pair.product / float(pair.y @ pair.y)
+            square = float(pair.y @ pair.y)
+            factor = pair.product / square if square > 0 else np.inf  # it may underflow
             if np.isfinite(factor) and factor > 0:
                 scale, outcome = factor / self._gamma, Outcome.SCALED
         product = scale * self.apply(pair.y)

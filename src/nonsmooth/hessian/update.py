@@ -78,7 +78,7 @@ def limit_growth(pair: Curvature, product: Vector, fraction: float) -> Curvature
     blow the matrix up along s.
     """
     expected = float(pair.y @ product)
-    if not pair.product < fraction * expected:
+    if not pair.product < fraction * expected or not expected > 0:
         return pair
     theta = (1.0 - fraction) * expected / (expected - pair.product)
     s = theta * pair.s + (1.0 - theta) * product
@@ -97,7 +97,7 @@ def curvature_pair(s: Vector, y: Vector, hessian_step: Vector | None, damping: f
     if hessian_step is None or damping == 0.0:
         return Curvature(s, y, product)
     expected = float(s @ hessian_step)
-    if not product < damping * expected:
+    if not product < damping * expected or not expected > 0:
         return Curvature(s, y, product)
     theta = (1.0 - damping) * expected / (expected - product)
     damped = theta * y + (1.0 - theta) * hessian_step

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite
 from time import perf_counter
 
 import numpy as np
@@ -40,6 +41,7 @@ class LimitedEvaluator:
         """Evaluate a point."""
         self.stop_at_limits()
         trial = self._evaluator(x)
+        trial.finite = trial.finite and isfinite(x.sum())  # values can be finite where x has overflowed
         self._incumbents.see(trial)
         if self.reached(trial):
             raise Ended(Status.TARGET_REACHED, at=trial)

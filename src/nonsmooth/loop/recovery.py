@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.certify.certificate import check_violation
-from nonsmooth.evaluate import Trial
+from nonsmooth.evaluate import FunctionFailed, Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.scaling import Reference
 from nonsmooth.loop.incumbents import Incumbents
@@ -30,10 +30,12 @@ Vector = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 
-_DISTANCES = (1e-3, 1e-2, 1e-1)
+_DISTANCES = (1e-3, 1e-2, 1e-1, 1.0)
 """Relative distances at which more feasible points are looked for."""
 _CLEARLY = 1e-7
 """Relative difference of violations that rounding cannot explain."""
+_LEAP = 1e3
+"""By how much a ray that is very long already is prolonged until values overflow."""
 _EDGE_OF_OVERFLOW = 1e-18 * float(np.finfo(np.float64).max)
 """Nothing can be asked about the other side of it."""
 _FIRST_PROLONGATION = 1e-5
@@ -144,14 +146,19 @@ class Recovery:
         at, last, length = state.current, state.current, 1.0
         size = max(1.0, float(np.linalg.norm(at.x)))
         far = THRESHOLDS.unbounded_distance * size / float(np.linalg.norm(step.direction))
-        while length < far:
-            trial = self._evaluate(at.x + length * step.direction)
+        while np.isfinite(length):
+            try:
+                trial = self._evaluate(at.x + length * step.direction)
+            except FunctionFailed:
+                if length < far:
+                    raise
+                return Status.UNBOUNDED
+            if not trial.finite and length >= far:
+                return Status.UNBOUNDED
             falls = trial.finite and trial.penalty(step.weight) < last.penalty(step.weight)
             if not (falls and self._incumbents.feasible(trial)):
                 break
-            last, length = trial, 2.0 * length
-        if length >= far:
-            return Status.UNBOUNDED
+            last, length = trial, length * (2.0 if length < far else _LEAP)
         if last is at or not last.differentiable:
             return self._failed(at)
         return AcceptedStep(last, step, length, None, Direction.STEEPEST_DESCENT)
@@ -193,13 +200,25 @@ class Recovery:
         step = plain_step(at, way, at.penalty_gradient(state.weight), 0.0, state.weight)
         return AcceptedStep(best, step, length, None, Direction.RANDOM)
 
+    def _inward(self, at: Trial, direction: Vector, way: float) -> Vector:
+        """A direction, reflected where it would soon leave the box or break a constraint that is satisfied."""
+        for value, row in zip(at.c[at.equalities :], at.jacobian[at.equalities :], strict=True):
+            slope, square = float(row @ direction), float(row @ row)
+            if slope > 0 and -way * square**0.5 <= value <= 0:
+                direction = direction - 2.0 * slope / square * row
+        if self._box is None:
+            return direction
+        outward = np.where(direction > 0, self._box.upper - at.x, at.x - self._box.lower) <= 0
+        return np.where(outward, -direction, direction)
+
     def _look_around(self, state: State) -> AcceptedStep | None:
         """A more feasible point not far from one where the violation is stationary: it may be a maximum or a saddle."""
         at = state.current
         for distance in _DISTANCES:
             for _ in range(THRESHOLDS.infeasibility_samples):
-                direction = state.generator.standard_normal(len(at.x))
-                length = distance * max(1.0, float(np.linalg.norm(at.x))) / float(np.linalg.norm(direction))
+                way = distance * max(1.0, float(np.linalg.norm(at.x)))
+                direction = self._inward(at, state.generator.standard_normal(len(at.x)), way)
+                length = way / float(np.linalg.norm(direction))
                 trial = self._evaluate(at.x + length * direction)
                 lower = trial.finite and trial.total_violation < (1.0 - _CLEARLY) * at.total_violation
                 if lower and trial.differentiable:

@@ -180,6 +180,9 @@ class Run:
 
     def _try(self, step: Step) -> AcceptedStep | StepFailure:
         model, self._model = self._model, None  # the gradients in it can go as soon as it is replaced
+        better = self._termination.take_better()
+        if better is not None:
+            return AcceptedStep(better, step, 0.0, None, Direction.STEEPEST_DESCENT)
         if self.options.first_fallback > 0:
             return StepFailure.NOT_TRIED
         assert model is not None
@@ -230,7 +233,8 @@ class Run:
         if status is Status.SEARCH_FAILED_FEASIBLE and best is not None and not np.array_equal(best.x, state.current.x):
             state.current = self.evaluate(best.x)  # the last point could not be proven; perhaps the best one can
             status = Status.STATIONARY if self.stationarity.check(state, final=True).certificate.stationary else status
-        if status is Status.ITERATION_LIMIT and self.incumbents.feasible(state.current):
+        ended = status is Status.ITERATION_LIMIT and self.incumbents.feasible(state.current)
+        if ended and state.step is not None and not self._termination.promises_more(state.current, state.step):
             status = Status.STATIONARY if self.stationarity.check(state, final=True).certificate.stationary else status
         if status in _INFEASIBLE and best is not None:
             status = Status.SEARCH_FAILED_FEASIBLE  # feasible points are known, so that is not what can be said
