@@ -176,11 +176,12 @@ class LimitedMemory:
         self.forget_products()
         if not pair.product > 0:
             return Outcome.NOT_POSITIVE
-        if not (np.isfinite(pair.s).all() and np.isfinite(pair.y).all()):
+        if not (np.isfinite(float(pair.s @ pair.s) / pair.product) and np.isfinite(pair.y).all()):  # H would not be finite
             return Outcome.NOT_FINITE
         outcome = Outcome.UPDATED
         if self._scale and (self.updates == 0 or not self._fixed):
-            factor = pair.product / float(pair.y @ pair.y)
+            square = float(pair.y @ pair.y)
+            factor = pair.product / square if square > 0 else np.inf  # it may underflow
             if np.isfinite(factor) and factor > 0:
                 self.gamma, outcome = factor, Outcome.SCALED
         self._learn(pair.s, pair.y, pair.product)

@@ -18,6 +18,7 @@ from nonsmooth.loop.incumbents import Incumbents
 from nonsmooth.loop.saving import SavedState
 from nonsmooth.loop.state import State
 from nonsmooth.options import Options
+from nonsmooth.report.clock import Phase
 from nonsmooth.thresholds import THRESHOLDS
 
 
@@ -38,7 +39,8 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
     if not differentiable:
         raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
     check_graph(evaluator, start)
-    users, natural = start, natural_scales(start)
+    with evaluator.clock.phase(Phase.UNITS):
+        users, natural = start, natural_scales(start)
     if saved is not None:
         if saved.scales is not None:
             saved.check_sizes(start)

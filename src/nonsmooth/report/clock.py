@@ -27,6 +27,7 @@ class Phase(Enum):
     VALUES = "values", "The functions are evaluated."
     GRADIENTS = "gradients", "The gradient of a sum of the functions is computed."
     JACOBIANS = "Jacobians", "The gradient of the objective and those of all constraints are computed."
+    UNITS = "units", "The units that the solver works in are chosen."
     QP = "QP", "Quadratic programs are solved."
     DIRECTIONS = "directions", "Models are built, steered and turned into steps; their programs are not counted here."
     SEARCH = "search", "Points to try are chosen and judged: line searches, null steps, recovery from failed steps."

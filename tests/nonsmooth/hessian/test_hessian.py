@@ -102,6 +102,14 @@ def test_updates_that_would_spoil_the_matrix_are_skipped(hessian: InverseHessian
     np.testing.assert_array_equal(dense(hessian, 3), before)
 
 
+@pytest.mark.parametrize("hessian", [FullMemory(3), LimitedMemory(3, pairs=5)], ids=["full", "limited"])
+@pytest.mark.parametrize("size", [1e-170, 1e-200, 1e-300])
+def test_changes_whose_squares_underflow_do_no_harm(hessian: InverseHessian, size: float) -> None:
+    """1e-170 squared is 0, and the first update scales the matrix by a quotient with such a square below."""
+    hessian.update(curvature_pair(np.array([1e100, 0.0, 0.0]), np.array([size, size, 0.0]), None, 0.0))
+    assert np.isfinite(dense(hessian, 3)).all()
+
+
 def test_an_update_beyond_the_largest_number_is_skipped() -> None:
     hessian = FullMemory(2, scale=False)
     tiny = np.array([1e-200, 0.0])
