@@ -134,11 +134,11 @@ def _units(sizes: Vector, slopes: Vector) -> Vector:
     most = (least + steepness)[known].max() - steepness
     half = np.where(known, 0.5 * (most - least), np.inf)
     middle = np.where(known, 0.5 * (most + least), 0.0)
-    common = np.median(middle[known])
     # Values and slopes that are drawn from one distribution differ too; then all variables share a unit as far as they can.
     apart = 1.0 if _alike(middle[known]) else np.clip(0.5 * half / THRESHOLDS.natural_decades - 1.0, 0.0, 1.0)
     room = np.where(known, half * apart, 0.0)
     low, high = np.where(known, middle - room, least), np.where(known, middle + room, most)
+    common = np.median(np.concatenate([low[known], high[known]]))  # nearest to all of these intervals
     return np.asarray(np.clip(common, low, high) - common)
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from nonsmooth import Status, minimize
 from nonsmooth.evaluate.scaling import automatic_scales
+from problems import ALL
 
 NO_CONSTRAINTS = np.zeros((0, 3))
 
@@ -90,3 +91,18 @@ def test_everything_the_user_sees_is_in_the_units_of_the_user() -> None:
     assert result.history.f[-1] == pytest.approx(result.f)
     assert float(result.multipliers.inequalities) == pytest.approx(2e9, rel=1e-3)
     assert result.check().stationary
+
+
+@pytest.mark.parametrize("size", [1e-15, 1e-12, 1e-9, 1e-6])
+@pytest.mark.parametrize("name", ["hs100", "hs34", "hs65", "hs66", "hs86", "shor"])
+def test_values_beside_0_say_as_little_as_0(name: str, size: float) -> None:
+    """A start may differ from 0 by rounding alone; taken for units, such values cost hs86 ten times the evaluations."""
+    problem = ALL[name]
+    start = problem.initial()
+    noise = torch.randn(start.shape, dtype=start.dtype, generator=torch.Generator().manual_seed(1))
+    beside = torch.where(start == 0, size * noise, start)
+    assert 0 < (beside != start).sum() < len(start)
+    expected, result = (minimize(problem.function, x, compile="never", max_evaluations=3000) for x in (start, beside))
+    assert result.status is expected.status is Status.STATIONARY
+    assert result.f == pytest.approx(expected.f, rel=1e-6, abs=1e-6)
+    assert result.evaluations <= 1.5 * expected.evaluations
