@@ -180,7 +180,7 @@ class Run:
 
     def _try(self, step: Step) -> AcceptedStep | StepFailure:
         model, self._model = self._model, None  # the gradients in it can go as soon as it is replaced
-        better = self._termination.take_better()
+        better, self.state.better = self.state.better, None
         if better is not None:
             return AcceptedStep(better, step, 0.0, None, Direction.STEEPEST_DESCENT)
         if self.options.first_fallback > 0:

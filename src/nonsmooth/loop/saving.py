@@ -28,7 +28,10 @@ Arrays = dict[str, NDArray[Any]]
 
 FORMAT = 8
 COLUMN_COUNT = 9
-PARTS = {"bundle": Bundle, "pieces": ConstraintPieces, "current": Trial, "incumbents": Incumbents, "scales": Scales}
+PARTS = {
+    "bundle": Bundle, "pieces": ConstraintPieces, "current": Trial, "better": Trial, "incumbents": Incumbents, "scales": Scales,
+}  # fmt: skip
+OPTIONAL = ("better", "scales")
 MATRICES = {kind.__name__: kind for kind in (FullMemory, LimitedMemory)}
 
 
@@ -112,7 +115,7 @@ class SavedState:
         shapes: dict[str, tuple[int, ...]] = {"history": (len(np.atleast_1d(arrays.get("history", 0))), COLUMN_COUNT)}
         for group, part in parts.items():
             given = _part(arrays, group)
-            if group == "scales" and not given:
+            if group in OPTIONAL and not given:
                 continue
             try:
                 expected = part.shapes(given, variables, constraints)
@@ -164,6 +167,8 @@ class SavedState:
             elif role.kind is Kind.PART:
                 getattr(state, name).restore(_part(arrays, name))
         state.current = Trial.restored(_part(arrays, "current"), units)
+        better = _part(arrays, "better")
+        state.better = Trial.restored(better, units) if better else None
         state.incumbents.restore(_part(arrays, "incumbents"), units)
         state.generator.bit_generator.state = numbers["generator"]
         state.history = [tuple(row) for row in arrays["history"].tolist()]

@@ -85,6 +85,8 @@ class State:
     """Steps judged by gradients alone since the last that shortened the combined gradient."""
     shortest_gradient: float = number(np.inf)
     """The shortest combined gradient of such steps."""
+    better: Trial | None = other(survives=False, default=None)
+    """A point far from the current one, by which the check denied that this is stationary; the run goes on there."""
     iterations_at_tolerance: int = number(0)
     """Iterations at which the tolerance was reached, but not with a digit to spare."""
     multipliers: Vector = vector(_no_numbers, length="constraints")

@@ -27,7 +27,6 @@ class Termination:
 
     def __init__(self, check: StationarityCheck, incumbents: Incumbents, options: Options, tolerances: Tolerances) -> None:
         self._check, self._incumbents, self._options, self._tolerances = check, incumbents, options, tolerances
-        self._better: Trial | None = None
 
     def test(self, state: State, step: Step, change: float) -> Status | None:
         """The status that ends the run at the current point, where `step` was proposed, after a relative `change`."""
@@ -38,18 +37,13 @@ class Termination:
             if found.certificate.stationary:
                 return Status.STATIONARY
             if found.better is not None and norm(found.better.x - state.current.x) > found.certificate.radius:
-                self._better = found.better
+                state.better = found.better
             state.last_check_iteration, state.last_check_stationarity = state.iteration, state.stationarity
             state.iterations_at_tolerance = 0
         if change <= self._options.relative_decrease_tolerance and self._options.relative_decrease_tolerance > 0:
             self._check.check(state, final=True)
             return Status.RELATIVE_DECREASE
         return None
-
-    def take_better(self) -> Trial | None:
-        """The point far from the current one by which the check denied that this is stationary; it is handed over."""
-        better, self._better = self._better, None
-        return better
 
     def promises_more(self, at: Trial, step: Step) -> bool:
         """Whether the model promises a decrease that matters, however steep the start was that tolerances are relative to."""

@@ -173,6 +173,20 @@ def test_a_resumed_run_takes_the_same_steps_from_every_iterate(tmp_path: Path) -
         np.testing.assert_array_equal(resumed[at + 1], points[at + 1], err_msg=str(at))
 
 
+def test_a_resumed_run_goes_where_the_check_found_a_better_point(tmp_path: Path) -> None:
+    """The check that denies a point hands over a better one, far away, and the state is saved before the run goes there."""
+    start = torch.tensor([100.0, 0.0], dtype=torch.float64)
+
+    def steep(x: Tensor) -> Tensor:
+        return x[0] ** 4 + (x[1] - 1) ** 2
+
+    whole = minimize(steep, start, callback=lambda state: state.save(tmp_path / str(state.iteration)), compile="never")
+    better = [at for at in range(whole.iterations) if "better.x" in np.load(tmp_path / str(at))]
+    assert better
+    for at in better:
+        assert_same(whole, minimize(steep, start, compile="never", state=State.load(tmp_path / str(at))))
+
+
 def test_fewer_gradients_are_kept_than_were_saved(tmp_path: Path) -> None:
     path = tmp_path / "run.state"
     saved_at(path, 6, kinky, KINKY_START)
