@@ -71,7 +71,7 @@ def test_a_pair_without_curvature_at_the_exact_minimum_ends_nothing() -> None:
 
 def test_functions_that_raise_far_away_are_certified_all_the_same() -> None:
     def function(x: Tensor) -> Tensor:
-        if float(x.detach().abs().max()) > 20:
+        if float(x.detach().abs().max()) > 1000:  # the check goes to 2e6, the run does not
             raise ValueError("far outside of what this function is made for")
         return (x[0] - 1).abs() + 1e-7 * (x[1] - 1).abs()
 
