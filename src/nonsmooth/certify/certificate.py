@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.certify.around import find_denial, follow, neighbors
 from nonsmooth.certify.combination import Combination
 from nonsmooth.evaluate import FunctionFailed, Trial
 from nonsmooth.evaluate.box import Box
@@ -192,7 +193,7 @@ class _Inquiry:
         combination, at = self._combination, self._at
         combination.solve()
         wrong: set[int] = set()
-        for trial in _neighbors(self._evaluate, at, self._radius) if self._limit else ():
+        for trial in neighbors(self._evaluate, at, self._radius) if self._limit else ():
             self._gathered.append(trial)
             wrong = combination.unlike(self._gathered)
             if not wrong:
@@ -201,7 +202,7 @@ class _Inquiry:
             if self._limit and not self._gathered:
                 return self._conclude("undecided, no gradient could be had beside the point", radius=0.0, proven=False)
             beside = None if not self._limit else self._gathered[-1]
-            nearer = None if beside is None else _nearer(self._evaluate, at, beside, combination, self._tolerances)
+            nearer = None if beside is None else find_denial(self._evaluate, at, beside, combination, self._tolerances)
             if nearer is None:
                 return self._conclude("stationary", radius=0.0)
             self._gathered.append(nearer)
@@ -243,7 +244,7 @@ class _Inquiry:
             return self._conclude("undecided, the function changes too much within the radius")
         combination.restrict(self._radius)
         if combination.samples == 0:
-            for trial in _neighbors(self._evaluate, self._at, self._radius):
+            for trial in neighbors(self._evaluate, self._at, self._radius):
                 combination.add(trial)
         if combination.samples == 0:
             return self._conclude("undecided, no gradient could be had within the radius")
@@ -265,7 +266,7 @@ class _Inquiry:
         largest = float(np.abs(combination.multipliers).max(initial=0.0))
         weight = 2.0 * largest + THRESHOLDS.checked_weight * (1.0 + combination.longest)
         direction = -combination.vector / size
-        better, informative = _follow(self._evaluate, self._at, direction, size, self._radius, weight)
+        better, informative = follow(self._evaluate, self._at, direction, size, self._radius, weight)
         if better is not None:
             return self._conclude("not stationary, a step within the radius improves it", better=better)
         if informative is None:
@@ -275,40 +276,6 @@ class _Inquiry:
         combination.solve()
         self._residuals.append(combination.residual)
         return None
-
-
-def _neighbors(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:
-    """A few points at random within the radius at which everything is finite."""
-    generator = np.random.default_rng(0)
-    for _ in range(THRESHOLDS.neighbors):
-        direction = generator.standard_normal(len(at.x))
-        way = radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction)
-        for side in (way, -way):  # x may lie at the edge of where the functions are defined
-            trial = evaluate(at.x + side)
-            if trial.finite and trial.differentiable:
-                yield trial
-                break
-
-
-def _nearer(
-    evaluate: Callable[[Vector], Trial], at: Trial, beside: Trial, combination: Combination, tolerances: Tolerances
-) -> Trial | None:
-    """A point whose gradients deny what those at x prove, although they are similar; None where none do.
-
-    Between x and a point beside it a sum of gradients changes by curvature, and then the less the nearer that is; or it jumps.
-    """
-    drift, way, trial = combination.drift(beside), beside.x - at.x, beside
-    for _ in range(THRESHOLDS.approaches):
-        if drift <= tolerances.stationarity:
-            return None
-        way, before = THRESHOLDS.approach * way, drift
-        closer = evaluate(at.x + way)
-        if np.array_equal(closer.x, at.x) or not (closer.finite and closer.differentiable):
-            return trial
-        trial, drift = closer, combination.drift(closer)
-        if not drift <= max(tolerances.stationarity, 3.0 * THRESHOLDS.approach * before):  # also where it is not a number
-            return trial
-    return None
 
 
 def check_violation(
@@ -327,30 +294,6 @@ def check_violation(
         return Trial.stored(trial.x, trial.total_violation, np.zeros(0), 0, gradient, np.zeros((0, len(trial.x))))
 
     return check(lambda x: violation(evaluate(x)), violation(at), tolerances, reference, box)
-
-
-def _follow(
-    evaluate: Callable[[Vector], Trial], at: Trial, direction: Vector, size: float, radius: float, weight: float
-) -> tuple[Trial | None, Trial | None]:
-    """A better point within the radius along a direction, or a point whose gradient denies the descent."""
-    value, step, lowest, highest = at.penalty(weight), radius, 0.0, radius
-    for _ in range(30):
-        trial = evaluate(at.x + step * direction)
-        outside = trial.total_violation > at.total_violation + THRESHOLDS.similar * radius
-        if trial.finite and not outside and trial.penalty(weight) < value - THRESHOLDS.serious_decrease * step * size:
-            if step == radius:
-                return trial, None
-            lowest = step
-        else:
-            highest = step
-        if trial.finite and trial.differentiable:
-            rate = float(trial.penalty_gradient(weight) @ direction)
-            if rate >= -0.5 * size:
-                return None, trial
-        if highest - lowest < 1e-9 * radius:
-            break
-        step = 0.5 * (lowest + highest)
-    return None, None
 
 
 def unknown(at: Candidate, tolerances: Tolerances, reason: str) -> Certificate:
