@@ -14,6 +14,7 @@ from nonsmooth.minimize import minimize
 from nonsmooth.options import Options
 from nonsmooth.problem import Problem
 from nonsmooth.result import Certificate, Result, Status
+from nonsmooth.structure import Structure
 
 __version__ = "0.1.0"
 
@@ -29,6 +30,7 @@ __all__ = [
     "State",
     "StateError",
     "Status",
+    "Structure",
     "__version__",
     "minimize",
 ]

@@ -193,6 +193,7 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
             run.tolerances,
             run.reference,
             skip_errors=evaluator.skipped is not None,
+            structured=evaluator.structured,
         ),
         skipped_errors=evaluator.skipped or SkippedErrors(),
         time=run.clock.times(earlier=run.evaluate.earlier_seconds),

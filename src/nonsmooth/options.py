@@ -74,6 +74,8 @@ class Options:
     """Without equalities, points inside all inequalities by this much are not steered; inf steers always."""
     steering_model: Literal["sum", "max"] = "sum"
     """Whether the predicted violation is the sum of the violations or the largest."""
+    structure: Literal["auto", "off"] = "auto"
+    """Whether kinks of f are read from the program, where they can be, instead of found by stepping over them."""
     scaling: Literal["auto", "none"] = "auto"
     """Whether variables, objective and constraints are measured in units chosen by what the start shows (`Result.scales`)."""
     prescaling_threshold: float = math.inf
@@ -179,6 +181,7 @@ class Options:
         known = QPSolverName.__args__  # type: ignore[attr-defined]
         choices = ("auto", "never", "always")
         self._require("compile", self.compile in choices, "one of " + ", ".join(map(repr, choices)))
+        self._require("structure", self.structure in ("auto", "off"), "'auto' or 'off'")
         self._require("scaling", self.scaling in ("auto", "none"), "'auto' or 'none'")
         self._require("on_error", self.on_error in ("stop", "skip"), "'stop' or 'skip'")
         self._require("qp_solver", self.qp_solver in known, "one of " + ", ".join(map(repr, known)))

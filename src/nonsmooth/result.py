@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from html import escape
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from torch.nn import Module
 
 from nonsmooth.certify.certificate import Certificate
+from nonsmooth.certify.recheck import Recheck
 from nonsmooth.compile.outcome import Compilation
 from nonsmooth.errors import NonsmoothError
 from nonsmooth.evaluate.differentiation import Costs
@@ -25,6 +25,7 @@ from nonsmooth.loop.state import COLUMNS, State, Updates
 from nonsmooth.native import Method
 from nonsmooth.qp import Counts
 from nonsmooth.report.clock import Phase, Times
+from nonsmooth.structure import Structure
 
 Vector = NDArray[np.float64]
 
@@ -145,7 +146,7 @@ class Result:
     history: History
     exception: Exception | None
     state: State = field(repr=False)
-    recheck: Callable[[], Certificate] = field(repr=False)
+    recheck: Recheck = field(repr=False)
     skipped_errors: SkippedErrors = field(default_factory=SkippedErrors)
     """With `on_error="skip"`: how many exceptions were taken as points outside the domain, and the last of them."""
 
@@ -190,6 +191,12 @@ class Result:
     def check(self) -> Certificate:
         """Check the answer again, from x alone: nothing the run has gathered is used."""
         return self.recheck()
+
+    @property
+    def structure(self) -> Structure:
+        """What can be seen of the kinks of the objective, and how many of them the answer lies on. The function is evaluated
+        once more to find out."""
+        return self.recheck.structure()
 
     def plot(self, path: Any = None) -> Any:
         """Draw objective, violation, stationarity and step sizes; needs matplotlib. Writes a file if a path is given."""

@@ -12,7 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import Options, State, Status, minimize
+from black_box import minimize
+from nonsmooth import Options, State, Status
 from problems import ALL
 
 START = torch.tensor([3.0, -2.0], dtype=torch.float64)

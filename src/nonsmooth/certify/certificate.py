@@ -14,13 +14,14 @@ descent or that gradient.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.certify.around import find_denial, follow, neighbors
 from nonsmooth.certify.combination import Combination
+from nonsmooth.certify.visible import choose_slopes
 from nonsmooth.evaluate import FunctionFailed, Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.candidate import Candidate
@@ -112,6 +113,7 @@ class _Inquiry:
         max_samples: int | None,
     ) -> None:
         self._evaluate, self._at, self._tolerances, self._tolerance = evaluate, at, tolerances, tolerances.stationarity
+        self._reference, self._box = reference, box
         self._length = 1.0 if reference is None else reference.length(at.x)
         size = max(1.0, THRESHOLDS.least_magnitude * float(np.abs(at.x).max(initial=0.0)))
         self._radius = tolerances.radius * min(1.0, self._length) * size
@@ -130,13 +132,40 @@ class _Inquiry:
         )  # fmt: skip
 
     def answer(self, hints: Iterable[Vector]) -> Check:
-        """What the gradients at x and around it prove; a proof must stand where longer steps are tried."""
+        """What visible kinks, or the gradients at x and around it, prove; a proof must stand where longer steps are tried."""
+        visible = self._by_visible_kinks() if self._limit else None
+        if visible is not None:
+            return visible
         found = self._from_gradients(hints)
         better = self._longer_step() if found.certificate.stationary and self._limit else None
         if better is None:
             return found
         reason = "not stationary, a longer step along what is left of the gradients improves it"
         return self._conclude(reason, better=better, proven=False)
+
+    def _by_visible_kinks(self) -> Check | None:
+        """A proof from the kinks of f that can be seen; None where they prove nothing."""
+        slopes = choose_slopes(self._at, self._radius, self._tolerances, self._box)
+        if slopes is None:
+            return None
+        smooth = _Inquiry(
+            lambda x: slopes.applied(self._evaluate(x)), slopes.applied(self._at), self._tolerances, self._reference, self._box,
+            self._limit,
+        )  # fmt: skip
+        found = smooth._from_the_point_itself()
+        gap = max(slopes.gap, 0.0) / (1.0 + abs(self._at.f))
+        if found is None or not found.certificate.stationary or gap > THRESHOLDS.spare_digit * self._tolerance:
+            return None
+        # A kink that hides passes between x and one of two points on opposite sides, with other gradients there.
+        opposite = slopes.applied(self._evaluate(2.0 * self._at.x - smooth._gathered[0].x))
+        if not (opposite.finite and opposite.differentiable) or smooth._combination.unlike([opposite]):
+            return None
+        smooth._evaluate = self._evaluate
+        if smooth._longer_step() is not None:
+            return None
+        many = "the kink that is" if slopes.kinks == 1 else f"the {slopes.kinks} kinks that are"
+        certificate = replace(found.certificate, gap=gap, reason=f"stationary, by {many} seen in the program")
+        return replace(found, certificate=certificate, gathered=())
 
     def _longer_step(self) -> Trial | None:
         """A better point along what the multipliers leave of the gradients, much farther away than the radius.

@@ -6,9 +6,12 @@ import copy
 import pickle
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from nonsmooth.certify.certificate import Certificate, check, unknown
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, SkippedErrors
+from nonsmooth.structure import Arguments, Structure, read, summarize
 from nonsmooth.variables import Variables
 
 if TYPE_CHECKING:
@@ -35,9 +38,11 @@ class Recheck:
         reference: Reference,
         *,
         skip_errors: bool,
+        structured: bool,
     ) -> None:
         self._problem: tuple[Problem, Variables] | bytes | str = (problem, variables)
         """The problem with its variables; as they were pickled; or why they could not be."""
+        self._structured = structured
         self._answer, self._tolerances, self._reference, self._skip_errors = answer, tolerances, reference, skip_errors
 
     def __call__(self) -> Certificate:
@@ -45,7 +50,8 @@ class Recheck:
         problem, variables = self._unpacked()
         evaluator = Evaluator(problem, variables)
         try:
-            evaluator.scales = self._reference.scales
+            evaluator.scales, evaluator.structured = self._reference.scales, self._structured
+            evaluator.noting = self._structured
             at = evaluator(evaluator.in_solver_units(self._answer.x))
             evaluator.skipped = SkippedErrors() if self._skip_errors else None
             return check(evaluator, at, self._tolerances, self._reference, evaluator.box).certificate
@@ -54,6 +60,21 @@ class Recheck:
             return unknown(self._answer, self._tolerances, reason)
         finally:
             variables.place(self._answer.x)  # a module goes on holding the answer
+
+    def structure(self) -> Structure:
+        """What can be seen of the kinks of the objective at the answer."""
+        problem, variables = self._unpacked()
+        if problem.gradients:
+            return Structure(False, (), ("gradients given by the function",))
+        arguments = Arguments(lines=True)
+        try:
+            argument, leaves = variables.place(self._answer.x)
+            with torch.inference_mode(False), torch.enable_grad(), arguments:
+                f = problem.values(argument)[0]
+            reading = read(f, leaves, variables, arguments) if f.requires_grad else None
+        finally:
+            variables.place(self._answer.x)
+        return summarize(reading, arguments, followed=self._structured, radius=2.0 * self._tolerances.radius)
 
     def _unpacked(self) -> tuple[Problem, Variables]:
         if isinstance(self._problem, bytes):

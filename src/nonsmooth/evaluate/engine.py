@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.graph import GradientEdge, Node
 
 try:
     from torch import _add_batch_dim as _batch
@@ -47,6 +48,20 @@ def backward(
     else:
         found = _run(tuple(outputs), tuple(weights), True, again, tuple(leaves), True, accumulate_grad=False)
     return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves, strict=True)]
+
+
+def sensitivities(f: Tensor, leaves: Sequence[Tensor], nodes: Sequence[Node]) -> list[Tensor | None]:
+    """The gradients of f with respect to leaves, and to the first results of nodes of its graph, which is kept.
+
+    >>> x = torch.tensor([1.0, -2.0], requires_grad=True)
+    >>> y = abs(x)
+    >>> sensitivities((y**2).sum(), [x], [y.grad_fn])
+    [tensor([ 2., -4.]), tensor([2., 4.])]
+    """
+    inputs: Any = (*leaves, *(GradientEdge(node, 0) for node in nodes))
+    if _run is None or type(f) is not Tensor:
+        return list(torch.autograd.grad(f, inputs, retain_graph=True, allow_unused=True))
+    return list(_run((f,), (torch.ones_like(f),), True, False, inputs, True, accumulate_grad=False))
 
 
 def batched_backward(output: Tensor, weights: Tensor, leaves: Sequence[Tensor]) -> list[Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
 from nonsmooth.evaluate.scaling import Scales, automatic_scales
 from nonsmooth.evaluate.skipping import NoDerivatives, SkippedErrors, SkippingDerivatives
+from nonsmooth.evaluate.surroundings import Scaled, Timed, WithBounds
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
-from nonsmooth.report.clock import Clock, Phase, Span
+from nonsmooth.report.clock import Clock, Phase
+from nonsmooth.structure import Arguments, Reading, read
 from nonsmooth.variables import Variables, is_plain, numbers
 
 if TYPE_CHECKING:
@@ -51,6 +54,10 @@ class Evaluator:
         self.tier: Tier | None = None
         self.skipped: SkippedErrors | None = None
         """Where exceptions count as points outside the domain, those there were; None where they end the run."""
+        self.structured = False
+        """Whether points tell what can be seen of the kinks of f."""
+        self.noting = False
+        """Whether functions are watched for arguments that graphs do not keep."""
         self._placements = 0
         self.cut_off: tuple[str, ...] = ()
         """What of the function had no gradient at the first evaluation: constants, or mistakes."""
@@ -61,7 +68,7 @@ class Evaluator:
         """Evaluate at x, which is in the solver's units (and rounded to what the variables can hold)."""
         x = self._inside(self.in_user_units(x))
         with self._evaluating:
-            if self.tier is None:
+            if self.tier is None or self.structured:
                 return self._evaluate(x)
             trial = self.tier(self.variables.rounded(x))
             if trial is None:
@@ -131,7 +138,9 @@ class Evaluator:
         return self._placements
 
     def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
-        f, inequalities, equalities = self.problem.values(argument)
+        noted = Arguments()
+        with noted if self.structured and self.noting else nullcontext():
+            f, inequalities, equalities = self.problem.values(argument)
         known = self.forms or (None, None)
         flat_inequalities, inequality_form = _flat(inequalities, known[0], "the inequalities")
         flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
@@ -146,7 +155,35 @@ class Evaluator:
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
             derivatives = _OfModule(derivatives, self, x)
-        return self.judged(x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives)
+        trial = self.judged(
+            x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives
+        )
+        placed = self._placements
+        return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, leaves, noted))
+
+    def _read(self, x: Vector, placed: int, f: Tensor, leaves: list[Tensor], noted: Arguments) -> Reading:
+        module = self.variables.module is not None
+        if module and placed != self._placements:
+            f, leaves, noted = self._anew(x)
+        with self._spans[1]:
+            self.costs.jacobians += 1
+            try:
+                reading, scales = read(f, leaves, self.variables, noted), self.scales
+            except Exception as error:
+                raise FunctionFailed(error) from error
+            if module:
+                _ = reading.terms.rows  # as long as the module holds this point
+            return reading if scales is None else reading.scaled(scales.objective, scales.variables)
+
+    def _anew(self, x: Vector) -> tuple[Tensor, list[Tensor], Arguments]:
+        """The objective at a point that was evaluated before, in a module that has since held another."""
+        argument, leaves = self.variables.place(x)
+        self._placements += 1
+        noted = Arguments()
+        with self._evaluating, torch.enable_grad(), np.errstate(**self.user_errors), noted:
+            f = self.problem.values(argument)[0]
+        self.costs.values += 1
+        return f, leaves, noted
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""
@@ -204,12 +241,12 @@ class Evaluator:
         bounds, c = self.bounds, values
         if bounds.any:
             c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
-            derivatives = derivatives and _WithBounds(derivatives, bounds, equalities, len(values))
+            derivatives = derivatives and WithBounds(derivatives, bounds, equalities, len(values))
         if self.scales is not None:
             f, c = f * self.scales.objective, c * self.scales.constraints
-            derivatives = derivatives and _Scaled(derivatives, self.scales)
+            derivatives = derivatives and Scaled(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        timed: Derivatives | None = derivatives and _Timed(derivatives, self._spans)
+        timed: Derivatives | None = derivatives and Timed(derivatives, self._spans)
         if self.skipped is not None and timed is not None:
             timed = SkippingDerivatives(timed, self.skipped, len(x), len(c))
         return Trial(self.in_solver_units(x), f, c, equalities + len(bounds.fixed), timed, units=units)
@@ -248,9 +285,10 @@ class Evaluator:
         self.scales = scales
         if self.tier is not None:
             self.tier.forget()
-        gradient, jacobian = _Scaled(Given(start.gradient, start.jacobian, Costs()), scales).full()
+        gradient, jacobian = Scaled(Given(start.gradient, start.jacobian, Costs()), scales).full()
         x, f, c = self.in_solver_units(start.x), start.f * scales.objective, start.c * scales.constraints
-        return Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints)
+        scaled, reading = Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints), start.reading
+        return scaled if reading is None else scaled.read_by(lambda: reading.scaled(scales.objective, scales.variables))
 
 
 def natural_scales(start: Trial) -> Scales | None:
@@ -323,72 +361,3 @@ class _OfModule:
     def full(self) -> tuple[Vector, Matrix]:
         """Gradient of f and Jacobian of c."""
         return self._current().full()
-
-
-class _WithBounds:
-    """Gradients of the user's constraints and of the bounds, in the evaluator's order."""
-
-    def __init__(self, inner: Derivatives, bounds: Bounds, equalities: int, count: int) -> None:
-        self._inner, self._bounds = inner, bounds
-        first, second = equalities, equalities + len(bounds.fixed)
-        self._parts = (
-            slice(0, first),
-            slice(first, second),
-            slice(second, second + count - equalities),
-            slice(second + count - equalities, None),
-        )
-
-    def combination(self, objective: float, constraints: Vector) -> Vector:
-        """Gradient of objective·f + constraints·c."""
-        equalities, fixed, inequalities, sides = (constraints[part] for part in self._parts)
-        gradient = self._inner.combination(objective, np.concatenate([equalities, inequalities])).copy()
-        bounds = self._bounds
-        np.add.at(gradient, bounds.fixed, fixed)
-        np.add.at(gradient, bounds.above, sides[: len(bounds.above)])
-        np.add.at(gradient, bounds.below, -sides[len(bounds.above) :])
-        return gradient
-
-    def full(self) -> tuple[Vector, Matrix]:
-        """Gradient of f and Jacobian of all constraints."""
-        gradient, jacobian = self._inner.full()
-        first = self._parts[0].stop
-        rows = [jacobian[:first], self._bounds.equality_rows(), jacobian[first:], self._bounds.inequality_rows()]
-        return gradient, np.concatenate(rows)
-
-
-class _Scaled:
-    """Gradients in the solver's units."""
-
-    def __init__(self, inner: Derivatives, scales: Scales) -> None:
-        self._inner, self._scales = inner, scales
-
-    def combination(self, objective: float, constraints: Vector) -> Vector:
-        """Gradient of objective·f + constraints·c."""
-        scales = self._scales
-        gradient = self._inner.combination(objective * scales.objective, constraints * scales.constraints)
-        return gradient if scales.variables is None else gradient * scales.variables
-
-    def full(self) -> tuple[Vector, Matrix]:
-        """Gradient of f and Jacobian of c."""
-        scales, (gradient, jacobian) = self._scales, self._inner.full()
-        gradient, jacobian = gradient * scales.objective, jacobian * scales.constraints[:, None]
-        return (gradient, jacobian) if scales.variables is None else (gradient * scales.variables, jacobian * scales.variables)
-
-
-class _Timed:
-    """Gradients that are counted as phases of the run."""
-
-    __slots__ = ("_inner", "_spans")
-
-    def __init__(self, inner: Derivatives, spans: tuple[Span, Span]) -> None:
-        self._inner, self._spans = inner, spans
-
-    def combination(self, objective: float, constraints: Vector) -> Vector:
-        """Gradient of objective·f + constraints·c."""
-        with self._spans[0]:
-            return self._inner.combination(objective, constraints)
-
-    def full(self) -> tuple[Vector, Matrix]:
-        """Gradient of f and Jacobian of c."""
-        with self._spans[1]:
-            return self._inner.full()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from math import isfinite
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.native import address
+
+if TYPE_CHECKING:
+    from nonsmooth.structure import Reading
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -63,6 +67,8 @@ class Trial:
         "_gradient",
         "_jacobian",
         "_places",
+        "_read",
+        "_reading",
         "_rows_of",
         "c",
         "equalities",
@@ -85,6 +91,8 @@ class Trial:
         self._jacobian: Matrix | None = None
         self._differentiable: bool | None = None
         self._places: tuple[int, int, int, int] | None = None
+        self._read: Callable[[], Reading | None] | None = None
+        self._reading: Reading | None = None
         self.finite = isfinite(f)
         self.total_violation = self.inequality_violation = self.equality_violation = 0.0
         if len(c) == 0:
@@ -145,7 +153,7 @@ class Trial:
             with suppress(Exception):  # whoever asks for the gradients of the copy is told that there are none
                 self._differentiate()
         kept = {name: getattr(self, name) for name in self.__slots__}
-        return {**kept, "_derivatives": None, "_places": None}
+        return {**kept, "_derivatives": None, "_places": None, "_read": None, "_reading": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -236,6 +244,31 @@ class Trial:
         if self._differentiable is None:
             self._differentiable = _finite(self.gradient) and _finite(self.jacobian)
         return self._differentiable
+
+    def with_gradient(self, gradient: Vector) -> Trial:
+        """The same point with another gradient of f."""
+        other = Trial.stored(self.x, self.f, self.c, self.equalities, gradient, self.jacobian)
+        for name in ("finite", "total_violation", "inequality_violation", "equality_violation"):
+            setattr(other, name, getattr(self, name))
+        return other
+
+    def read_by(self, read: Callable[[], Reading | None]) -> Trial:
+        """The same point with what reads its kinks."""
+        self._read = read
+        return self
+
+    @property
+    def reading(self) -> Reading | None:
+        """What can be seen of the kinks of f; None where nobody looks."""
+        if self._reading is None and self._read is not None:
+            self._reading = reading = self._read()
+            if reading is not None and not reading.hidden and self._gradient is None and not len(self.c):
+                self._gradient, self._jacobian = reading.gradient, np.zeros((0, len(self.x)))
+        return self._reading
+
+    def forget_reading(self) -> None:
+        """Drop what was read, and the graph that it needs."""
+        self._read = self._reading = None
 
     def release(self) -> None:
         """Drop the autograd graph; gradients computed so far stay."""

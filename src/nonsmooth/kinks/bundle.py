@@ -64,6 +64,15 @@ class Cuts:
         return np.zeros(1) if self.lines is None else _with_own(self.lines.errors(self._at.x, self._at.f))
 
 
+class VisibleCuts(Cuts):
+    """Cuts that are read from the program at x itself."""
+
+    def __init__(self, at: Trial, slopes: Matrix, errors: Vector) -> None:
+        super().__init__(at, None, np.zeros(len(errors) - 1))
+        self.count = len(errors)
+        self.slopes, self.errors = slopes, errors  # type: ignore[misc]
+
+
 def _with_own(errors: Vector) -> Vector:
     found = np.empty(1 + len(errors))
     found[0], found[1:] = 0.0, errors

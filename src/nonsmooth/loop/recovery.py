@@ -46,6 +46,7 @@ class Retry(Enum):
     """The state was changed: propose again from the same point."""
 
     WITH_OTHER_GRADIENTS = "gradients of earlier points were dropped or taken into account"
+    AS_A_BLACK_BOX = "what can be seen of the kinks led nowhere"
     WITH_LARGER_WEIGHT = "the penalty weight was raised"
 
 
@@ -84,6 +85,9 @@ class Recovery:
             return self._follow_ray(state, step)
         feasible = self._incumbents.feasible(state.current)
         found = self._at_feasible(state, step) if feasible else self._at_infeasible(state, failure)
+        if state.structured and not isinstance(found, Status):
+            state.structured, state.failures = False, 0
+            return found or Retry.AS_A_BLACK_BOX
         if found is None and state.failures <= THRESHOLDS.max_failures:
             found = self._change_gradients(state) or self._fallback.move(state)
         return found or self._failed(state.current)

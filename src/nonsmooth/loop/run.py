@@ -17,7 +17,7 @@ from nonsmooth.loop.limits import LimitedEvaluator
 from nonsmooth.loop.recovery import Recovery, Retry
 from nonsmooth.loop.rollback import CompiledGuard
 from nonsmooth.loop.saving import SavedState
-from nonsmooth.loop.start import begin, first_trial
+from nonsmooth.loop.start import begin, first_trial, may_be_structured
 from nonsmooth.loop.state import COLUMNS, State
 from nonsmooth.loop.stationarity import StationarityCheck
 from nonsmooth.loop.termination import Termination, stationarity_measure
@@ -63,12 +63,14 @@ class Run:
             evaluator, self.incumbents, options, earlier_seconds=seconds, earlier_evaluations=evaluations
         )
         self.solver.deadline = evaluate.deadline
+        evaluator.structured = may_be_structured(evaluator, options)
         start, self.reference = first_trial(evaluator, options, saved)
         box = evaluator.box  # in the units that were chosen
         self.incumbents.see(start)
         self.state = self._begin(start)
         if saved is not None:
             saved.fill(self.state, None if evaluator.scales is None else evaluator.scales.constraints)
+            self._read_again()
             evaluate.earlier_evaluations -= evaluator.costs.values  # what told the shapes is not part of the run
         if options.on_error == "skip":  # from now on: at the start, an exception is the user's to see
             evaluator.skipped = SkippedErrors()
@@ -88,6 +90,14 @@ class Run:
 
     def _begin(self, at: Trial) -> State:
         return begin(at, self.evaluator, self.options, self.incumbents)
+
+    def _read_again(self) -> None:
+        """What was seen of the kinks at the point of a saved state, which does not hold it."""
+        evaluator, at = self.evaluator, self.state.current
+        evaluator.structured = self.state.structured
+        if self.state.structured:
+            here = evaluator(at.x)
+            at.read_by(lambda: here.reading)
 
     @property
     def own_reference(self) -> Reference | None:
@@ -173,6 +183,7 @@ class Run:
     def _propose(self) -> Step:
         self._model = self.state.step = None  # before the next ones are made
         self._model, step = self._proposer.propose(self.state)
+        self.evaluator.structured = self.state.structured
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
             raise Ended(Status.QP_FAILURE)

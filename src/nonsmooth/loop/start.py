@@ -19,7 +19,13 @@ from nonsmooth.loop.saving import SavedState
 from nonsmooth.loop.state import State
 from nonsmooth.options import Options
 from nonsmooth.report.clock import Phase
+from nonsmooth.structure import UNSEEN
 from nonsmooth.thresholds import THRESHOLDS
+
+MOST_TERMS, FEW_TERMS = 10, 100
+"""With more kinks than so many times the variables, and so many more, programs take longer than what they save."""
+MOST_NUMBERS = 4_000_000
+"""Most numbers in the gradients of their arguments."""
 
 
 def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None) -> tuple[Trial, Reference]:
@@ -39,6 +45,10 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
     if not differentiable:
         raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
     check_graph(evaluator, start)
+    try:
+        start = _watched(evaluator, start)
+    except FunctionFailed as failure:
+        raise failure.original from None
     with evaluator.clock.phase(Phase.UNITS):
         users, natural = start, natural_scales(start)
     if saved is not None:
@@ -70,6 +80,8 @@ def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbe
         scales=evaluator.scales,
         evaluations=evaluator.costs.values,
     )
+    if evaluator.structured:
+        state.structured = evaluator.structured = worth_following(at)
     if options.initial_pairs is not None or (options.initial_hessian is not None and not options.scale_initial_hessian):
         state.hessian_updates = 1
     return state
@@ -128,3 +140,27 @@ def check_graph(evaluator: Evaluator, start: Trial) -> None:
                 f"{name} changes with x but has no gradient; return tensors computed from x, without "
                 ".item(), .detach(), .numpy() or no_grad, or give gradients yourself with gradients=True"
             )
+
+
+def may_be_structured(evaluator: Evaluator, options: Options) -> bool:
+    """Whether to look for kinks of f in the program; steps by them are full ones."""
+    plain = options.initial_step == 1.0 and not options.normalize_direction and options.first_fallback == 0
+    return options.structure == "auto" and plain and not evaluator.problem.gradients
+
+
+def _watched(evaluator: Evaluator, start: Trial) -> Trial:
+    """The start, evaluated anew with an eye on arguments where graphs alone do not tell kinks; else as it is."""
+    reading = start.reading
+    if reading is None or not any(UNSEEN in reason for reason in reading.hidden):
+        return start
+    evaluator.noting = True
+    return evaluator(start.x)
+
+
+def worth_following(start: Trial) -> bool:
+    """Whether the kinks of f can be seen: some, all of them, and not many more than variables."""
+    reading = start.reading
+    if reading is None or reading.hidden or not len(reading.terms):
+        return False
+    few = len(reading.terms) <= MOST_TERMS * len(start.x) + FEW_TERMS
+    return few and len(reading.terms) * len(start.x) <= MOST_NUMBERS

@@ -67,6 +67,8 @@ class State:
     scales: Scales | None = other(default=None)
     """The units of the run; None where they are the user's."""
     iteration: int = number(0, survives=True)
+    structured: bool = number(False)
+    """Whether models are made of the kinks of f that can be seen, instead of gradients of earlier points."""
     near_kink: bool = number(False)
     """Whether models use the gradients of earlier points."""
     smooth_iterations: int = number(0)

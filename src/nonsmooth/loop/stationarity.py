@@ -69,6 +69,7 @@ class StationarityCheck:
         own = self._evaluator
         judge = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
         judge.costs, judge.scales = own.costs, self._reference.scales
+        judge.structured, judge.noting = own.structured, own.noting
         evaluate = self._evaluate.through(judge)
         here = evaluate(judge.in_solver_units(own.in_user_units(at.x)))
         judge.skipped = own.skipped

@@ -66,7 +66,7 @@ class Stepper:
             if not step.decrease < -self._tolerances.noise * max(THRESHOLDS.least_magnitude, abs(value)):
                 return self._by_gradients(state, step, value) or StepFailure.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
-            may_gather = attempt.null_steps < options.max_null_steps
+            may_gather = attempt.null_steps < options.max_null_steps and not (state.structured and len(at.c) == 0)
             full = self._evaluate(at.x + options.initial_step * direction)
             needed = THRESHOLDS.serious_decrease if may_gather else options.sufficient_decrease
             if not full.penalty(step.weight) < value + needed * options.initial_step * step.decrease and full.finite:
@@ -112,9 +112,11 @@ class Stepper:
             return None
         if not may_gather or trial is None or not trial.finite or not trial.differentiable:
             return StepFailure.SEARCH_FAILED
-        state.bundle.add(trial)
         # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
-        keep_gradients(state.pieces, at, trial, range(len(at.c)))
+        kept = keep_gradients(state.pieces, at, trial, range(len(at.c)))
+        if state.structured and not kept:
+            return StepFailure.SEARCH_FAILED
+        state.bundle.add(trial)
         self._null_step(state, attempt, Evidence.KINK)
         return None
 
@@ -151,7 +153,12 @@ class Stepper:
         at, tolerances, options = state.current, self._tolerances, self._options
         rounding = THRESHOLDS.rounding_multiple * tolerances.noise * max(1.0, abs(value))
         violated = max(at.inequality_violation / tolerances.inequality, at.equality_violation / tolerances.equality)
-        if abs(step.decrease) > rounding or violated > 1 or step.at_kink or options.initial_step != 1.0:
+        if (
+            abs(step.decrease) > rounding
+            or violated > 1
+            or (step.at_kink and step.shares is None)
+            or options.initial_step != 1.0
+        ):
             return None
         if state.idle_gradient_steps >= THRESHOLDS.max_idle_steps or options.normalize_direction:
             return None
@@ -179,7 +186,9 @@ class Stepper:
             pieces = state.pieces.at(trial)
             there = self._proposer.model(trial, own_cut(trial), pieces, self._proposer.metric(state), step.multipliers)
             return there.step(step.weight).gradient
-        gradient: Vector = trial.gradient + step.multipliers @ trial.jacobian
+        seen = trial.reading if step.shares is not None else None
+        objective = trial.gradient if seen is None or step.shares is None else seen.combined(step.shares)
+        gradient: Vector = objective + step.multipliers @ trial.jacobian
         return gradient if self._box is None else self._box.projected_gradient(trial.x, gradient)
 
     def take_ray(self) -> Step | None:

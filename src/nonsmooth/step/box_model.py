@@ -7,6 +7,8 @@ the model would move back into the box leave it, all at once, until neither happ
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,9 @@ from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.qp import QPSolver
 from nonsmooth.step.model import Model, Step
 from nonsmooth.thresholds import THRESHOLDS
+
+if TYPE_CHECKING:
+    from nonsmooth.structure import LocalTerms
 
 Vector = NDArray[np.float64]
 
@@ -36,7 +41,9 @@ class BoxModel:
         box: Box,
         *,
         multipliers: Vector | None = None,
+        terms: LocalTerms | None = None,
     ) -> None:
+        self._terms = terms
         self._at, self._cuts, self._extra, self._hessian, self._solver = at, cuts, extra, hessian, solver
         self._multipliers = multipliers
         self._low, self._high = box.lower - at.x, box.upper - at.x
@@ -58,7 +65,8 @@ class BoxModel:
             hessian = face if len(fixed) else self._hessian
             shift = face.displacement if changes.any() else None
             model = Model(
-                self._at, self._cuts, self._extra, hessian, self._solver, multipliers=self._multipliers, shift=shift
+                self._at, self._cuts, self._extra, hessian, self._solver,
+                multipliers=self._multipliers, shift=shift, terms=self._terms,
             )  # fmt: skip
             self._face_model = key, model, face
         return self._face_model[1], self._face_model[2]

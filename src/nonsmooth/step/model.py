@@ -15,7 +15,7 @@ Changing ρ changes only the box, so all programs of one point share their matri
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from nonsmooth.kinks.bundle import Cuts
 from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.qp import Product, QPSolver, Session
 from nonsmooth.qp.workspace import CurrentPoint, ExtraRows, NativeModel, NativeStep, fits
+
+if TYPE_CHECKING:
+    from nonsmooth.structure import LocalTerms
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -66,6 +69,10 @@ class Step(NamedTuple):
     trusted: bool
     curvature_known: bool = True
     """Whether B·direction = −gradient."""
+    shares: Vector | None = None
+    """Where between their slopes the terms of f are that can be seen, by places; None where there are none."""
+    active: NDArray[np.intp] | None = None
+    """Those of them to whose kinks the step goes."""
 
     @property
     def at_kink(self) -> bool:
@@ -86,7 +93,9 @@ class Model:
         *,
         multipliers: Vector | None = None,
         shift: Vector | None = None,
+        terms: LocalTerms | None = None,
     ) -> None:
+        self._terms = terms
         self._shift = shift
         """The step is looked for around this one, instead of around 0."""
         self._at, self._cuts, self._extra, self._hessian = at, cuts, extra, hessian
@@ -101,6 +110,8 @@ class Model:
         """The model in compiled code, where that can be had."""
         at, cuts, extra = self._at, self._cuts, self._extra
         total, metric = self._count + self._own + (0 if extra is None else len(extra)), self._hessian.metric()
+        if self._terms is not None:
+            return None
         if len(at.x) > LARGE or metric is None or self._shift is not None or not fits(metric, total):
             return None
         workspace = self._solver.workspace(len(at.x))
@@ -119,11 +130,19 @@ class Model:
 
     @cached_property
     def _rows(self) -> Matrix | Rows:
-        return self._at.jacobian if self._extra is None else stack(self._at.jacobian, self._extra.rows)
+        """Of the constraints, their further pieces, and the terms of f."""
+        blocks = [part.rows for part in (self._extra, self._terms) if part is not None]
+        return stack(self._at.jacobian, *blocks) if blocks else self._at.jacobian
 
     @cached_property
     def _values(self) -> Vector:
-        return self._at.c if self._extra is None else np.concatenate([self._at.c, self._extra.values])
+        blocks = [part.values for part in (self._extra, self._terms) if part is not None]
+        return np.concatenate([self._at.c, *blocks]) if blocks else self._at.c
+
+    @property
+    def _before_terms(self) -> int:
+        """How many gradients come before those of the terms."""
+        return len(self._gradients) - (0 if self._terms is None else len(self._terms))
 
     @cached_property
     def _gradients(self) -> Matrix | Rows:
@@ -131,7 +150,8 @@ class Model:
 
     @cached_property
     def _form(self) -> Form:
-        keys = _keys(self._at, self._cuts, self._extra) if len(self._gradients) >= MANY else None
+        known = len(self._gradients) >= MANY and self._terms is None
+        keys = _keys(self._at, self._cuts, self._extra) if known else None
         return self._hessian.form(self._gradients, keys)
 
     @property
@@ -146,7 +166,9 @@ class Model:
         if self._multipliers is not None and len(self._multipliers) == self._own:
             start[self._count : self._count + self._own] = self._multipliers
         if self._extra is not None:
-            start[self._count + self._own :] = self._extra.weights
+            start[self._count + self._own : self._before_terms] = self._extra.weights
+        if self._terms is not None:
+            start[self._before_terms :] = self._terms.start
         return start
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
@@ -159,7 +181,7 @@ class Model:
         """
         count = self._count
         keep = np.ones(len(self._gradients), dtype=bool)
-        if count > FEW_CUTS and self._shift is None:
+        if count > FEW_CUTS and self._shift is None and self._terms is None:
             squares = _diagonal(self._matrix)[:count]
             hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
             hint /= hint.sum()
@@ -215,7 +237,7 @@ class Model:
     def _start(self, weight: float) -> Vector:
         """Where a program begins: at the last answer, what was at its limit there at the limit now."""
         start = (self._first_start if self._last is None else self._last).copy()
-        rows = start[self._count :]
+        rows = start[self._count : self._before_terms]
         limited = np.abs(rows) >= self._limit
         rows[limited] = np.sign(rows[limited]) * weight
         return start
@@ -227,10 +249,12 @@ class Model:
             if found is not None:
                 return found
         lower, upper = self._box(weight)
-        count = self._count
-        session = self._solver.session(_part(self._matrix, np.arange(count, len(lower))))
+        count, rows = self._count, slice(self._count, self._before_terms)
+        session = self._solver.session(_part(self._matrix, np.arange(rows.start, rows.stop)))
         linear = -self._values if self._shift is None else -self._values - self._rows @ self._shift
-        y = session.solve(linear, lower[count:], upper[count:], self._start(weight)[count:]).y
+        y = np.zeros(len(lower) - count)  # terms of f have no part in it
+        part = slice(0, rows.stop - count)
+        y[part] = session.solve(linear[part], lower[rows], upper[rows], self._start(weight)[rows]).y
         step = self._form.step(y, first=count)
         return self.violation(-step if self._shift is None else self._shift - step)
 
@@ -253,15 +277,19 @@ class Model:
         lower, upper = np.zeros(total), np.full(total, weight)
         upper[:count] = 1.0
         lower[count : count + equalities] = -weight
+        if self._terms is not None:
+            lower[self._before_terms :], upper[self._before_terms :] = -self._terms.limits, self._terms.limits
         return lower, upper
 
     def _describe(self, y: Vector, weight: float, trusted: bool) -> Step:
-        count, own = self._count, len(self._at.c)
+        count, own, terms, end = self._count, len(self._at.c), self._terms, self._before_terms
         objective_gradient = y[:count] @ self._cuts.slopes
+        if terms is not None:
+            objective_gradient = objective_gradient + y[end:] @ terms.rows
         if not len(self._rows):
             gradient = objective_gradient
         elif isinstance(self._gradients, Rows):
-            gradient = objective_gradient + y[count:] @ self._rows
+            gradient = y[:count] @ self._cuts.slopes + y[count:] @ self._rows
         else:
             gradient = y @ self._gradients
         direction = self._form.step(y, combined=gradient)
@@ -270,12 +298,17 @@ class Model:
             direction += self._shift
         multipliers = y[count : count + own].copy()
         if self._extra is not None:
-            np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own :])
+            np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own : end])
         if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray) and self._shift is None:
             along = -(self._matrix[:count] @ y)  # the slopes times the direction, without reading either
         else:
             along = self._cuts.slopes @ direction
         change = float((along - self._cuts.errors).max())
+        error = float(y[:count] @ self._cuts.errors)
+        shares = active = None
+        if terms is not None:
+            change, error = change + terms.change(direction), error + terms.gap(y[end:])
+            shares, active = terms.shares(y[:count], y[end:]), terms.active(y[:count], y[end:])
         violation = self.violation(direction)
         return Step(
             direction=direction,
@@ -283,18 +316,21 @@ class Model:
             objective_gradient=objective_gradient,
             weights=y[:count],
             multipliers=multipliers,
-            rows=y[count:],
+            rows=y[count:end],
             weight=weight,
             objective_change=change,
             predicted_violation=violation,
             decrease=change + weight * (violation - self._at.total_violation),
-            error=float(y[:count] @ self._cuts.errors),
+            error=error,
             trusted=trusted,
+            shares=shares,
+            active=active,
         )
 
     def described(self, step: Step, direction: Vector) -> Step:
         """The step in another direction, with what the model says about it."""
         change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
+        change += 0.0 if self._terms is None else self._terms.change(direction)
         violation = self.violation(direction)
         decrease = change + step.weight * (violation - self._at.total_violation)
         return step._replace(

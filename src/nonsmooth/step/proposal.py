@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.hessian import FullMemory, InverseHessian
-from nonsmooth.kinks.bundle import Cuts, own_cut
+from nonsmooth.kinks.bundle import Cuts, VisibleCuts, own_cut
 from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.options import Options
 from nonsmooth.qp import QPSolver
@@ -19,11 +19,14 @@ from nonsmooth.report.clock import Clock, Phase
 from nonsmooth.step.box_model import BoxModel
 from nonsmooth.step.model import Model, ModelLike, Step
 from nonsmooth.step.steering import Steering
+from nonsmooth.structure import LocalTerms
 
 if TYPE_CHECKING:
     from nonsmooth.loop.state import State
 
 Vector = NDArray[np.float64]
+NEAR = 1e-9
+"""Distance from kinks within which one must not lie in the argument of another."""
 
 
 class Proposer:
@@ -45,9 +48,13 @@ class Proposer:
         at = state.current
         kinked = state.near_kink if use_bundle is None else use_bundle
         with self.directing:
-            cuts = state.bundle.cuts(at) if kinked and len(state.bundle) else own_cut(at)
+            terms = visible_terms(state)
+            if terms is not None:
+                cuts: Cuts = VisibleCuts(at, terms.slopes, terms.errors)
+            else:
+                cuts = state.bundle.cuts(at) if kinked and len(state.bundle) else own_cut(at)
             pieces = state.pieces.at(at) if len(state.pieces) else None
-            model = self.model(at, cuts, pieces, self.metric(state), state.multipliers)
+            model = self.model(at, cuts, pieces, self.metric(state), state.multipliers, terms=terms)
             step = self._steering.step(state, model, state.weight if weight is None else weight)
         self._remember(state, step)
         return model, step
@@ -60,12 +67,19 @@ class Proposer:
         return step
 
     def model(
-        self, at: Trial, cuts: Cuts, pieces: PieceRows | None, metric: InverseHessian, multipliers: Vector | None = None
+        self,
+        at: Trial,
+        cuts: Cuts,
+        pieces: PieceRows | None,
+        metric: InverseHessian,
+        multipliers: Vector | None = None,
+        *,
+        terms: LocalTerms | None = None,
     ) -> ModelLike:
-        """The model of some cuts at a point."""
+        """The model of some cuts, and of terms that can be seen, at a point."""
         if self._box is None:
-            return Model(at, cuts, pieces, metric, self._solver, multipliers=multipliers)
-        return BoxModel(at, cuts, pieces, metric, self._solver, self._box, multipliers=multipliers)
+            return Model(at, cuts, pieces, metric, self._solver, multipliers=multipliers, terms=terms)
+        return BoxModel(at, cuts, pieces, metric, self._solver, self._box, multipliers=multipliers, terms=terms)
 
     def metric(self, state: State) -> InverseHessian:
         """The inverse Hessian of models: the quasi-Newton matrix, regularized where the options ask for it."""
@@ -78,8 +92,22 @@ class Proposer:
     def _remember(state: State, step: Step) -> None:
         """Where the next programs begin."""
         own = len(state.current.c)
-        if len(step.weights) == len(state.bundle) + 1:
+        if step.shares is None and len(step.weights) == len(state.bundle) + 1:
             state.bundle.weights = step.weights[1:]
         state.multipliers = step.rows[:own]
         if len(step.rows) == own + len(state.pieces):
             state.pieces.weights = step.rows[own:]
+
+
+def visible_terms(state: State) -> LocalTerms | None:
+    """The kinks of f that can be seen from the current point, where the run goes by them."""
+    if not state.structured:
+        return None
+    reading = state.current.reading
+    terms = None
+    if reading is not None and not reading.hidden and not reading.is_nested(reading.terms.at_kink(NEAR)):
+        terms = LocalTerms(reading)
+    if terms is None or not terms.finite:
+        state.structured = False
+        return None
+    return terms

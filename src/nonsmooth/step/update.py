@@ -39,7 +39,8 @@ class Acceptance:
         elif state.near_kink:
             state.smooth_iterations += 1
             state.near_kink = state.smooth_iterations < THRESHOLDS.kink_memory
-        state.bundle.add(before, float(step.weights[0]) if accepted.direction is Direction.MODEL else 0.0)
+        own_weight = float(step.weights[0]) if accepted.direction is Direction.MODEL and step.shares is None else 0.0
+        state.bundle.add(before, own_weight)
         after.share_rows(before)
         state.pieces.notice(before)
         if len(state.pieces):
@@ -56,6 +57,7 @@ class Acceptance:
             state.bundle.drop_refuted(after, max(THRESHOLDS.refuted_margin * abs(after.f - before.f), rounding))
         state.current = after
         self._steering.adopt(state, step)
+        before.forget_reading()
         before.release()
         after.release()
         return outcome
@@ -79,6 +81,10 @@ class Acceptance:
     def _objective_gradients(self, state: State, accepted: AcceptedStep) -> tuple[Vector, Vector]:
         """Gradients of the objective before and after a step, between which no kink lies."""
         after, step = accepted.trial, accepted.step
+        if step.shares is not None:
+            there = after.reading
+            known = accepted.direction is Direction.MODEL and there is not None
+            return step.objective_gradient, there.combined(step.shares) if known and there is not None else after.gradient
         if accepted.direction is not Direction.MODEL or not step.at_kink:
             return step.objective_gradient, after.gradient
         # Near a kink the gradients themselves jump. The shortest combinations on either side do not.

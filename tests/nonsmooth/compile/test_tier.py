@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import minimize
+from black_box import minimize
 from nonsmooth.compile import Outcome, Tier, reuse, tier
 from nonsmooth.compile.cache_index import note, noted
 from nonsmooth.compile.compiled import Compiled, Packages

@@ -143,6 +143,7 @@ def test_a_resumed_run_takes_the_same_steps_with_many_gradients(size: int, optio
     """What was learnt lies where it lay, and the first step is looked for from the same guess."""
     function, start = separable(size)
     path = tmp_path / "run.state"
+    options = {**options, "structure": "off"}
     whole = saved_at(path, 24, function, start, max_iterations=34, **options)
     resumed = minimize(function, start, state=State.load(path), max_iterations=34, **options)
     assert_same(whole, resumed)

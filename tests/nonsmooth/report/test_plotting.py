@@ -12,7 +12,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import NonsmoothError, Result, minimize
+from black_box import minimize
+from nonsmooth import NonsmoothError, Result
 from nonsmooth.report.plotting import objective, plot
 
 pytest.importorskip("matplotlib")

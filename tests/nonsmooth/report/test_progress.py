@@ -13,7 +13,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import Options, State, minimize
+from black_box import minimize
+from nonsmooth import Options, State
 from nonsmooth.report.progress import HEADINGS, Progress, line, row
 
 

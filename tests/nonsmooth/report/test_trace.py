@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from nonsmooth import OptionError, ProblemError, Status, minimize
+from black_box import minimize
+from nonsmooth import OptionError, ProblemError, Status
 from nonsmooth.report.clock import Clock, Phase
 from nonsmooth.report.trace import Trace
 from problems import PUBLISHED

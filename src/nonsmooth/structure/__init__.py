@@ -1,0 +1,10 @@
+"""Kinks that stand in the program: read from the graph that autograd records, instead of found by stepping over them."""
+
+from nonsmooth.structure.arguments import Arguments
+from nonsmooth.structure.blocks import UNSEEN
+from nonsmooth.structure.local import LocalTerms
+from nonsmooth.structure.reading import Reading, read
+from nonsmooth.structure.summary import KinkSource, Structure, summarize
+from nonsmooth.structure.terms import Terms
+
+__all__ = ["UNSEEN", "Arguments", "KinkSource", "LocalTerms", "Reading", "Structure", "Terms", "read", "summarize"]

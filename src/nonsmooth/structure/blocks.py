@@ -1,0 +1,155 @@
+"""The kinks of one node of a graph: their arguments, with graphs of their own, and the slopes on their sides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.graph import Node
+
+from nonsmooth.structure.arguments import Arguments
+from nonsmooth.structure.catalog import ABS, ELEMENTWISE, PAIRS, REDUCTIONS, Kink
+
+UNSEEN = "argument not seen"
+
+
+@dataclass(frozen=True)
+class Block:
+    """The terms of one node."""
+
+    source: int
+    argument: Tensor
+    """u, with its graph."""
+    left: Tensor
+    right: Tensor
+    taken: Tensor
+    """Slopes of f, of the shape of u."""
+    groups: Tensor | None = None
+    places: Tensor | None = None
+    """Where entries of groups stand among all entries of the node; the largest of each group is none of them."""
+    largest: Tensor | None = None
+
+
+class Unreadable(Exception):  # noqa: N818 (it reads as a statement of fact)
+    """A node whose kinks cannot be read."""
+
+
+def saved(node: Any, name: str) -> Tensor:
+    """A tensor that a node keeps for its backward."""
+    value: Tensor = getattr(node, f"_saved_{name}")
+    return value
+
+
+def order_of(node: Any) -> float:
+    """The order of a norm."""
+    return float(getattr(node, "_saved_ord", None) or getattr(node, "_saved_p", None) or 0.0)
+
+
+def kind_of(node: Node) -> str:
+    """The name of the operation that made a node with kinks."""
+    name = node.name()
+    for table in (ELEMENTWISE, PAIRS, REDUCTIONS):
+        if name in table:
+            return str(table[name][0])
+    return "norm"
+
+
+def blocks_of(source: int, node: Any, sensitivity: Tensor, arguments: Arguments, numbers: Iterator[int]) -> Iterator[Block]:
+    """The terms of a node."""
+    name = node.name()
+    if name in ELEMENTWISE:
+        argument = _argument(node, arguments)
+        for kink in ELEMENTWISE[name][1](node):
+            yield _elementwise(source, argument - kink.threshold, sensitivity, kink)
+    elif name in PAIRS:
+        kink = PAIRS[name][1]
+        yield _elementwise(source, saved(node, "self") - saved(node, "other"), sensitivity, kink)
+    elif name in REDUCTIONS:
+        sign = REDUCTIONS[name][1]
+        argument = _argument(node, arguments)
+        dimensions = _dimensions(node, argument)
+        share = None
+        if hasattr(node, "_saved_indices"):
+            place = saved(node, "indices")
+            place = place if node._saved_keepdim else place.unsqueeze(dimensions[0])
+            share = torch.zeros_like(argument).scatter(dimensions[0], place, 1.0)
+        yield _largest(source, argument, sensitivity, sign, dimensions, node, share, numbers)
+    else:
+        yield _norm(source, node, sensitivity, numbers)
+
+
+def _argument(node: Any, arguments: Arguments) -> Tensor:
+    """What a node was applied to."""
+    if hasattr(node, "_saved_self"):
+        return saved(node, "self")
+    argument = arguments.of(node)
+    if argument is None:
+        raise Unreadable(UNSEEN)
+    return argument
+
+
+def _dimensions(node: Any, argument: Tensor) -> list[int]:
+    """The dimensions that a reduction takes together."""
+    found = getattr(node, "_saved_dim", None)
+    if found is None or found == ():
+        return list(range(argument.dim()))
+    chosen = [found] if isinstance(found, int) else list(found)
+    return [(one - 2**64 if one >= 2**63 else one) % max(argument.dim(), 1) for one in chosen]  # as unsigned numbers
+
+
+def _expanded(result: Tensor, node: Any, argument: Tensor, dimensions: Sequence[int]) -> Tensor:
+    """A result of a reduction in the shape of its argument."""
+    if not getattr(node, "_saved_keepdim", False):
+        for dimension in sorted(dimensions):
+            result = result.unsqueeze(dimension) if argument.dim() else result
+    return result.expand(argument.shape)
+
+
+def _elementwise(source: int, argument: Tensor, sensitivity: Tensor, kink: Kink) -> Block:
+    values = argument.detach()
+    slopes = torch.where(values > 0, kink.right, torch.where(values < 0, kink.left, kink.tie)).to(sensitivity.dtype)
+    return Block(source, argument, kink.left * sensitivity, kink.right * sensitivity, slopes * sensitivity)
+
+
+def _largest(
+    source: int, argument: Tensor, sensitivity: Tensor, sign: float, dimensions: Sequence[int], node: Any,
+    share: Tensor | None, numbers: Iterator[int],
+) -> Block:  # fmt: skip
+    """A maximum (or, by its sign, a minimum) over dimensions: each entry beside the first largest one, which is left out."""
+    kept = [dimension for dimension in range(argument.dim()) if dimension not in dimensions]
+    order = [*kept, *dimensions]
+    shape = [argument.shape[dimension] for dimension in kept]
+    signed = sign * argument.permute(order).reshape([*shape, -1])
+    slopes = _expanded(sensitivity, node, argument, dimensions).permute(order).reshape(signed.shape)
+    best = signed.detach().argmax(-1, keepdim=True)
+    differences = signed - signed.gather(-1, best)
+    if share is None:
+        ties = (differences.detach() == 0).to(slopes.dtype)
+        share = ties / ties.sum(-1, keepdim=True)
+    else:
+        share = share.permute(order).reshape(signed.shape)
+    groups = torch.tensor([next(numbers) for _ in range(max(1, int(np.prod(shape))))]).reshape([*shape, 1]).expand(signed.shape)
+    others = torch.ones_like(differences, dtype=torch.bool).scatter(-1, best, value=False)
+    places = torch.arange(signed.numel(), device=signed.device).reshape(signed.shape)
+    right = sign * slopes  # max(p) = −min(−p): where the signed differences rise, f changes by the sign times its slope
+    return Block(
+        source, differences[others], torch.zeros_like(right)[others], right[others], (share * right)[others], groups[others],
+        places[others], places.gather(-1, best).reshape(-1),
+    )  # fmt: skip
+
+
+def _norm(source: int, node: Any, sensitivity: Tensor, numbers: Iterator[int]) -> Block:
+    order, argument = order_of(node), saved(node, "self")
+    dimensions = _dimensions(node, argument)
+    if order == 1.0:
+        return _elementwise(source, argument, _expanded(sensitivity, node, argument, dimensions), ABS)
+    if order != float("inf"):
+        raise Unreadable(f"of order {order:g}")
+    if bool((saved(node, "result") == 0).any()):
+        raise Unreadable("of 0")
+    magnitudes = argument * argument.detach().sign()
+    return _largest(source, magnitudes, sensitivity, 1.0, dimensions, node, None, numbers)

@@ -1,0 +1,234 @@
+"""Reading of kinks: which nodes of a graph have some, at which arguments, and how f depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from itertools import count
+from operator import or_
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.autograd.graph import Node
+
+from nonsmooth.evaluate.engine import backward, batched_backward, sensitivities
+from nonsmooth.evaluate.trial import FunctionFailed
+from nonsmooth.structure.arguments import Arguments
+from nonsmooth.structure.blocks import Block, Unreadable, blocks_of, kind_of, order_of, saved
+from nonsmooth.structure.catalog import ELEMENTWISE, HIDING, NORMS, PAIRS, REDUCTIONS, SINGULAR, is_smooth
+from nonsmooth.structure.terms import ALONE, Indices, Matrix, Terms
+from nonsmooth.variables import Variables
+
+Vector = NDArray[np.float64]
+MOST_NODES = 20_000
+"""In larger graphs nothing is looked for: to walk through them takes as long as to evaluate the function."""
+NEAR_ZERO = 1e-10
+"""Results of square roots and norms up to which these may have a kink here."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What can be seen of the kinks of a function at one point."""
+
+    gradient: Vector
+    """As autograd gives it."""
+    terms: Terms
+    kinds: tuple[str, ...]
+    """What made each source of terms: "abs", "amax", …"""
+    hidden: tuple[str, ...]
+    """Operations that may have kinks here that cannot be read; none where the terms are all there is."""
+    inside: tuple[frozenset[int], ...]
+    """For each source those whose results enter its argument."""
+    nodes: tuple[Node, ...] = field(default=(), repr=False)
+    """The sources themselves."""
+
+    def is_nested(self, near: NDArray[np.bool_]) -> bool:
+        """Whether one of some terms lies within the argument of another, where no sum of terms describes f."""
+        sources = frozenset(self.terms.sources[near].tolist())
+        return any(self.inside[source] & sources for source in sources)
+
+    def combined(self, shares: Vector) -> Vector:
+        """The gradient of f with other slopes at the kinks: how far from `left` to `right`, by places; NaN keeps the slope."""
+        terms = self.terms
+        chosen = shares[terms.places]
+        used = np.nonzero(np.isfinite(chosen))[0]
+        if not len(used):
+            return self.gradient
+        slopes = terms.left[used] + chosen[used] * (terms.right[used] - terms.left[used])
+        return self.gradient + (slopes - terms.taken[used]) @ terms.rows[used]
+
+    def scaled(self, objective: float, variables: Vector | None) -> Reading:
+        """The same in other units of f and of the variables."""
+        terms, units = self.terms, 1.0 if variables is None else variables
+        return replace(
+            self,
+            gradient=self.gradient * objective * units,
+            terms=replace(
+                terms,
+                left=terms.left * objective,
+                right=terms.right * objective,
+                taken=terms.taken * objective,
+                differentiate=lambda indices: terms.differentiate(indices) * units,
+            ),
+        )
+
+    def resembles(self, other: Reading) -> bool:
+        """Whether both are readings of the same program, so that terms correspond."""
+        return self.kinds == other.kinds and self.terms.shape == other.terms.shape
+
+    def change(self, step: Vector) -> float:
+        """The change of f that the model predicts, which is exact to first order."""
+        return float(self.gradient @ step) + self.terms.change(self.terms.rows @ step)
+
+    def slope(self, direction: Vector, *, tolerance: float = 0.0) -> float:
+        """The one-sided derivative of f in a direction."""
+        return float(self.gradient @ direction) + self.terms.slope(self.terms.rows @ direction, tolerance)
+
+
+def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: Arguments) -> Reading:
+    """Read the kinks of f, the graph of which is kept; `arguments` is what f was evaluated in.
+
+    >>> variables = Variables(torch.tensor([3.0, 0.0], dtype=torch.float64))
+    >>> x, leaves = variables.place(variables.start)
+    >>> with Arguments() as arguments:
+    ...     f = abs(x).sum() + torch.relu(x[0] - x[1])
+    >>> reading = read(f, leaves, variables, arguments)
+    >>> reading.kinds, reading.terms.values
+    (('relu', 'abs'), array([3., 3., 0.]))
+    >>> reading.slope(np.array([0.0, -1.0]))
+    2.0
+    """
+    found, hidden = _look_through(f)
+    if hidden or not f.requires_grad:
+        return _nothing(hidden, leaves)
+    parts = sensitivities(f, leaves, found)
+    blocks: list[Block] = []
+    kinds: list[str] = []
+    numbers = count()
+    for source, (node, sensitivity) in enumerate(zip(found, parts[len(leaves) :], strict=True)):
+        kinds.append(kind_of(node))
+        if sensitivity is not None:
+            try:
+                with torch.enable_grad():
+                    blocks += blocks_of(source, node, sensitivity, arguments, numbers)
+            except (Unreadable, RuntimeError) as error:  # torch raises this where an argument was written over
+                hidden.append(f"{kinds[-1]} ({str(error).split(':')[0]})")
+    gradient = variables.flat(
+        [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(parts, leaves, strict=False)]
+    )
+    inside = _inside(found)
+    return Reading(
+        np.array(gradient), _terms(blocks, leaves, variables), tuple(kinds), tuple(dict.fromkeys(hidden)), inside, tuple(found)
+    )
+
+
+def _look_through(f: Tensor) -> tuple[list[Node], list[str]]:
+    """The nodes with kinks that can be read, and the first operation that hides some."""
+    found = []
+    for number, node in enumerate(_nodes(f.grad_fn)):
+        name = node.name()
+        if number == MOST_NODES:
+            return [], [f"more than {MOST_NODES} operations"]
+        if name in ELEMENTWISE or name in PAIRS or name in REDUCTIONS or (name in NORMS and order_of(node) != 2.0):
+            found.append(node)
+        elif name in NORMS or name in SINGULAR:
+            if bool((saved(node, "result").abs() <= NEAR_ZERO).any()):
+                return [], [f"{SINGULAR.get(name, 'norm')} of 0"]
+        elif not is_smooth(node):
+            return [], [HIDING.get(name, name)]
+    return found, []
+
+
+def _nothing(hidden: Sequence[str], leaves: Sequence[Tensor]) -> Reading:
+    """The reading of a function of which not all kinks can be seen."""
+    size = sum(leaf.numel() for leaf in leaves)
+    empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
+    terms = Terms(empty, empty, empty, empty, none, none, none, none, lambda indices: np.zeros((len(indices), size)))
+    return Reading(np.zeros(size), terms, (), tuple(hidden), ())
+
+
+def _nodes(root: Node | None) -> Iterator[Node]:
+    """All nodes of a graph, each after one that depends on it."""
+    seen: set[Node] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [following for following, _ in node.next_functions]
+
+
+def _inside(found: Sequence[Node]) -> tuple[frozenset[int], ...]:
+    """For each node those of the others that it depends on."""
+    own = {node: 1 << place for place, node in enumerate(found)}
+    below: dict[Node, int] = {}
+    waiting = list(found)
+    while waiting:
+        node = waiting[-1]
+        parts = [part for part, _ in node.next_functions if part is not None]
+        missing = [part for part in parts if part not in below]
+        if node in below or not missing:
+            waiting.pop()
+            below[node] = reduce(or_, (below[part] | own.get(part, 0) for part in parts), 0)
+        else:
+            waiting += missing
+    places = range(len(found))
+    return tuple(frozenset(place for place in places if below[node] >> place & 1) for node in found)
+
+
+def _gradients(argument: Tensor, weights: Tensor, leaves: Sequence[Tensor], variables: Variables) -> Matrix:
+    """Those of some weighted sums of an argument, one row each."""
+    try:
+        return variables.rows(batched_backward(argument, weights, leaves), len(weights))
+    except Exception:  # an operation without a batching rule; if it is something else, the loop will tell
+        try:
+            return np.array([variables.flat(backward([argument], [weight], leaves)) for weight in weights])
+        except Exception as error:
+            raise FunctionFailed(error) from error
+
+
+def _terms(blocks: Sequence[Block], leaves: Sequence[Tensor], variables: Variables) -> Terms:
+    sizes = [block.argument.numel() for block in blocks]
+    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
+
+    def joined(parts: Sequence[Tensor]) -> Vector:
+        flat = [part.detach().to("cpu", torch.float64).reshape(-1).numpy() for part in parts]
+        return np.concatenate(flat) if flat else np.zeros(0)
+
+    def differentiate(indices: Indices) -> Matrix:
+        rows = np.zeros((len(indices), variables.size))
+        for block, start, size in zip(blocks, starts, sizes, strict=False):
+            mine = np.nonzero((indices >= start) & (indices < start + size))[0]
+            if len(mine) and block.argument.requires_grad:
+                argument = block.argument
+                weights = torch.zeros((len(mine), size), dtype=argument.dtype, device=argument.device)
+                weights[torch.arange(len(mine)), torch.as_tensor(indices[mine] - start)] = 1.0
+                rows[mine] = _gradients(argument, weights.reshape(len(mine), *argument.shape), leaves, variables)
+        return rows
+
+    groups, places, largest, first = [], [], [], 0
+    for block, size in zip(blocks, sizes, strict=True):
+        if block.groups is None or block.places is None or block.largest is None:
+            groups.append(torch.full((size,), ALONE))
+            places.append(torch.arange(first, first + size))
+            first += size
+        else:
+            groups.append(block.groups)
+            places.append(first + block.places)
+            largest.append(first + block.largest)
+            first += size + len(block.largest)
+    return Terms(
+        joined([block.argument for block in blocks]),
+        joined([block.left for block in blocks]),
+        joined([block.right for block in blocks]),
+        joined([block.taken for block in blocks]),
+        joined(groups).astype(np.int64),
+        joined(places).astype(np.int64),
+        joined(largest).astype(np.int64),
+        np.repeat(np.array([block.source for block in blocks], dtype=np.int64), sizes),
+        differentiate,
+    )

@@ -1,0 +1,268 @@
+"""Runs that go by the kinks that can be seen: fewer evaluations, the same answers, true verdicts."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from nonsmooth import OptionError, Options, Result, State, Status, minimize
+from programs_with_kinks import Program
+
+GENERATOR = torch.Generator().manual_seed(0)
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=GENERATOR, dtype=torch.float64)
+
+
+ROWS, TARGET = draw(60, 20), draw(60)
+SIGNAL = draw(80)
+COVARIANCE = (lambda data: data.T @ data / 60)(draw(60, 20))
+CURVATURES, SLOPES = (lambda m: m @ m.transpose(1, 2) / 12)(draw(10, 12, 12)), draw(10, 12)
+LABELS, POINTS = draw(60).sign(), draw(60, 8)
+
+
+def lasso(x: Tensor) -> Tensor:
+    return 0.5 * (ROWS @ x - TARGET).square().sum() + 10 * x.abs().sum()
+
+
+def robust(x: Tensor) -> Tensor:
+    return (ROWS @ x - TARGET).abs().sum() + x.abs().sum()
+
+
+def total_variation(x: Tensor) -> Tensor:
+    return 0.5 * (x - SIGNAL).square().sum() + (x[1:] - x[:-1]).abs().sum()
+
+
+def quantile(x: Tensor) -> Tensor:
+    residual = TARGET - ROWS @ x
+    return torch.maximum(0.9 * residual, -0.1 * residual).sum() + 0.01 * x @ x
+
+
+def vector_machine(x: Tensor) -> Tensor:
+    return 0.5 * x @ x + torch.relu(1 - LABELS * (POINTS @ x)).sum()
+
+
+def minimax(x: Tensor) -> Tensor:
+    return (0.5 * torch.einsum("i,kij,j->k", x, CURVATURES, x) + SLOPES @ x).max()
+
+
+def sparse_component(x: Tensor) -> tuple[Tensor, Tensor, None]:
+    return -x @ COVARIANCE @ x + 0.3 * x.abs().sum(), x @ x - 1, None
+
+
+def curved(x: Tensor) -> tuple[Tensor, None, Tensor]:
+    return (x[:10] ** 2 - x[10:]).abs().sum() + (x - 1).square().sum(), None, x.sum() - 15
+
+
+PROBLEMS: dict[str, tuple[Callable[[Tensor], Any], int, int]] = {
+    # the function, its variables, and the evaluations that are allowed
+    "lasso": (lasso, 20, 30),
+    "robust": (robust, 20, 25),
+    "total variation": (total_variation, 80, 30),
+    "quantile": (quantile, 20, 30),
+    "vector machine": (vector_machine, 8, 30),
+    "minimax": (minimax, 12, 40),
+    "sparse component": (sparse_component, 20, 60),
+    "curved": (curved, 20, 60),
+}
+
+
+def start(size: int) -> Tensor:
+    return torch.randn(size, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_known_structure_takes_few_evaluations(name: str) -> None:
+    function, size, most = PROBLEMS[name]
+    stepped = minimize(function, start(size), structure="off", max_evaluations=3000, scaling="none")
+    result = minimize(function, start(size), scaling="none")
+    assert result.status is Status.STATIONARY and result.evaluations <= most
+    assert 3 * result.evaluations < stepped.evaluations
+    if name not in ("sparse component", "curved"):  # those have other local minima
+        assert result.f <= stepped.f + 1e-5 * (1 + abs(stepped.f))
+    assert result.structure.followed and result.structure.active > 0
+    assert result.check().stationary
+
+
+def test_the_result_says_what_was_seen_and_where() -> None:
+    result = minimize(lasso, start(20))
+    found = result.structure
+    (source,) = found.sources
+    zeros = int((result.x.abs() < 1e-9).sum())
+    assert (source.kind, source.terms, source.active) == ("abs", 20, zeros) and zeros > 2
+    assert source.line.startswith("test_structured_runs.py:")
+    assert str(found).startswith(f"20 kinks followed, the answer lies on {zeros}\n  abs at test_structured_runs.py:")
+    assert pickle.loads(pickle.dumps(result)).structure == found
+
+
+def test_what_was_not_seen_is_said() -> None:
+    hidden = minimize(lambda x: x.sort().values @ torch.arange(3.0, dtype=torch.float64) + x @ x, start(3))
+    assert str(hidden.structure) == "kinks found by stepping over them, because not all can be seen: sort"
+    smooth = minimize(lambda x: x @ x, start(3))
+    assert str(smooth.structure) == "no kinks in the program of the objective"
+    off = minimize(lasso, start(20), structure="off")
+    assert str(off.structure).startswith("20 kinks seen, but found by stepping over them")
+    assert not off.structure.followed
+
+
+@pytest.mark.parametrize("seeds", [range(80), pytest.param(range(80, 600), marks=pytest.mark.slow)], ids=["80", "600"])
+def test_no_false_verdict_on_random_programs(seeds: range) -> None:
+    by_kinks = 0
+    for seed in seeds:
+        program = Program(seed, growth=1.0)
+        result = minimize(program, program.point + start(3), compile="never", max_evaluations=2000)
+        if not result.success or "seen in the program" not in result.certificate.reason:
+            continue
+        by_kinks += 1
+        x = torch.as_tensor(result.x)
+        for direction in torch.randn(100, 3, generator=torch.Generator().manual_seed(seed), dtype=torch.float64):
+            slope = float(program(x + 1e-5 * direction) - program(x)) / 1e-5
+            assert slope >= -1e-3 * float(direction.norm()), (seed, result.structure)
+    assert by_kinks > 0.05 * len(seeds)
+
+
+HIDING: dict[str, Callable[[Tensor], Tensor]] = {
+    "an index": lambda x: x[x.argmax()],
+    "a branch": lambda x: x[0] if x[0] >= x[1] else x[1],
+    "the other branch": lambda x: x[0] if x[0] > x[1] else x[1],
+}
+
+
+@pytest.mark.parametrize("name", HIDING)
+def test_a_hidden_kink_beside_a_visible_one_proves_nothing(name: str) -> None:
+    """With the gradient on one side of the hidden kink, some slope of the visible one makes the gradients at 0 cancel."""
+
+    def function(x: Tensor) -> Tensor:
+        return -HIDING[name](x) + 2 * (x[0] - x[1]).abs() + 3 * x[0] - 2 * x[1] + x @ x
+
+    result = minimize(function, torch.zeros(2, dtype=torch.float64), scaling="none")
+    assert result.f == pytest.approx(-0.5) and result.status is Status.STATIONARY
+    here = minimize(function, torch.zeros(2, dtype=torch.float64), scaling="none", max_iterations=0)
+    assert not here.success and not here.check().stationary
+
+
+def test_downward_kinks_are_not_certified_by_sight() -> None:
+    """−|x| + x² at 0: a local maximum whose gradients of both sides cancel, and descent on either."""
+    result = minimize(lambda x: (-x.abs() + x**2).sum(), torch.full((2,), 1e-3, dtype=torch.float64))
+    assert result.status is Status.STATIONARY and result.f == pytest.approx(-0.5)
+
+
+def test_kinks_that_appear_on_the_way() -> None:
+    """Where a norm vanishes, its kink is not a sum of visible ones; the run goes on without them."""
+    result = minimize(lambda x: x.norm() + (x[:1] - 1e-3).abs().sum() + 0.1 * x.abs().sum(), start(3))
+    assert result.success and result.f == pytest.approx(1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["lasso", "minimax", "sparse component", "curved"])
+def test_a_resumed_run_takes_the_same_steps(name: str, tmp_path: Path) -> None:
+    function, size, _ = PROBLEMS[name]
+    path = tmp_path / "run.state"
+    whole = minimize(function, start(size), callback=lambda state: state.save(path) if state.iteration == 2 else None)
+    resumed = minimize(function, start(size), state=State.load(path))
+    assert whole.iterations > 2 and whole.structure.followed
+    assert (resumed.iterations, resumed.evaluations, resumed.f) == (whole.iterations, whole.evaluations, whole.f)
+    np.testing.assert_array_equal(np.asarray(resumed.x), np.asarray(whole.x))
+
+
+FORMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "dict": (
+        lambda v: (ROWS @ torch.cat([v["a"], v["b"].reshape(-1)]) - TARGET).abs().sum(),
+        {"a": torch.zeros(10, dtype=torch.float64), "b": torch.zeros(2, 5, dtype=torch.float64)},
+        {},
+    ),
+    "array": (robust, np.zeros(20), {}),
+    "single precision": (lambda x: (ROWS.float() @ x - TARGET.float()).abs().mean() + 0.1 * x @ x, torch.zeros(20), {}),
+    "a box": (robust, start(20), {"bounds": (-0.05, 0.05)}),
+    "bounds as constraints": (robust, start(20), {"bounds": (-0.05, 0.05), "soft_bounds": True}),
+    "constraints": (lambda x: (robust(x), x.sum() - 1, ROWS[:3] @ x - 1), start(20), {}),
+    "constraints with kinks": (lambda x: (robust(x), x.abs().sum() - 0.5, None), torch.zeros(20, dtype=torch.float64), {}),
+    "limited memory": (robust, start(20), {"memory": 5}),
+    "another solver of programs": (robust, start(20), {"qp_solver": "daqp"}),
+    "compiled": (robust, start(20), {"compile": "always"}),
+    "other units": (lambda x: 1e4 * robust(1e-3 * x), 1e3 * start(20), {}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_all_forms_of_problems(name: str) -> None:
+    function, x0, options = FORMS[name]
+    stepped = minimize(function, x0, structure="off", **{**options, "compile": "never"})
+    result = minimize(function, x0, **options)
+    assert result.success and stepped.success and result.structure.followed
+    assert result.f == pytest.approx(stepped.f, rel=1e-3 if name == "single precision" else 1e-6)
+    assert result.evaluations < stepped.evaluations
+
+
+class Network(nn.Module):
+    """One layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(20, dtype=torch.float64))
+
+
+def test_a_module_takes_the_way_of_a_tensor() -> None:
+    module = minimize(lambda network: robust(network.weight), Network())
+    tensor = minimize(robust, torch.zeros(20, dtype=torch.float64))
+    assert module.success and module.f == tensor.f and torch.equal(module.x.weight.detach(), tensor.x)
+    assert module.structure.active == tensor.structure.active
+
+
+def test_own_gradients_hide_the_program() -> None:
+    result = minimize(lambda x: (x.abs().sum(), x.sign()), start(3), gradients=True, max_iterations=20)
+    assert result.structure.hidden == ("gradients given by the function",)
+
+
+def test_a_box_of_many_kinks_at_once() -> None:
+    """Far more kinks vanish at the solution than there are variables."""
+    result = minimize(lambda x: torch.cat([ROWS @ x, ROWS @ x, x]).abs().sum(), start(20))
+    assert result.success and result.f == pytest.approx(0.0, abs=1e-6)
+
+
+def test_functions_are_called_as_ever(capsys: pytest.CaptureFixture[str]) -> None:
+    """Looking at the program changes nothing in it: hooks, modes and randomness of its own go on."""
+    calls = []
+
+    def function(x: Tensor) -> Tensor:
+        hooked = x.abs()
+        hooked.register_hook(lambda gradient: calls.append(float(gradient[0])))
+        with torch.no_grad():
+            assert not (x * 2).requires_grad
+        return hooked.sum() + 0.5 * x @ x
+
+    result = minimize(function, start(3))
+    assert result.success and calls and set(calls) == {1.0}
+
+
+def test_errors_of_a_backward_are_those_of_the_function() -> None:
+    def written_over(x: Tensor) -> Tensor:
+        y = 2.0 * x
+        kinked = y.abs()
+        y.add_(1.0)
+        return kinked.sum()
+
+    for choice in ("auto", "off"):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            minimize(written_over, start(3), structure=choice)
+
+
+def test_the_option() -> None:
+    assert Options().structure == "auto"
+    with pytest.raises(OptionError, match="structure must be 'auto' or 'off', not 'on'"):
+        Options(structure="on")  # type: ignore[arg-type]
+
+
+def result_of(function: Callable[[Tensor], Tensor]) -> Result:
+    return minimize(function, start(20), normalize_direction=True, max_iterations=5)
+
+
+def test_steps_of_another_length_are_not_structured() -> None:
+    assert not result_of(robust).structure.followed
