@@ -8,7 +8,7 @@
 --thresholds measures every threshold at half and at twice its value instead (whole numbers at the nearest other ones). --page
 writes both tables into docs/explanation/solver-mechanisms.md from what is stored.
 
-Each mechanism is off in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the
+Kinks are found by stepping over them throughout (`structure="off"`): that is what the mechanisms are for. Each is off in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the
 published ones of tests/problems and PyGRANSO's examples, each from its own start and from others beside it, those of
 kinked_constraints.py, and random ones of tests/problems/random_problems.py, in natural units and rescaled. Evaluations are
 compared over the runs that were solved with and without the mechanism: the geometric mean of without ÷ with, and its 95 %
@@ -52,17 +52,17 @@ SLOW = ("A2", "D1")
 def prepare(mechanism: str) -> None:
     """Switch a mechanism off, or change a threshold, in this process, which computes on one thread."""
     solver_random.use(str(ROOT / "src"))
+    import nonsmooth
+
+    options: dict[str, Any] = {"structure": "off"}  # where kinks are seen in the program, most mechanisms have nothing to do
     if "=" in mechanism:
         name, _, value = mechanism.partition("=")
         change_threshold(name, float(value))()
-        return
-    chosen = MECHANISMS[mechanism]
-    chosen.switch_off()
-    if chosen.options:
-        import nonsmooth
-
-        minimize = nonsmooth.minimize
-        nonsmooth.minimize = lambda *args, **kwargs: minimize(*args, **{**kwargs, **chosen.options})
+    else:
+        MECHANISMS[mechanism].switch_off()
+        options |= MECHANISMS[mechanism].options
+    minimize = nonsmooth.minimize
+    nonsmooth.minimize = lambda *args, **kwargs: minimize(*args, **{**kwargs, **options})
 
 
 def published(name: str, start: int) -> dict[str, Any]:

@@ -104,7 +104,6 @@ MECHANISMS: dict[str, Mechanism] = {
         "the weight grows where the penalty function falls without end",
         SQP,
         options={"penalty_retries": 0, "first_penalty_retries": 0},
-        kept_for="published problems whose objective falls without end outside the constraints",
     ),
     "second-order correction": Mechanism(
         "a step that left curved constraints is brought back to them",
@@ -115,7 +114,6 @@ MECHANISMS: dict[str, Mechanism] = {
         "where the corrected step is too long, parts of it are corrected",
         "own",
         change_threshold("max_corrected_parts", 0),
-        kept_for="a folded constraint of many variables (PyGRANSO's D3): 211 evaluations instead of 1,429",
     ),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
@@ -130,13 +128,11 @@ MECHANISMS: dict[str, Mechanism] = {
         "cuts above the function are dropped",
         "own",
         _without("kinks.bundle", "Bundle.drop_refuted", _never),
-        kept_for="restarts with a given matrix (PyGRANSO's A1)",
     ),
     "smoothness test": Mechanism(
         "no null steps where the function may be smooth",
         "own",
         change_threshold("smooth_share", math.inf),
-        kept_for="smooth functions of many variables, such as the chained Rosenbrock function",
     ),
     "kink memory": Mechanism("all cuts are used for some iterations after a kink", "own", change_threshold("kink_memory", 1)),
     "steps by gradients": Mechanism(
@@ -149,13 +145,11 @@ MECHANISMS: dict[str, Mechanism] = {
         "updates from combinations of gradients at kinks",
         "own",
         _plain_updates,
-        kept_for="PyGRANSO's A3 and C2: 118 and 1,355 evaluations instead of 174 and 1,640",
     ),
     "skipped updates": Mechanism(
         "no update where a constraint's gradient jumped",
         "own",
         _without("step.update", "jumped", _no),
-        kept_for="constraints with kinks",
     ),
     "growth limit": Mechanism(
         "the matrix grows by a limited factor in one update",
@@ -167,7 +161,6 @@ MECHANISMS: dict[str, Mechanism] = {
         "the second of the weak Wolfe conditions",
         "Lewis and Overton 2013",
         options={"backtracking_only": True},
-        kept_for="unbounded problems, which only a search that doubles steps recognizes",
     ),
     "more feasible points": Mechanism(
         "random points around one where the violation is stationary",

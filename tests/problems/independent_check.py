@@ -21,6 +21,8 @@ Matrix = NDArray[np.float64]
 
 _SUM = 1e3
 """Weight of the row that asks the multipliers of the objective to sum to 1."""
+_NO_SLOPE = 1e-8
+"""Gradients as short as this are none, in natural units: on a plateau far away what is left of f may be all of a gradient."""
 _RIDGE = 1e-4
 """Price of a multiplier: gradients that differ by rounding or curvature must not cancel anything with huge ones."""
 
@@ -37,7 +39,8 @@ def violation(function: Function, x: Tensor) -> float:
 
 
 def residual(function: Function, x: Tensor, *, radius: float = 1e-5, seed: int = 0) -> float:
-    """Length of the shortest combination of gradients within the radius, relative to the longest gradient of the objective.
+    """Length of the shortest combination of gradients within the radius, relative to the longest gradient of the objective
+    (or to 1e-8, if that is more).
 
     The next gradient is sampled where the shortest combination of those so far promises most descent.
     """
@@ -63,7 +66,7 @@ def residual(function: Function, x: Tensor, *, radius: float = 1e-5, seed: int =
 
 def _shortest(gradients: Matrix, constraints: Matrix) -> Matrix:
     """The shortest combination, relative to the longest gradient of the objective."""
-    longest = max(float(np.linalg.norm(gradients, axis=1).max()), 1e-300)
+    longest = max(float(np.linalg.norm(gradients, axis=1).max()), _NO_SLOPE)
     columns = np.concatenate([gradients / longest, constraints]).T
     ones = np.concatenate([np.ones(len(gradients)), np.zeros(len(constraints))])
     count = len(ones)
