@@ -66,7 +66,7 @@ class Stepper:
             if not step.decrease < -self._tolerances.noise * max(THRESHOLDS.least_magnitude, abs(value)):
                 return self._by_gradients(state, step, value) or StepFailure.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
-            may_gather = attempt.null_steps < options.max_null_steps and not (state.structured and len(at.c) == 0)
+            may_gather = attempt.null_steps < options.max_null_steps and (step.shares is None or len(at.c) > 0)
             full = self._evaluate(at.x + options.initial_step * direction)
             needed = THRESHOLDS.serious_decrease if may_gather else options.sufficient_decrease
             if not full.penalty(step.weight) < value + needed * options.initial_step * step.decrease and full.finite:
@@ -114,7 +114,7 @@ class Stepper:
             return StepFailure.SEARCH_FAILED
         # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
         kept = keep_gradients(state.pieces, at, trial, range(len(at.c)))
-        if state.structured and not kept:
+        if attempt.step.shares is not None and not kept:
             return StepFailure.SEARCH_FAILED
         state.bundle.add(trial)
         self._null_step(state, attempt, Evidence.KINK)

@@ -24,7 +24,7 @@ def gather(state: State, model: ModelLike, step: Step, trial: Trial) -> Evidence
     excess = trial.f - at.f - step.objective_change
     bending = step.weight * (trial.total_violation - step.predicted_violation)
     if excess > bending:
-        return None if state.structured else _gather_objective(state, step, trial)
+        return None if step.shares is not None else _gather_objective(state, step, trial)
     return _gather_constraints(state, model, step, trial) if bending > excess else None
 
 

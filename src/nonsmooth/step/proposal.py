@@ -107,7 +107,4 @@ def visible_terms(state: State) -> LocalTerms | None:
     terms = None
     if reading is not None and not reading.hidden and not reading.is_nested(reading.terms.at_kink(NEAR)):
         terms = LocalTerms(reading)
-    if terms is None or not terms.finite:
-        state.structured = False
-        return None
-    return terms
+    return terms if terms is not None and terms.finite else None
