@@ -5,8 +5,8 @@
     python benchmarks/composite_problems.py --page
 
 Each of 40 problems is solved twice from the same start, with `structure="auto"` and "off", within 20,000 evaluations and two
-minutes. Evaluations are values and Jacobians together: a Jacobian that is read from the program counts as well. Results are kept
-in data/composite_problems.json; --page writes their table into docs/explanation/what-the-solver-sees.md.
+minutes. Evaluations are values and Jacobians together: a Jacobian that is read from the program counts as well. Results are
+kept in data/composite_problems.json; --page writes their table into docs/explanation/what-the-solver-sees.md.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def trend_filter(generator: torch.Generator, n: int) -> Problem:
     return lambda x: 0.5 * (x - signal).square().sum() + x.diff(n=2).abs().sum(), signal.clone()
 
 
-@problem(10, 30)
+@problem(10, 30, 100)
 def least_absolute_deviations(generator: torch.Generator, n: int) -> Problem:
     a, b = regression(generator, 5 * n, n, outliers=0.2)
     return lambda x: (a @ x - b).abs().mean(), torch.zeros(n, dtype=torch.float64)
@@ -131,7 +131,7 @@ def quantile_regression(generator: torch.Generator, n: int) -> Problem:
     return lambda x: torch.maximum(0.9 * (b - a @ x), -0.1 * (b - a @ x)).mean(), torch.zeros(n, dtype=torch.float64)
 
 
-@problem(10, 40)
+@problem(10, 40, 100)
 def support_vector_machine(generator: torch.Generator, n: int) -> Problem:
     points, labels = draw(generator, 6 * n, n), draw(generator, 6 * n).sign()
     return lambda x: 0.5 * x @ x + torch.relu(1 - labels * (points @ x)).sum(), torch.zeros(n, dtype=torch.float64)

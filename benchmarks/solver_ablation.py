@@ -8,12 +8,13 @@
 --thresholds measures every threshold at half and at twice its value instead (whole numbers at the nearest other ones). --page
 writes both tables into docs/explanation/solver-mechanisms.md from what is stored.
 
-Kinks are found by stepping over them throughout (`structure="off"`): that is what the mechanisms are for. Each is off in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the
-published ones of tests/problems and PyGRANSO's examples, each from its own start and from others beside it, those of
-kinked_constraints.py, and random ones of tests/problems/random_problems.py, in natural units and rescaled. Evaluations are
-compared over the runs that were solved with and without the mechanism: the geometric mean of without ÷ with, and its 95 %
-bootstrap interval. Results are kept in data/solver_ablation.json (those of thresholds in data/solver_thresholds.json) as they
-come, and what is there is not measured again: begin with a new file when the solver has changed.
+Kinks are found by stepping over them throughout (`structure="off"`): that is what the mechanisms are for. Each is off in a
+process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the published ones of tests/problems
+and PyGRANSO's examples, each from its own start and from others beside it, those of kinked_constraints.py, and random ones of
+tests/problems/random_problems.py, in natural units and rescaled. Evaluations are compared over the runs that were solved with
+and without the mechanism: the geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are kept in
+data/solver_ablation.json (those of thresholds in data/solver_thresholds.json) as they come, and what is there is not measured
+again: begin with a new file when the solver has changed.
 """
 
 from __future__ import annotations

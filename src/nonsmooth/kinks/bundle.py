@@ -67,8 +67,8 @@ class Cuts:
 class VisibleCuts(Cuts):
     """Cuts that are read from the program at x itself."""
 
-    def __init__(self, at: Trial, slopes: Matrix, errors: Vector) -> None:
-        super().__init__(at, None, np.zeros(len(errors) - 1))
+    def __init__(self, at: Trial, slopes: Matrix, errors: Vector, weights: Vector) -> None:
+        super().__init__(at, None, weights)
         self.count = len(errors)
         self.slopes, self.errors = slopes, errors  # type: ignore[misc]
 

@@ -22,7 +22,7 @@ from nonsmooth.report.clock import Phase
 from nonsmooth.structure import UNSEEN
 from nonsmooth.thresholds import THRESHOLDS
 
-MOST_TERMS, FEW_TERMS = 10, 100
+MOST_TERMS, FEW_TERMS = 20, 1000
 """With more kinks than so many times the variables, and so many more, programs take longer than what they save."""
 MOST_NUMBERS = 4_000_000
 """Most numbers in the gradients of their arguments."""

@@ -71,8 +71,6 @@ class Step(NamedTuple):
     """Whether B·direction = −gradient."""
     shares: Vector | None = None
     """Where between their slopes the terms of f are that can be seen, by places; None where there are none."""
-    active: NDArray[np.intp] | None = None
-    """Those of them to whose kinks the step goes."""
 
     @property
     def at_kink(self) -> bool:
@@ -305,10 +303,10 @@ class Model:
             along = self._cuts.slopes @ direction
         change = float((along - self._cuts.errors).max())
         error = float(y[:count] @ self._cuts.errors)
-        shares = active = None
+        shares = None
         if terms is not None:
             change, error = change + terms.change(direction), error + terms.gap(y[end:])
-            shares, active = terms.shares(y[:count], y[end:]), terms.active(y[:count], y[end:])
+            shares = terms.shares(y[:count], y[end:])
         violation = self.violation(direction)
         return Step(
             direction=direction,
@@ -324,7 +322,6 @@ class Model:
             error=error,
             trusted=trusted,
             shares=shares,
-            active=active,
         )
 
     def described(self, step: Step, direction: Vector) -> Step:

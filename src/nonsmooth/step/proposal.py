@@ -19,7 +19,8 @@ from nonsmooth.report.clock import Clock, Phase
 from nonsmooth.step.box_model import BoxModel
 from nonsmooth.step.model import Model, ModelLike, Step
 from nonsmooth.step.steering import Steering
-from nonsmooth.structure import LocalTerms
+from nonsmooth.step.structured_model import StructuredModel
+from nonsmooth.structure import LocalTerms, Reading
 
 if TYPE_CHECKING:
     from nonsmooth.loop.state import State
@@ -48,13 +49,18 @@ class Proposer:
         at = state.current
         kinked = state.near_kink if use_bundle is None else use_bundle
         with self.directing:
-            terms = visible_terms(state)
-            if terms is not None:
-                cuts: Cuts = VisibleCuts(at, terms.slopes, terms.errors)
-            else:
-                cuts = state.bundle.cuts(at) if kinked and len(state.bundle) else own_cut(at)
             pieces = state.pieces.at(at) if len(state.pieces) else None
-            model = self.model(at, cuts, pieces, self.metric(state), state.multipliers, terms=terms)
+            metric, reading = self.metric(state), visible_kinks(state)
+            if reading is None:
+                cuts = state.bundle.cuts(at) if kinked and len(state.bundle) else own_cut(at)
+                model = self.model(at, cuts, pieces, metric, state.multipliers)
+            else:
+
+                def build(terms: LocalTerms) -> ModelLike:
+                    seen = VisibleCuts(at, terms.slopes, terms.errors, terms.weights)
+                    return self.model(at, seen, pieces, metric, state.multipliers, terms=terms)
+
+                model = StructuredModel(reading, build)
             step = self._steering.step(state, model, state.weight if weight is None else weight)
         self._remember(state, step)
         return model, step
@@ -99,12 +105,9 @@ class Proposer:
             state.pieces.weights = step.rows[own:]
 
 
-def visible_terms(state: State) -> LocalTerms | None:
-    """The kinks of f that can be seen from the current point, where the run goes by them."""
-    if not state.structured:
+def visible_kinks(state: State) -> Reading | None:
+    """The kinks of f that can be seen from the current point, where the run goes by them and can do so here."""
+    reading = state.current.reading if state.structured else None
+    if reading is None or reading.hidden or not reading.finite:
         return None
-    reading = state.current.reading
-    terms = None
-    if reading is not None and not reading.hidden and not reading.is_nested(reading.terms.at_kink(NEAR)):
-        terms = LocalTerms(reading)
-    return terms if terms is not None and terms.finite else None
+    return None if reading.is_nested(reading.terms.at_kink(NEAR)) else reading

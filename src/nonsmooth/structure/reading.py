@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
@@ -14,12 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.graph import Node
 
+from nonsmooth.evaluate.columns import by_columns, worthwhile
 from nonsmooth.evaluate.engine import backward, batched_backward, sensitivities
 from nonsmooth.evaluate.trial import FunctionFailed
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import Block, Unreadable, blocks_of, kind_of, order_of, saved
 from nonsmooth.structure.catalog import ELEMENTWISE, HIDING, NORMS, PAIRS, REDUCTIONS, SINGULAR, is_smooth
-from nonsmooth.structure.terms import ALONE, Indices, Matrix, Terms
+from nonsmooth.structure.terms import ALONE, Matrix, Terms
 from nonsmooth.variables import Variables
 
 Vector = NDArray[np.float64]
@@ -44,6 +46,13 @@ class Reading:
     """For each source those whose results enter its argument."""
     nodes: tuple[Node, ...] = field(default=(), repr=False)
     """The sources themselves."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether all numbers are."""
+        terms = self.terms
+        parts = (self.gradient, terms.values, terms.left, terms.right, terms.rows)
+        return all(bool(np.isfinite(part).all()) for part in parts)
 
     def is_nested(self, near: NDArray[np.bool_]) -> bool:
         """Whether one of some terms lies within the argument of another, where no sum of terms describes f."""
@@ -71,7 +80,7 @@ class Reading:
                 left=terms.left * objective,
                 right=terms.right * objective,
                 taken=terms.taken * objective,
-                differentiate=lambda indices: terms.differentiate(indices) * units,
+                differentiate=lambda: terms.differentiate() * units,
             ),
         )
 
@@ -146,7 +155,7 @@ def _nothing(hidden: Sequence[str], leaves: Sequence[Tensor]) -> Reading:
     """The reading of a function of which not all kinks can be seen."""
     size = sum(leaf.numel() for leaf in leaves)
     empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
-    terms = Terms(empty, empty, empty, empty, none, none, none, none, lambda indices: np.zeros((len(indices), size)))
+    terms = Terms(empty, empty, empty, empty, none, none, none, none, lambda: np.zeros((0, size)))
     return Reading(np.zeros(size), terms, (), tuple(hidden), ())
 
 
@@ -180,10 +189,19 @@ def _inside(found: Sequence[Node]) -> tuple[frozenset[int], ...]:
     return tuple(frozenset(place for place in places if below[node] >> place & 1) for node in found)
 
 
-def _gradients(argument: Tensor, weights: Tensor, leaves: Sequence[Tensor], variables: Variables) -> Matrix:
-    """Those of some weighted sums of an argument, one row each."""
+def _jacobian(argument: Tensor, leaves: Sequence[Tensor], variables: Variables) -> Matrix:
+    """The gradients of all numbers of an argument, one row each: by columns, in one batch or one by one."""
+    count = argument.numel()
+    if not argument.requires_grad:
+        return np.zeros((count, variables.size))
+    if worthwhile(count, variables.size):
+        with suppress(Exception):  # it need not be possible; if it is something else, the rows will tell
+            found = by_columns(argument.reshape(-1), leaves)
+            if found is not None:
+                return found.detach().to("cpu", torch.float64).numpy()
+    weights = torch.eye(count, dtype=argument.dtype, device=argument.device).reshape(count, *argument.shape)
     try:
-        return variables.rows(batched_backward(argument, weights, leaves), len(weights))
+        return variables.rows(batched_backward(argument, weights, leaves), count)
     except Exception:  # an operation without a batching rule; if it is something else, the loop will tell
         try:
             return np.array([variables.flat(backward([argument], [weight], leaves)) for weight in weights])
@@ -193,22 +211,15 @@ def _gradients(argument: Tensor, weights: Tensor, leaves: Sequence[Tensor], vari
 
 def _terms(blocks: Sequence[Block], leaves: Sequence[Tensor], variables: Variables) -> Terms:
     sizes = [block.argument.numel() for block in blocks]
-    starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.intp)]).astype(np.intp)
 
     def joined(parts: Sequence[Tensor]) -> Vector:
         flat = [part.detach().to("cpu", torch.float64).reshape(-1).numpy() for part in parts]
         return np.concatenate(flat) if flat else np.zeros(0)
 
-    def differentiate(indices: Indices) -> Matrix:
-        rows = np.zeros((len(indices), variables.size))
-        for block, start, size in zip(blocks, starts, sizes, strict=False):
-            mine = np.nonzero((indices >= start) & (indices < start + size))[0]
-            if len(mine) and block.argument.requires_grad:
-                argument = block.argument
-                weights = torch.zeros((len(mine), size), dtype=argument.dtype, device=argument.device)
-                weights[torch.arange(len(mine)), torch.as_tensor(indices[mine] - start)] = 1.0
-                rows[mine] = _gradients(argument, weights.reshape(len(mine), *argument.shape), leaves, variables)
-        return rows
+    def differentiate() -> Matrix:
+        return np.concatenate(
+            [np.zeros((0, variables.size)), *(_jacobian(block.argument, leaves, variables) for block in blocks)]
+        )
 
     groups, places, largest, first = [], [], [], 0
     for block, size in zip(blocks, sizes, strict=True):

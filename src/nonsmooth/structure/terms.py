@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 ALONE = -1
 """The group of a term that is in none."""
@@ -38,16 +37,16 @@ class Terms:
     """The places of the largest entries of groups, which are no terms, by the numbers of the groups."""
     sources: NDArray[np.int64]
     """Which of the kinds that a reading lists a term is of."""
-    differentiate: Callable[[Indices], Matrix]
-    """The gradients of some u, one row each."""
+    differentiate: Callable[[], Matrix]
+    """Computes the gradients of all u, one row each."""
 
     def __len__(self) -> int:
         return len(self.values)
 
     @cached_property
     def rows(self) -> Matrix:
-        """The gradients of all u."""
-        return self.differentiate(np.arange(len(self)))
+        """The gradients of all u, one row each."""
+        return self.differentiate()
 
     @property
     def convex(self) -> NDArray[np.bool_]:
