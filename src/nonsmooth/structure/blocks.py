@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd.graph import Node
@@ -132,7 +132,8 @@ def _largest(
         share = ties / ties.sum(-1, keepdim=True)
     else:
         share = share.permute(order).reshape(signed.shape)
-    groups = torch.tensor([next(numbers) for _ in range(max(1, int(np.prod(shape))))]).reshape([*shape, 1]).expand(signed.shape)
+    several = [next(numbers) for _ in range(math.prod(shape))]
+    groups = torch.tensor(several, device=signed.device).reshape([*shape, 1]).expand(signed.shape)
     others = torch.ones_like(differences, dtype=torch.bool).scatter(-1, best, value=False)
     places = torch.arange(signed.numel(), device=signed.device).reshape(signed.shape)
     right = sign * slopes  # max(p) = −min(−p): where the signed differences rise, f changes by the sign times its slope
