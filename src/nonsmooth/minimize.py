@@ -122,6 +122,7 @@ def _solve(
             evaluator.tier = tier = Tier(evaluator, always=options.compile == "always")
         run = Run(evaluator, options, callback=callback, saved=saved)
         ended = run.go()
+    run.state.current.forget_reading()  # it holds the graph of the user's function
     if throw and ended.exception is not None:
         raise ended.exception
     return _result(run, ended, Compilation(Outcome.NOT_WANTED) if tier is None else tier.report)

@@ -186,8 +186,7 @@ class Stepper:
             pieces = state.pieces.at(trial)
             there = self._proposer.model(trial, own_cut(trial), pieces, self._proposer.metric(state), step.multipliers)
             return there.step(step.weight).gradient
-        seen = trial.reading if step.shares is not None else None
-        objective = trial.gradient if seen is None or step.shares is None else seen.combined(step.shares)
+        objective = trial.gradient if step.shares is None else trial.gradient_with(step.shares)
         gradient: Vector = objective + step.multipliers @ trial.jacobian
         return gradient if self._box is None else self._box.projected_gradient(trial.x, gradient)
 

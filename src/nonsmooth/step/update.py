@@ -82,9 +82,7 @@ class Acceptance:
         """Gradients of the objective before and after a step, between which no kink lies."""
         after, step = accepted.trial, accepted.step
         if step.shares is not None:
-            there = after.reading
-            known = accepted.direction is Direction.MODEL and there is not None
-            return step.objective_gradient, there.combined(step.shares) if known and there is not None else after.gradient
+            return step.objective_gradient, after.gradient_with(step.shares)
         if accepted.direction is not Direction.MODEL or not step.at_kink:
             return step.objective_gradient, after.gradient
         # Near a kink the gradients themselves jump. The shortest combinations on either side do not.

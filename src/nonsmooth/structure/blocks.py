@@ -95,9 +95,9 @@ def _argument(node: Any, arguments: Arguments) -> Tensor:
 def _dimensions(node: Any, argument: Tensor) -> list[int]:
     """The dimensions that a reduction takes together."""
     found = getattr(node, "_saved_dim", None)
-    if found is None or found == ():
+    chosen = [found] if isinstance(found, int) else list(found or ())
+    if not chosen:
         return list(range(argument.dim()))
-    chosen = [found] if isinstance(found, int) else list(found)
     return [(one - 2**64 if one >= 2**63 else one) % max(argument.dim(), 1) for one in chosen]  # as unsigned numbers
 
 

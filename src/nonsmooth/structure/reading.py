@@ -84,6 +84,11 @@ class Reading:
             ),
         )
 
+    @property
+    def places(self) -> int:
+        """How many places terms and the largest entries of groups have."""
+        return sum(self.terms.shape)
+
     def resembles(self, other: Reading) -> bool:
         """Whether both are readings of the same program, so that terms correspond."""
         return self.kinds == other.kinds and self.terms.shape == other.terms.shape

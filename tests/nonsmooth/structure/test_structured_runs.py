@@ -216,6 +216,22 @@ def test_a_module_takes_the_way_of_a_tensor() -> None:
     assert module.structure.active == tensor.structure.active
 
 
+CHANGING: dict[str, Callable[[Tensor], Tensor]] = {
+    "how many": lambda x: x[x > -0.5].abs().sum() + (x - 1).square().sum(),
+    "which": lambda x: (x.abs().sum() if float(x.detach()[0]) > 0.7 else 2 * torch.relu(x).sum()) + (x - 1).square().sum(),
+    "whether": lambda x: (x.sort().values if float(x.detach()[0]) > 0.7 else x).abs().sum() + (x - 0.6).square().sum(),
+}
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_kinks_that_change_from_point_to_point(name: str) -> None:
+    function = CHANGING[name]
+    result = minimize(function, start(6), max_evaluations=3000)
+    stepped = minimize(function, start(6), structure="off", max_evaluations=3000)
+    assert result.status not in (Status.SOLVER_ERROR, Status.FUNCTION_ERROR)
+    assert result.f <= stepped.f + 1e-6
+
+
 def test_own_gradients_hide_the_program() -> None:
     result = minimize(lambda x: (x.abs().sum(), x.sign()), start(3), gradients=True, max_iterations=20)
     assert result.structure.hidden == ("gradients given by the function",)

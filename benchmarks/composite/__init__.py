@@ -1,0 +1,1 @@
+"""Problems whose kinks stand in the program, and the solvers that they are given to."""
