@@ -24,7 +24,7 @@ def stop_early(state):
     """Called at the start and after every iteration; returning something true ends the run."""
     print(f"iteration {state.iteration:2}  f = {state.f:.6f}  stationarity {state.stationarity:.1e}")
     state.save("run.state")  # a killed process could continue from here
-    return state.iteration == 10
+    return state.iteration == 2
 
 
 def main():

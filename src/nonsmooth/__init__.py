@@ -14,12 +14,13 @@ from nonsmooth.minimize import minimize
 from nonsmooth.options import Options
 from nonsmooth.problem import Problem
 from nonsmooth.result import Certificate, Result, Status
-from nonsmooth.structure import Structure
+from nonsmooth.structure import KinkSource, Structure
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "KinkSource",
     "NonsmoothError",
     "OptionError",
     "Options",
