@@ -156,7 +156,7 @@ class Run:
         if not resumed and self.evaluate.reached(state.current):
             return Status.TARGET_REACHED
         step = self._propose()
-        status = None if resumed else self._finish(step, None, np.inf)
+        status = self._ended_before() if resumed else self._finish(step, None, np.inf)
         while status is None and state.iteration < options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
             with self._searching:
@@ -179,6 +179,12 @@ class Run:
             step = self._propose()
             status = self._finish(step, made, self._change(before, weight))
         return Status.ITERATION_LIMIT if status is None else status
+
+    def _ended_before(self) -> Status | None:
+        """The status of a run that is continued where it had come to its end: what was proven there is proven again."""
+        if not self.state.ended:
+            return None
+        return Status.STATIONARY if self.stationarity.check(self.state).certificate.stationary else None
 
     def _propose(self) -> Step:
         self._model = self.state.step = None  # before the next ones are made
@@ -211,7 +217,7 @@ class Run:
         with self._testing:
             self._record(step, made or (0.0, Direction.MODEL, 0))
             status = self._termination.test(state, step, change)
-        state.evaluations = self.evaluate.evaluations  # with those of a certificate
+        state.evaluations, state.ended = self.evaluate.evaluations, status is not None  # with those of a certificate
         if self._tell() and status is None:
             status = Status.USER_STOP
         if status is None and self.evaluate.late:

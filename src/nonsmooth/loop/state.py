@@ -95,6 +95,8 @@ class State:
     """Those of the last program; only a hint about the next."""
     hints: tuple[Vector, Vector, Vector] | None = transient(default=None)
     """The weights of the bundle and of the pieces, and the multipliers, with which the step at this point was looked for."""
+    ended: bool = number(False)
+    """Whether the run ended at the current point; what continues it asks the check again."""
     evaluations: int = number(0, survives=True)
     seconds: float = number(0.0, survives=True)
     lowest_penalty_parameter: float = number(np.inf, survives=True)

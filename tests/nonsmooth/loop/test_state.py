@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nonsmooth import ProblemError, Result, State, StateError, minimize
+from nonsmooth import ProblemError, Result, State, StateError, Status, minimize
 from nonsmooth.loop.state import COLUMNS
 from problems import ALL
 
@@ -113,6 +113,15 @@ def test_a_resumed_run_takes_the_same_steps(name: str, at: int, saved: Callable[
     if not (folder / str(at)).exists():
         pytest.skip(f"the run took {whole.iterations} iterations only")
     resumed = minimize(function, start, state=State.load(folder / str(at)), **options)
+    assert_same(whole, resumed)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_was_saved_at_its_end_is_over(name: str, tmp_path: Path) -> None:
+    function, start, options = RUNS[name]
+    whole = minimize(function, start, callback=lambda state: state.save(tmp_path / "run.state"), **options)
+    resumed = minimize(function, start, state=State.load(tmp_path / "run.state"), **options)
+    assert whole.status is Status.STATIONARY or whole.status is Status.ITERATION_LIMIT
     assert_same(whole, resumed)
 
 
