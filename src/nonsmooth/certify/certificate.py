@@ -157,8 +157,9 @@ class _Inquiry:
         if found is None or not found.certificate.stationary or gap > THRESHOLDS.spare_digit * self._tolerance:
             return None
         # A kink that hides passes between x and one of two points on opposite sides, with other gradients there.
-        opposite = slopes.applied(self._evaluate(2.0 * self._at.x - smooth._gathered[0].x))
-        if not (opposite.finite and opposite.differentiable) or smooth._combination.unlike([opposite]):
+        opposite = slopes.applied(self._evaluate(2.0 * self._at.x - smooth._gathered[-1].x))
+        around = (opposite, *smooth._gathered)
+        if not all(one.finite and one.differentiable and not smooth._combination.unlike([one]) for one in around):
             return None
         smooth._evaluate = self._evaluate
         if smooth._longer_step() is not None:

@@ -68,13 +68,16 @@ class Recheck:
             return Structure(False, (), ("gradients given by the function",))
         arguments = Arguments(lines=True)
         try:
-            argument, leaves = variables.place(self._answer.x)
-            with torch.inference_mode(False), torch.enable_grad(), arguments:
-                f = problem.values(argument)[0]
-            reading = read(f, leaves, variables, arguments) if f.requires_grad else None
+            with torch.inference_mode(False), torch.enable_grad():
+                argument, leaves = variables.place(self._answer.x)
+                with arguments:
+                    f = problem.values(argument)[0]
+                reading = read(f, leaves, variables, arguments)
+                return summarize(reading, arguments, followed=self._structured, radius=2.0 * self._tolerances.radius)
+        except Exception as error:
+            return Structure(False, (), (f"{type(error).__name__} in reading it",))
         finally:
             variables.place(self._answer.x)
-        return summarize(reading, arguments, followed=self._structured, radius=2.0 * self._tolerances.radius)
 
     def _unpacked(self) -> tuple[Problem, Variables]:
         if isinstance(self._problem, bytes):

@@ -21,6 +21,8 @@ from nonsmooth.structure.terms import ALONE
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+HUGE = 1e100
+"""Gradients so long are not combined: products of them are too large for numbers."""
 HEAVY = 1e4
 """Weight of the sums of shares, which are 1, beside the gradients."""
 
@@ -63,9 +65,14 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
     if box is not None:
         free = (at.x - box.lower > 2.0 * radius) & (box.upper - at.x > 2.0 * radius)
         columns, base = columns[free], base[free]
-    if not np.isfinite(columns).all() or not np.isfinite(base).all():
+    if not float(np.abs(columns).max(initial=0.0)) + float(np.abs(base).max(initial=0.0)) < HUGE:  # also where one is no number
         return None
-    found, rests = _solve(columns, base, terms.groups[chosen], at.equalities, len(active))
+    try:
+        found, rests = _solve(columns, base, terms.groups[chosen], at.equalities, len(active))
+    except np.linalg.LinAlgError:  # the numbers are too large
+        return None
+    if not np.isfinite(found).all():
+        return None
     shares = np.full(len(terms) + len(terms.largest), np.nan)
     shares[terms.places[chosen]] = found
     for group, rest in rests.items():

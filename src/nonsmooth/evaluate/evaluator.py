@@ -20,7 +20,7 @@ from nonsmooth.evaluate.surroundings import Scaled, Timed, WithBounds
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
 from nonsmooth.report.clock import Clock, Phase
-from nonsmooth.structure import Arguments, Reading, read
+from nonsmooth.structure import Arguments, Reading, read, unreadable
 from nonsmooth.variables import Variables, is_plain, numbers
 
 if TYPE_CHECKING:
@@ -162,17 +162,15 @@ class Evaluator:
         return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, leaves, noted))
 
     def _read(self, x: Vector, placed: int, f: Tensor, leaves: list[Tensor], noted: Arguments) -> Reading:
-        module = self.variables.module is not None
-        if module and placed != self._placements:
-            f, leaves, noted = self._anew(x)
-        with self._spans[1]:
+        with self._spans[1], torch.inference_mode(False), torch.enable_grad():
             self.costs.jacobians += 1
             try:
+                if self.variables.module is not None and placed != self._placements:
+                    f, leaves, noted = self._anew(x)
                 reading, scales = read(f, leaves, self.variables, noted), self.scales
-            except Exception as error:
-                raise FunctionFailed(error) from error
-            if module:
-                _ = reading.terms.rows  # as long as the module holds this point
+                _ = reading.terms.rows  # as long as the graph is whole, and a module holds this point
+            except Exception as error:  # whoever asks for the gradient is told
+                return unreadable(self.variables.size, f"{type(error).__name__} in reading it")
             return reading if scales is None else reading.scaled(scales.objective, scales.variables)
 
     def _anew(self, x: Vector) -> tuple[Tensor, list[Tensor], Arguments]:
@@ -180,7 +178,7 @@ class Evaluator:
         argument, leaves = self.variables.place(x)
         self._placements += 1
         noted = Arguments()
-        with self._evaluating, torch.enable_grad(), np.errstate(**self.user_errors), noted:
+        with np.errstate(**self.user_errors), noted:
             f = self.problem.values(argument)[0]
         self.costs.values += 1
         return f, leaves, noted
@@ -282,12 +280,13 @@ class Evaluator:
 
     def use_scales(self, scales: Scales, start: Trial) -> Trial:
         """Work in other units from now on; a point that was evaluated in the user's, in them."""
+        reading = start.reading  # in the user's units, as long as these are in use
         self.scales = scales
         if self.tier is not None:
             self.tier.forget()
         gradient, jacobian = Scaled(Given(start.gradient, start.jacobian, Costs()), scales).full()
         x, f, c = self.in_solver_units(start.x), start.f * scales.objective, start.c * scales.constraints
-        scaled, reading = Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints), start.reading
+        scaled = Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints)
         return scaled if reading is None else scaled.read_by(lambda: reading.scaled(scales.objective, scales.variables))
 
 

@@ -22,11 +22,6 @@ from nonsmooth.report.clock import Phase
 from nonsmooth.structure import UNSEEN
 from nonsmooth.thresholds import THRESHOLDS
 
-MOST_TERMS, FEW_TERMS = 20, 1000
-"""With more kinks than so many times the variables, and so many more, programs take longer than what they save."""
-MOST_NUMBERS = 4_000_000
-"""Most numbers in the gradients of their arguments."""
-
 
 def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None) -> tuple[Trial, Reference]:
     """The start in the units of the run, which are chosen here, and the reference for verdicts.
@@ -45,10 +40,7 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
     if not differentiable:
         raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
     check_graph(evaluator, start)
-    try:
-        start = _watched(evaluator, start)
-    except FunctionFailed as failure:
-        raise failure.original from None
+    start = _watched(evaluator, start)
     with evaluator.clock.phase(Phase.UNITS):
         users, natural = start, natural_scales(start)
     if saved is not None:
@@ -82,6 +74,8 @@ def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbe
     )
     if evaluator.structured:
         state.structured = evaluator.structured = worth_following(at)
+        if not state.structured:
+            at.forget_reading()
     if options.initial_pairs is not None or (options.initial_hessian is not None and not options.scale_initial_hessian):
         state.hessian_updates = 1
     return state
@@ -142,25 +136,37 @@ def check_graph(evaluator: Evaluator, start: Trial) -> None:
             )
 
 
+FEW_EVALUATIONS = 10
+"""With fewer it is not worth to look at a program, which takes one."""
+
+
 def may_be_structured(evaluator: Evaluator, options: Options) -> bool:
     """Whether to look for kinks of f in the program; steps by them are full ones."""
     plain = options.initial_step == 1.0 and not options.normalize_direction and options.first_fallback == 0
+    plain = plain and options.max_evaluations >= FEW_EVALUATIONS
     return options.structure == "auto" and plain and not evaluator.problem.gradients
 
 
 def _watched(evaluator: Evaluator, start: Trial) -> Trial:
-    """The start, evaluated anew with an eye on arguments where graphs alone do not tell kinks; else as it is."""
+    """The start, evaluated anew with an eye on what graphs do not keep, where they show kinks; else as it is.
+
+    Not the first time: compiled functions, which hide their kinks, would be compiled for what is watched.
+    """
     reading = start.reading
-    if reading is None or not any(UNSEEN in reason for reason in reading.hidden):
+    if reading is None or not (len(reading.terms) or any(UNSEEN in reason for reason in reading.hidden)):
+        return start
+    if any(UNSEEN not in reason for reason in reading.hidden):
         return start
     evaluator.noting = True
-    return evaluator(start.x)
+    try:
+        return evaluator(start.x)
+    except FunctionFailed:  # what is compiled may refuse to be watched
+        evaluator.noting = evaluator.structured = False
+        start.forget_reading()
+        return start
 
 
 def worth_following(start: Trial) -> bool:
-    """Whether the kinks of f can be seen: some, all of them, and not many more than variables."""
+    """Whether kinks of f can be seen, and all of them."""
     reading = start.reading
-    if reading is None or reading.hidden or not len(reading.terms):
-        return False
-    few = len(reading.terms) <= MOST_TERMS * len(start.x) + FEW_TERMS
-    return few and len(reading.terms) * len(start.x) <= MOST_NUMBERS
+    return reading is not None and not reading.hidden and len(reading.terms) > 0

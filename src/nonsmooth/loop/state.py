@@ -69,6 +69,8 @@ class State:
     iteration: int = number(0, survives=True)
     structured: bool = number(False)
     """Whether models are made of the kinks of f that can be seen, instead of gradients of earlier points."""
+    nested_points: int = number(0)
+    """How often it could not, because the point lay on a kink within the argument of another."""
     near_kink: bool = number(False)
     """Whether models use the gradients of earlier points."""
     smooth_iterations: int = number(0)

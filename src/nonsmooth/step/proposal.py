@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from nonsmooth.loop.state import State
 
 Vector = NDArray[np.float64]
+MOST_NESTED = 3
+"""After so many points on kinks within the arguments of others, a run goes on without the kinks that it sees."""
 NEAR = 1e-9
 """Distance from kinks within which one must not lie in the argument of another."""
 
@@ -110,4 +112,8 @@ def visible_kinks(state: State) -> Reading | None:
     reading = state.current.reading if state.structured else None
     if reading is None or reading.hidden or not reading.finite:
         return None
-    return None if reading.is_nested(reading.terms.at_kink(NEAR)) else reading
+    if not reading.is_nested(reading.terms.at_kink(NEAR)):
+        return reading
+    state.nested_points += 1
+    state.structured = state.nested_points <= MOST_NESTED
+    return None

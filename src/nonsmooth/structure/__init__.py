@@ -3,8 +3,19 @@
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import UNSEEN
 from nonsmooth.structure.local import LocalTerms
-from nonsmooth.structure.reading import Reading, read
+from nonsmooth.structure.reading import Reading, read, unreadable
 from nonsmooth.structure.summary import KinkSource, Structure, summarize
 from nonsmooth.structure.terms import Terms
 
-__all__ = ["UNSEEN", "Arguments", "KinkSource", "LocalTerms", "Reading", "Structure", "Terms", "read", "summarize"]
+__all__ = [
+    "UNSEEN",
+    "Arguments",
+    "KinkSource",
+    "LocalTerms",
+    "Reading",
+    "Structure",
+    "Terms",
+    "read",
+    "summarize",
+    "unreadable",
+]

@@ -1,4 +1,8 @@
-"""Arguments that a graph does not keep: those of `relu`, and of maxima and minima over a dimension."""
+"""What a graph does not keep: arguments of `relu` and of maxima over a dimension, and where values leave it.
+
+A comparison, an index or a number that is made of x decides what a program does and is not part of its graph. A kink may stand
+behind it.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,20 @@ from torch.autograd.graph import Node
 from torch.overrides import TorchFunctionMode
 
 TORCH = str(Path(torch.__file__).parent)
+BLANK = frozenset({"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "new_zeros", "new_ones"})
+BLANK |= {"new_empty", "new_full", "new_tensor", "randint_like"}
+"""Functions whose results have the form of their arguments and nothing of their values."""
+FORMED = frozenset({"to", "type_as", "expand_as", "view_as", "reshape_as"})
+"""Functions that give their first argument the form of another."""
+NUMBERS = frozenset({"item", "tolist", "numpy", "__bool__", "__float__", "__int__", "__index__", "__contains__", "__array__"})
+NUMBERS |= {"equal", "allclose", "is_nonzero"}
+"""Functions that make numbers of tensors."""
 FORGETFUL = ("ReluBackward0", "MaxBackward0", "MinBackward0")
 """Nodes that keep their result, or where it was found, but not what it was made of."""
+FORGETTING = ("relu", "max", "min")
+"""The functions that make them of their first argument."""
+MOST_LINES = 10_000
+"""So many nodes are told the line of."""
 
 
 class Arguments(TorchFunctionMode):
@@ -29,12 +45,15 @@ class Arguments(TorchFunctionMode):
 
     def __init__(self, *, lines: bool = False) -> None:
         super().__init__()
-        self._noted: dict[Node, Tensor] = {}
+        self._noted: dict[Node, tuple[Tensor, int]] = {}
+        self.leaving: str | None = None
+        """The first function by which values have left the graph."""
         self._lines: dict[Node, str] | None = {} if lines else None
 
     def of(self, node: Node) -> Tensor | None:
-        """The argument of a node; None where the function was called out of sight."""
-        return self._noted.get(node)
+        """The argument of a node; None where the function was called out of sight, or the argument was written over."""
+        argument, version = self._noted.get(node, (None, 0))
+        return argument if argument is not None and argument._version == version else None
 
     def line_of(self, node: Node) -> str:
         """Where a node was made, as `file:line`, if lines are noted and it is known."""
@@ -49,7 +68,7 @@ class Arguments(TorchFunctionMode):
         waiting = [node]
         while waiting:
             one = waiting.pop()
-            if one not in lines:
+            if one not in lines and len(lines) < MOST_LINES:
                 lines[one] = line
                 waiting += [part for part, _ in one.next_functions if part is not None]
 
@@ -62,8 +81,33 @@ class Arguments(TorchFunctionMode):
         node = values.grad_fn if isinstance(values, Tensor) else None
         if node is not None and self._lines is not None:
             self._note_line(node, self._lines)
-        if node is not None and node.name() in FORGETFUL and node not in self._noted:
+        named = getattr(func, "__name__", "")  # others, such as cells of networks, end with such a node too
+        if node is not None and named in FORGETTING and node.name() in FORGETFUL and node not in self._noted:
             argument = args[0] if args else (kwargs or {}).get("input")
             if isinstance(argument, Tensor) and argument.grad_fn is not node:  # one that was written over is gone
-                self._noted[node] = argument
+                self._noted[node] = argument, argument._version
+        if self.leaving is None and _leaves(func, result, args, kwargs or {}):
+            self.leaving = getattr(func, "__name__", str(func))
         return result
+
+
+def _leaves(func: Callable[..., Any], result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether something is made of values in the graph that is not in the graph."""
+    name = getattr(func, "__name__", "")
+    if name in BLANK or not (name in NUMBERS or _detached(result)):
+        return False
+    values = args[:1] if name in FORMED else (*args, *kwargs.values())
+    return any(_recorded(part) for part in values)
+
+
+def _detached(result: Any) -> bool:
+    """Whether a result is a tensor of numbers outside the graph."""
+    if isinstance(result, tuple | list) and not isinstance(result, torch.Size):
+        return bool(result) and all(_detached(part) for part in result)
+    return isinstance(result, Tensor) and not result.requires_grad
+
+
+def _recorded(argument: Any) -> bool:
+    if isinstance(argument, tuple | list) and not isinstance(argument, torch.Size):
+        return any(_recorded(part) for part in argument)
+    return isinstance(argument, Tensor) and argument.requires_grad

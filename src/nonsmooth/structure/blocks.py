@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.graph import Node
 
 from nonsmooth.structure.arguments import Arguments
-from nonsmooth.structure.catalog import ABS, ELEMENTWISE, PAIRS, REDUCTIONS, Kink
+from nonsmooth.structure.catalog import ABS, ELEMENTWISE, PAIRS, REDUCTIONS, Kink, Unreadable
 
 UNSEEN = "argument not seen"
 
@@ -32,10 +32,6 @@ class Block:
     places: Tensor | None = None
     """Where entries of groups stand among all entries of the node; the largest of each group is none of them."""
     largest: Tensor | None = None
-
-
-class Unreadable(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """A node whose kinks cannot be read."""
 
 
 def saved(node: Any, name: str) -> Tensor:

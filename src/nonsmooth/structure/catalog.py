@@ -11,6 +11,10 @@ from torch import Tensor
 from torch.autograd.graph import Node
 
 
+class Unreadable(Exception):  # noqa: N818 (it reads as a statement of fact)
+    """A node whose kinks cannot be read."""
+
+
 @dataclass(frozen=True)
 class Kink:
     """One kink of an elementwise function: where its argument u is 0, the slope changes from `left` to `right`."""
@@ -32,12 +36,11 @@ def _bound(node: Any, name: str) -> Any:
 
 
 def _clamp(node: Any) -> list[Kink]:
-    kinks = []
-    if (low := _bound(node, "min")) is not None:
-        kinks.append(Kink(low, tie=1.0))
-    if (high := _bound(node, "max")) is not None:
-        kinks.append(Kink(high, right=-1.0))
-    return kinks
+    low, high = _bound(node, "min"), _bound(node, "max")
+    if low is not None and high is not None and bool((torch.as_tensor(low) > torch.as_tensor(high)).any()):
+        raise Unreadable("between bounds that are the wrong way round")
+    lower = [] if low is None else [Kink(low, tie=1.0)]
+    return lower if high is None else [*lower, Kink(high, right=-1.0)]
 
 
 def _celu(_: Any) -> list[Kink]:
@@ -144,7 +147,7 @@ Triangular Tril Trilu Triu Unbind Unfold UnsafeSplit UnsafeView Unsqueeze Upsamp
 """
 SMOOTH = frozenset(f"{name}Backward" for name in _SMOOTH.split())
 """Nodes without kinks, by their names without the number at the end."""
-UNNUMBERED = frozenset({"torch::autograd::AccumulateGrad", "torch::autograd::CopySlices", "torch::autograd::CopyBackwards"})
+UNNUMBERED = frozenset({"torch::autograd::AccumulateGrad", "torch::autograd::CopyBackwards"})
 
 
 def is_smooth(node: Node) -> bool:
@@ -155,6 +158,10 @@ def is_smooth(node: Node) -> bool:
     stem = name.rstrip("0123456789")
     if stem == name:
         return False  # that of a class of the user's
+    if stem == "DivBackward" and getattr(node, "_saved_rounding_mode", None):
+        return False
+    if stem == "SmoothL1LossBackward" and not float(getattr(node, "_saved_beta", 1.0)) > 0:
+        return False
     return _smooth_power(node) if stem == "PowBackward" else stem in SMOOTH
 
 

@@ -19,12 +19,19 @@ from nonsmooth.evaluate.columns import by_columns, worthwhile
 from nonsmooth.evaluate.engine import backward, batched_backward, sensitivities
 from nonsmooth.evaluate.trial import FunctionFailed
 from nonsmooth.structure.arguments import Arguments
-from nonsmooth.structure.blocks import Block, Unreadable, blocks_of, kind_of, order_of, saved
-from nonsmooth.structure.catalog import ELEMENTWISE, HIDING, NORMS, PAIRS, REDUCTIONS, SINGULAR, is_smooth
+from nonsmooth.structure.blocks import Block, blocks_of, kind_of, order_of, saved
+from nonsmooth.structure.catalog import ELEMENTWISE, HIDING, NORMS, PAIRS, REDUCTIONS, SINGULAR, Unreadable, is_smooth
 from nonsmooth.structure.terms import ALONE, Matrix, Terms
 from nonsmooth.variables import Variables
 
 Vector = NDArray[np.float64]
+MOST_TERMS, FEW_TERMS, ALL_TERMS = 20, 1000, 5000
+"""With more kinks than so many times the variables, and so many more, or than so many at all, programs take longer than what
+they save."""
+MOST_NUMBERS = 4_000_000
+"""Most numbers in the gradients of their arguments."""
+MOST_SOURCES = 200
+"""Operations with kinks of their own; each takes a backward pass."""
 MOST_NODES = 20_000
 """In larger graphs nothing is looked for: to walk through them takes as long as to evaluate the function."""
 NEAR_ZERO = 1e-10
@@ -80,7 +87,7 @@ class Reading:
                 left=terms.left * objective,
                 right=terms.right * objective,
                 taken=terms.taken * objective,
-                differentiate=lambda: terms.differentiate() * units,
+                differentiate=lambda: terms.rows * units,
             ),
         )
 
@@ -116,8 +123,12 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     2.0
     """
     found, hidden = _look_through(f)
+    if not hidden and found and arguments.leaving is not None:
+        hidden = [f"{arguments.leaving}, which takes values out of the graph"]
     if hidden or not f.requires_grad:
-        return _nothing(hidden, leaves)
+        return unreadable(variables.size, hidden[0] if hidden else None)
+    if len(found) > MOST_SOURCES:
+        return unreadable(variables.size, f"more than {MOST_SOURCES} operations with kinks")
     parts = sensitivities(f, leaves, found)
     blocks: list[Block] = []
     kinds: list[str] = []
@@ -130,6 +141,9 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
                     blocks += blocks_of(source, node, sensitivity, arguments, numbers)
             except (Unreadable, RuntimeError) as error:  # torch raises this where an argument was written over
                 hidden.append(f"{kinds[-1]} ({str(error).split(':')[0]})")
+    amount = sum(block.argument.numel() for block in blocks)
+    if not hidden and not few_enough(amount, variables.size):
+        return unreadable(variables.size, f"{amount} kinks, too many for {variables.size} variables")
     gradient = variables.flat(
         [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(parts, leaves, strict=False)]
     )
@@ -137,6 +151,15 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     return Reading(
         np.array(gradient), _terms(blocks, leaves, variables), tuple(kinds), tuple(dict.fromkeys(hidden)), inside, tuple(found)
     )
+
+
+def few_enough(terms: int, variables: int) -> bool:
+    """Whether it pays to know so many kinks.
+
+    >>> few_enough(1000, 5), few_enough(2000, 5), few_enough(2000, 3000)
+    (True, False, False)
+    """
+    return terms <= min(MOST_TERMS * variables + FEW_TERMS, ALL_TERMS) and terms * variables <= MOST_NUMBERS
 
 
 def _look_through(f: Tensor) -> tuple[list[Node], list[str]]:
@@ -156,12 +179,11 @@ def _look_through(f: Tensor) -> tuple[list[Node], list[str]]:
     return found, []
 
 
-def _nothing(hidden: Sequence[str], leaves: Sequence[Tensor]) -> Reading:
-    """The reading of a function of which not all kinks can be seen."""
-    size = sum(leaf.numel() for leaf in leaves)
+def unreadable(size: int, reason: str | None) -> Reading:
+    """The reading of a function of which not all kinks can be seen, or, without a reason, of one that has none."""
     empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
     terms = Terms(empty, empty, empty, empty, none, none, none, none, lambda: np.zeros((0, size)))
-    return Reading(np.zeros(size), terms, (), tuple(hidden), ())
+    return Reading(np.zeros(size), terms, (), () if reason is None else (reason,), ())
 
 
 def _nodes(root: Node | None) -> Iterator[Node]:
@@ -197,7 +219,7 @@ def _inside(found: Sequence[Node]) -> tuple[frozenset[int], ...]:
 def _jacobian(argument: Tensor, leaves: Sequence[Tensor], variables: Variables) -> Matrix:
     """The gradients of all numbers of an argument, one row each: by columns, in one batch or one by one."""
     count = argument.numel()
-    if not argument.requires_grad:
+    if not count or not argument.requires_grad:
         return np.zeros((count, variables.size))
     if worthwhile(count, variables.size):
         with suppress(Exception):  # it need not be possible; if it is something else, the rows will tell

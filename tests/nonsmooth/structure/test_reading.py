@@ -101,6 +101,44 @@ def long_chain(x: Tensor) -> Tensor:
     return x.abs().sum()
 
 
+CONSTANT = torch.tensor([1.0, 2.0, 3.0, 4.0])
+HARMLESS: dict[str, Callable[[Tensor], Tensor]] = {
+    "a constant of its type": lambda x: (CONSTANT.to(x) * x).abs().sum(),
+    "a constant of its shape": lambda x: (torch.ones_like(x) * x).abs().sum() + x.new_zeros(4).sum(),
+    "its size": lambda x: x.abs().sum() / x.numel() / len(x) / x.shape[0],
+    "an expanded constant": lambda x: (torch.tensor(1.0, dtype=x.dtype).expand_as(x) * x).abs().sum(),
+    "a range": lambda x: (torch.arange(len(x), dtype=x.dtype, device=x.device) * x).abs().sum(),
+    "an index": lambda x: x[[0, 2]].abs().sum() + x[1:].abs().sum() + x[torch.tensor([True, False, True, False])].abs().sum(),
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_takes_no_values_out_of_the_graph(name: str) -> None:
+    reading = reading_of(HARMLESS[name], torch.tensor([1.0, -2.0, 3.0, 0.5], dtype=torch.float64))
+    assert reading.hidden == () and len(reading.terms) >= 4
+
+
+LEAVING: dict[str, Callable[[Tensor], object]] = {
+    "gt": lambda x: x > 0,
+    "argmax": lambda x: x.argmax(),
+    "item": lambda x: x.sum().item(),
+    "detach": lambda x: x.detach(),
+    "__float__": lambda x: float(x[0]),
+    "tolist": lambda x: x.tolist(),
+    "argsort": lambda x: x.argsort(),
+}
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_what_takes_values_out_of_the_graph(name: str) -> None:
+    def function(x: Tensor) -> Tensor:
+        LEAVING[name](x)
+        return x.abs().sum()
+
+    reading = reading_of(function, torch.tensor([1.0, -2.0, 3.0, 0.5], dtype=torch.float64))
+    assert len(reading.hidden) == 1 and reading.hidden[0].endswith("which takes values out of the graph")
+
+
 HIDDEN: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "sort": (lambda x: x.sort().values[0], "sort"),
     "median": (lambda x: x.abs().median(), "median"),
@@ -144,7 +182,9 @@ class Unbatched(torch.autograd.Function):
 
 def test_gradients_of_arguments_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nonsmooth.structure.reading.is_smooth", lambda node: True)
-    reading = reading_of(lambda x: Unbatched.apply(x).abs().sum(), torch.tensor([1.0, -1.0], dtype=torch.float64))
+    reading = reading_of(
+        lambda x: Unbatched.apply(x).abs().sum(), torch.tensor([1.0, -1.0], dtype=torch.float64), watched=False
+    )
     np.testing.assert_allclose(reading.terms.rows, 2 * np.eye(2))
 
 

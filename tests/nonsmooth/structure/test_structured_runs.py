@@ -136,6 +136,112 @@ HIDING: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+MASKED: dict[str, tuple[Callable[[Tensor], Tensor], list[float]]] = {
+    # no stationary points, although slopes of the visible kinks cancel the gradients on one side of the hidden ones
+    "a mask": (lambda x: (x.abs() - 3 * (x * (x > 0)) + 1e-3 * x**4).sum(), [0.0]),
+    "a mask on the other side": (lambda x: ((-x).abs() + 3 * (x * (x < 0)) + 1e-3 * x**4).sum(), [0.0]),
+    "a branch": (lambda x: (-x[0]).abs() + (0 * x[0] if float(x[0]) <= 0 else -3 * x[0]) + 1e-3 * (x**4).sum(), [0.0]),
+    "where": (lambda x: (x.abs() - 3 * torch.where(x > 0, x, 0 * x)).sum() + 1e-3 * (x**4).sum(), [0.0]),
+    "a filled mask": (lambda x: (x.abs() - 3 * x.masked_fill(x < 0, 0.0)).sum() + 1e-3 * (x**4).sum(), [0.0]),
+    "one of two sides of each": (
+        lambda v: (
+            (-v[0]).abs()
+            + v[1].abs()
+            - 0.5 * v[0]
+            - 0.5 * v[1]
+            + (-2 * torch.minimum(v[0], v[1]) if float(v[0]) > 0 and float(v[1]) > 0 else 0 * v[0])
+            + 5e-4 * v @ v
+        ),
+        [0.0, 0.0],
+    ),
+    "an argument that was written over": (lambda x: written_over_after_relu(x) - 1.5 * x.sum() + 1e-3 * (x**4).sum(), [1.0]),
+    "bounds the wrong way round": (lambda x: ((-x).clamp(min=2.0, max=1.0) - 0.5 * x).sum() + 1e-3 * (x**4).sum(), [-2.0]),
+    "in place on a part": (lambda x: relu_on_a_part(x) + 0.0 * x[0].abs(), [1.0, 0.0]),
+}
+
+
+def written_over_after_relu(x: Tensor) -> Tensor:
+    moved = 1.0 * x
+    positive = torch.relu(moved)
+    moved -= 1.0
+    return positive.sum() + 0 * moved.sum()
+
+
+def relu_on_a_part(x: Tensor) -> Tensor:
+    """Slope −2 to the right of 0 in the second variable."""
+    moved = 1.0 * x
+    moved[1:].relu_()
+    return -3 * moved.sum() + x[1] + 1e-3 * (x**4).sum()
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_values_that_leave_the_graph_prove_nothing(name: str) -> None:
+    function, point = MASKED[name]
+    x0 = torch.tensor(point, dtype=torch.float64)
+    assert not minimize(function, x0, max_iterations=0).check().stationary
+    result, stepped = minimize(function, x0), minimize(function, x0, structure="off")
+    assert result.status is stepped.status is Status.STATIONARY and result.f == pytest.approx(stepped.f, abs=1e-5)
+    assert result.f < float(function(x0)) - 0.1
+
+
+def test_a_cell_of_a_network_is_no_relu() -> None:
+    """Its node is that of a relu, and what it is called with is not the argument of one."""
+    torch.manual_seed(15)
+    cell = nn.RNNCell(4, 4, nonlinearity="relu").double().requires_grad_(False)
+    state, centre, weights = torch.randn(1, 4).double(), torch.randn(4).double(), 3 * torch.rand(4).double()
+
+    def function(x: Tensor) -> Tensor:
+        return (cell(x[None], state)[0] * weights).sum() + 0.3 * ((x - centre) ** 2).sum()
+
+    result = minimize(function, torch.zeros(4, dtype=torch.float64))
+    stepped = minimize(function, torch.zeros(4, dtype=torch.float64), structure="off")
+    assert result.success and result.f == pytest.approx(stepped.f, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: (x - 1).abs().sum() + (x[1:] - x[:-1]).abs().sum(),
+        lambda x: (x - 1).abs().sum() + x.max() + x.square().sum(),
+        lambda x: (x - 1).abs().sum() + x.reshape(1, 1).amax(1).sum(),
+        lambda x: (x - 1).abs().sum() + torch.amax(x[0]),
+    ],
+)
+def test_arguments_without_numbers(function: Callable[[Tensor], Tensor]) -> None:
+    result = minimize(function, torch.tensor([2.0], dtype=torch.float64))
+    assert result.status is Status.STATIONARY and result.structure.followed
+    assert result.f == pytest.approx(minimize(function, torch.tensor([2.0], dtype=torch.float64), structure="off").f, abs=1e-6)
+
+
+def test_far_more_kinks_than_are_worth_it() -> None:
+    network = nn.Sequential(nn.Linear(20, 300), nn.ReLU(), nn.Linear(300, 1)).double()
+    inputs, targets = draw(2000, 20), draw(2000, 1)
+    result = minimize(lambda m: (m(inputs) - targets).square().mean(), network, max_iterations=3, compile="never")
+    assert result.status is Status.ITERATION_LIMIT
+    assert result.structure.hidden == ("600000 kinks, too many for 6601 variables",)
+
+
+def test_callers_without_gradients() -> None:
+    expected = minimize(robust, start(20))
+    for mode in (torch.inference_mode, torch.no_grad):
+        with mode():
+            result = minimize(robust, start(20))
+            assert result.structure == expected.structure
+        assert (result.f, result.evaluations) == (expected.f, expected.evaluations)
+
+
+def test_what_must_not_be_watched() -> None:
+    """Dynamo refuses to trace under a mode: the run goes on without what would be seen."""
+    inner = torch.compile(lambda x: torch.sin(ROWS @ x - TARGET), fullgraph=True, backend=lambda graph, inputs: graph.forward)
+    result = minimize(lambda x: torch.relu(inner(x)).sum() + x @ x, start(20), max_iterations=5, compile="never")
+    assert result.status in (Status.STATIONARY, Status.ITERATION_LIMIT) and result.structure.hidden
+
+
+def test_numbers_too_large_to_be_combined() -> None:
+    result = minimize(lambda x: -torch.exp((2 * x).abs()).sum() + torch.cat([x, x]).amax(), torch.ones(1, dtype=torch.float64))
+    assert result.status is Status.UNBOUNDED and not result.check().stationary
+
+
 @pytest.mark.parametrize("name", HIDING)
 def test_a_hidden_kink_beside_a_visible_one_proves_nothing(name: str) -> None:
     """With the gradient on one side of the hidden kink, some slope of the visible one makes the gradients at 0 cancel."""
