@@ -46,7 +46,8 @@ class Recorder:
         given = variables if self._names is None else {name: getattr(variables, name) for name in self._names}
         f, inequalities, equalities = self._problem.function(given)
         self.times.append(perf_counter())
-        self.values.append((f.detach(), _detached(inequalities), _detached(equalities)))
+        with torch._C.DisableTorchFunction():  # nothing of this is the function
+            self.values.append((f.detach(), _detached(inequalities), _detached(equalities)))
         return [f, self._named(inequalities), self._named(equalities)]
 
     def _named(self, constraints: list[Tensor] | None) -> Any:

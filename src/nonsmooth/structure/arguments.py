@@ -7,7 +7,7 @@ behind it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +46,22 @@ class Arguments(TorchFunctionMode):
     def __init__(self, *, lines: bool = False) -> None:
         super().__init__()
         self._noted: dict[Node, tuple[Tensor, int]] = {}
-        self.leaving: str | None = None
-        """The first function by which values have left the graph."""
+        self._left: dict[Node | None, str] = {}
+        """Nodes whose results have left the graph (None for x itself), and by which function."""
         self._lines: dict[Node, str] | None = {} if lines else None
 
     def of(self, node: Node) -> Tensor | None:
         """The argument of a node; None where the function was called out of sight, or the argument was written over."""
         argument, version = self._noted.get(node, (None, 0))
         return argument if argument is not None and argument._version == version else None
+
+    def leaving(self, f: Tensor) -> str | None:
+        """The first function by which values have left the graph of f before it was whole.
+
+        What is made of f itself, to be printed or stored, cannot have a part in it: if another result had been returned for its
+        value, that one would be f there.
+        """
+        return next((name for node, name in self._left.items() if node is None or node is not f.grad_fn), None)
 
     def line_of(self, node: Node) -> str:
         """Where a node was made, as `file:line`, if lines are noted and it is known."""
@@ -86,18 +94,18 @@ class Arguments(TorchFunctionMode):
             argument = args[0] if args else (kwargs or {}).get("input")
             if isinstance(argument, Tensor) and argument.grad_fn is not node:  # one that was written over is gone
                 self._noted[node] = argument, argument._version
-        if self.leaving is None and _leaves(func, result, args, kwargs or {}):
-            self.leaving = getattr(func, "__name__", str(func))
+        for node in _left_by(func, result, args, kwargs or {}):
+            self._left.setdefault(node, getattr(func, "__name__", str(func)))
         return result
 
 
-def _leaves(func: Callable[..., Any], result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
-    """Whether something is made of values in the graph that is not in the graph."""
+def _left_by(func: Callable[..., Any], result: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Node | None]:
+    """Nodes of whose results something was made that is not in the graph."""
     name = getattr(func, "__name__", "")
     if name in BLANK or not (name in NUMBERS or _detached(result)):
-        return False
+        return []
     values = args[:1] if name in FORMED else (*args, *kwargs.values())
-    return any(_recorded(part) for part in values)
+    return [tensor.grad_fn for tensor in _recorded(values)]
 
 
 def _detached(result: Any) -> bool:
@@ -107,7 +115,9 @@ def _detached(result: Any) -> bool:
     return isinstance(result, Tensor) and not result.requires_grad
 
 
-def _recorded(argument: Any) -> bool:
-    if isinstance(argument, tuple | list) and not isinstance(argument, torch.Size):
-        return any(_recorded(part) for part in argument)
-    return isinstance(argument, Tensor) and argument.requires_grad
+def _recorded(arguments: Sequence[Any]) -> Iterator[Tensor]:
+    for argument in arguments:
+        if isinstance(argument, tuple | list) and not isinstance(argument, torch.Size):
+            yield from _recorded(argument)
+        elif isinstance(argument, Tensor) and argument.requires_grad:
+            yield argument

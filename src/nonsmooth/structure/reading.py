@@ -123,8 +123,9 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     2.0
     """
     found, hidden = _look_through(f)
-    if not hidden and found and arguments.leaving is not None:
-        hidden = [f"{arguments.leaving}, which takes values out of the graph"]
+    leaving = arguments.leaving(f) if found and not hidden else None
+    if leaving is not None:
+        hidden = [f"{leaving}, which takes values out of the graph"]
     if hidden or not f.requires_grad:
         return unreadable(variables.size, hidden[0] if hidden else None)
     if len(found) > MOST_SOURCES:

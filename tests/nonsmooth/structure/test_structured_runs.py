@@ -237,6 +237,41 @@ def test_what_must_not_be_watched() -> None:
     assert result.status in (Status.STATIONARY, Status.ITERATION_LIMIT) and result.structure.hidden
 
 
+def test_what_is_printed_of_the_result_has_no_part_in_it() -> None:
+    values = []
+
+    def logged(x: Tensor) -> Tensor:
+        f = robust(x)
+        values.append(f.item())
+        return f
+
+    result = minimize(logged, start(20))
+    assert result.structure.followed and result.evaluations == minimize(robust, start(20)).evaluations
+    assert result.f in values
+
+
+CHOSEN: dict[str, Callable[[Tensor], Tensor]] = {
+    "for its sign": lambda y: y if y.item() > 0 else 0 * y,
+    "instead of a constant": lambda y: y if float(y) > 0 else (y - y),
+    "instead of its opposite": lambda y: y if y >= 0 else -y,
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_a_result_that_is_chosen_for_its_value(name: str) -> None:
+    """At 0 there is a kink that is not in the graph of either choice."""
+
+    def function(x: Tensor) -> Tensor:
+        return CHOSEN[name]((x - 1).abs().sum() - 0.5)
+
+    result, stepped = (
+        minimize(function, torch.tensor([3.0]).double()),
+        minimize(function, torch.tensor([3.0]).double(), structure="off"),
+    )
+    assert result.f == pytest.approx(stepped.f, abs=1e-6)
+    assert not minimize(function, torch.tensor([1.2]).double(), max_iterations=0).check().stationary or result.f == 0.0
+
+
 def test_numbers_too_large_to_be_combined() -> None:
     result = minimize(lambda x: -torch.exp((2 * x).abs()).sum() + torch.cat([x, x]).amax(), torch.ones(1, dtype=torch.float64))
     assert result.status is Status.UNBOUNDED and not result.check().stationary
