@@ -69,7 +69,7 @@ def lasso(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         draw(generator, n),
-        lambda cp, x: (0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()) + 0.2 * n * cp.norm1(x), []),
+        Convex(lambda cp, x: (0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()) + 0.2 * n * cp.norm1(x), [])),
     )
 
 
@@ -83,7 +83,7 @@ def elastic_net(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         draw(generator, n),
-        lambda cp, x: (0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()) + 5 * cp.norm1(x) + cp.sum_squares(x), []),
+        Convex(lambda cp, x: (0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()) + 5 * cp.norm1(x) + cp.sum_squares(x), [])),
     )
 
 
@@ -98,7 +98,7 @@ def logistic_lasso(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         torch.zeros(n, dtype=torch.float64),
-        lambda cp, x: (cp.sum(cp.logistic(cp.multiply(-labels.numpy(), a.numpy() @ x))) + 5 * cp.norm1(x), []),
+        Convex(lambda cp, x: (cp.sum(cp.logistic(cp.multiply(-labels.numpy(), a.numpy() @ x))) + 5 * cp.norm1(x), [])),
     )
 
 
@@ -122,7 +122,9 @@ def fused_lasso(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         draw(generator, n),
-        lambda cp, x: (0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()) + 2 * cp.norm1(x) + 5 * cp.norm1(cp.diff(x)), []),
+        Convex(
+            lambda cp, x: (0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()) + 2 * cp.norm1(x) + 5 * cp.norm1(cp.diff(x)), [])
+        ),
     )
 
 
@@ -136,7 +138,7 @@ def total_variation(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         torch.zeros(n, dtype=torch.float64),
-        lambda cp, x: (0.5 * cp.sum_squares(x - signal.numpy()) + 0.5 * cp.norm1(cp.diff(x)), []),
+        Convex(lambda cp, x: (0.5 * cp.sum_squares(x - signal.numpy()) + 0.5 * cp.norm1(cp.diff(x)), [])),
     )
 
 
@@ -194,7 +196,12 @@ def quantile_regression(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         torch.zeros(n, dtype=torch.float64),
-        lambda cp, x: (cp.sum(cp.maximum(0.9 * (b.numpy() - a.numpy() @ x), 0.1 * (a.numpy() @ x - b.numpy()))) / len(b), []),
+        Convex(
+            lambda cp, x: (
+                cp.sum(cp.maximum(0.9 * (b.numpy() - a.numpy() @ x), 0.1 * (a.numpy() @ x - b.numpy()))) / len(b),
+                [],
+            )
+        ),
     )
 
 
@@ -208,7 +215,9 @@ def support_vector_machine(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         torch.zeros(n, dtype=torch.float64),
-        lambda cp, x: (0.5 * cp.sum_squares(x) + cp.sum(cp.pos(1 - cp.multiply(labels.numpy(), points.numpy() @ x))), []),
+        Convex(
+            lambda cp, x: (0.5 * cp.sum_squares(x) + cp.sum(cp.pos(1 - cp.multiply(labels.numpy(), points.numpy() @ x))), [])
+        ),
     )
 
 
@@ -222,7 +231,7 @@ def support_vector_regression(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         torch.zeros(n, dtype=torch.float64),
-        lambda cp, x: (0.5 * cp.sum_squares(x) + cp.sum(cp.pos(cp.abs(a.numpy() @ x - b.numpy()) - 0.2)), []),
+        Convex(lambda cp, x: (0.5 * cp.sum_squares(x) + cp.sum(cp.pos(cp.abs(a.numpy() @ x - b.numpy()) - 0.2)), [])),
     )
 
 
@@ -388,5 +397,5 @@ def median_of_points(generator: torch.Generator, n: int) -> Problem:
     return (
         function,
         draw(generator, n),
-        lambda cp, x: (sum(cp.norm1(point - x) for point in points.numpy()) / (5 * n) + 0.1 * cp.sum_squares(x), []),
+        Convex(lambda cp, x: (sum(cp.norm1(point - x) for point in points.numpy()) / (5 * n) + 0.1 * cp.sum_squares(x), [])),
     )

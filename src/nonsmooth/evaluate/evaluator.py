@@ -57,7 +57,7 @@ class Evaluator:
         self.structured = False
         """Whether points tell what can be seen of the kinks of f."""
         self.noting = False
-        """Whether functions are watched for arguments that graphs do not keep."""
+        """Whether functions are watched for what graphs do not keep: arguments, and values that leave them."""
         self._placements = 0
         self.cut_off: tuple[str, ...] = ()
         """What of the function had no gradient at the first evaluation: constants, or mistakes."""

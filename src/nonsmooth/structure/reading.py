@@ -123,7 +123,7 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     2.0
     """
     found, hidden = _look_through(f)
-    leaving = arguments.leaving(f) if found and not hidden else None
+    leaving = None if hidden else arguments.leaving(f)
     if leaving is not None:
         hidden = [f"{leaving}, which takes values out of the graph"]
     if hidden or not f.requires_grad:

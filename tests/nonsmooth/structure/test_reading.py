@@ -67,6 +67,19 @@ SHOWN: dict[str, tuple[Callable[[Tensor], Tensor], str, int]] = {
     "amin": (lambda x: x.amin(), "amin", 3),
     "maximum": (lambda x: torch.maximum(x[:2], x[2:]).sum(), "maximum", 2),
     "maximum of two numbers": (lambda x: torch.max(x[0] ** 2, x[1]), "maximum", 1),
+    "leaky_relu": (functional.leaky_relu, "leaky_relu", 4),
+    "elu": (lambda x: functional.elu(x, 2.0), "elu", 4),
+    "selu": (functional.selu, "elu", 4),
+    "clip": (lambda x: x.clip(0.0, 1.0), "clamp", 8),
+    "hardtanh": (functional.hardtanh, "hardtanh", 8),
+    "relu6": (functional.relu6, "hardtanh", 8),
+    "hardsigmoid": (functional.hardsigmoid, "hardsigmoid", 8),
+    "softshrink": (functional.softshrink, "softshrink", 8),
+    "minimum": (lambda x: torch.minimum(x[:2], x[2:]), "minimum", 2),
+    "fmax": (lambda x: torch.fmax(x[:2], x[2:]), "maximum", 2),
+    "fmin": (lambda x: torch.fmin(x[:2], x[2:]), "minimum", 2),
+    "min": (lambda x: x.min(), "min", 3),
+    "amax": (lambda x: x.amax(), "amax", 3),
     "norm 1": (lambda x: torch.linalg.vector_norm(x, 1), "norm", 4),
     "norm inf": (lambda x: x.norm(torch.inf), "norm", 3),
 }
@@ -75,7 +88,7 @@ SHOWN: dict[str, tuple[Callable[[Tensor], Tensor], str, int]] = {
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_is_shown(name: str) -> None:
     function, kind, terms = SHOWN[name]
-    reading = reading_of(function, torch.tensor([1.0, -2.0, 3.0, 0.5], dtype=torch.float64))
+    reading = reading_of(lambda x: function(x).sum(), torch.tensor([1.0, -2.0, 3.0, 0.5], dtype=torch.float64))
     assert (reading.kinds, len(reading.terms), reading.hidden) == ((kind,), terms, ())
 
 
@@ -140,6 +153,7 @@ def test_what_takes_values_out_of_the_graph(name: str) -> None:
 
 
 HIDDEN: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
+    "hinge": (lambda x: functional.hinge_embedding_loss(x, torch.ones(4)), "where"),
     "sort": (lambda x: x.sort().values[0], "sort"),
     "median": (lambda x: x.abs().median(), "median"),
     "where": (lambda x: torch.where(x > 0, x, -x).sum(), "where"),

@@ -108,6 +108,8 @@ def test_what_was_not_seen_is_said() -> None:
     assert str(hidden.structure) == "kinks found by stepping over them, because not all can be seen: sort"
     smooth = minimize(lambda x: x @ x, start(3))
     assert str(smooth.structure) == "no kinks in the program of the objective"
+    masked = minimize(lambda x: (x * (x > 0)).sum() + x @ x, start(3))
+    assert str(masked.structure).endswith("can be seen: gt, which takes values out of the graph")
     off = minimize(lasso, start(20), structure="off")
     assert str(off.structure).startswith("20 kinks seen, but found by stepping over them")
     assert not off.structure.followed
