@@ -16,6 +16,16 @@ from compile_inspect.records import Inspection
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
+SETTLED = """() => new Promise(resolve => {
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => setTimeout(resolve))));
+})"""
+
+
+def settled(page: Any) -> None:
+    """Wait until the page has drawn what its events led to: what is lit changes with the next frame, effects come after it."""
+    page.evaluate(SETTLED)
+
+
 @dataclass
 class Opened:
     """A page in the browser, with whatever it complained about or asked for."""
@@ -31,6 +41,7 @@ class Opened:
 
     def lit(self, pane: str, hook: str) -> set[str]:
         """What is lit in a pane, by the value of a hook such as `data-line`."""
+        settled(self.page)
         return set(
             self.page.eval_on_selector_all(
                 f"[data-pane={pane}] [{hook}].lit, [data-pane={pane}] [{hook}].chosen",

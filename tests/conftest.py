@@ -7,6 +7,7 @@ caches filled, which is quick and at the same time shows that the recorder chang
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import os
@@ -66,6 +67,13 @@ def always_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "ASSIGNMENTS_BEFORE_BUSY", 10**9)
     monkeypatch.setattr(guard, "SHORTCUT_DELAY_GROWTH", 0)
     monkeypatch.setattr(guard, "pays", lambda one, other: True)
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a variant is compared at does not depend on how long a slow or busy machine takes to build and to call it."""
+    for module, limit in (("reference", "PROBE_SECONDS"), ("comparison", "RECOMPILE_SECONDS"), ("repetition", "CALL_SECONDS")):
+        monkeypatch.setattr(importlib.import_module(f"compile_inspect.agreement.{module}"), limit, 300.0)
 
 
 def environment(cache: Path, **more: str) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from html_data import capture_in, kernels_of_line, line_of, line_with, lines_of_kernel, nodes_of_line
 
+from browser_pages import settled
 from compile_inspect.records import Inspection
 
 LINE = "hidden = self.layer(x).relu()"
@@ -20,11 +21,13 @@ def choose(opened: Any, compilation: str) -> None:
         "(node, id) => [...node.options].find(option => option.textContent.trim().startsWith(id)).value", compilation
     )
     select.select_option(value)
+    settled(opened.page)
 
 
 def tab(opened: Any, pane: str, name: str) -> None:
     """Choose a tab of a pane by its words."""
     opened.pane(pane).get_by_role("tab", name=name).first.click()
+    settled(opened.page)
 
 
 def shown_graph(opened: Any) -> int:
@@ -94,6 +97,7 @@ def test_a_click_keeps_it_lit_until_escape(opened: Any) -> None:
     assert opened.lit("graph", "data-node")
     assert opened.page.locator("[data-pane=source] .chosen").count() >= 1
     opened.page.keyboard.press("Escape")
+    settled(opened.page)
     assert opened.page.locator("#explorer .chosen, #explorer .lit").count() == 0
 
 
@@ -116,12 +120,12 @@ def test_search_finds_code_nodes_and_kernels(opened: Any) -> None:
     page = opened.page
     page.keyboard.press("/")
     page.keyboard.type("relu")
-    page.wait_for_timeout(300)
     box = page.locator("[data-search]")
     assert box.input_value() == "relu"
-    assert page.locator("#explorer mark, #explorer .match, #explorer .found").count() > 0
+    page.locator("#explorer mark, #explorer .match, #explorer .found").first.wait_for()
     page.keyboard.press("Enter")
     page.keyboard.press("Escape")
+    settled(page)
     assert box.input_value() == ""
 
 
@@ -140,10 +144,10 @@ def test_the_drawn_graph_moves_zooms_and_folds(opening: Callable[..., Any], gpt2
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     opened.page.mouse.move(*middle)
     opened.page.mouse.wheel(0, -240)
-    opened.page.wait_for_timeout(100)
-    assert area.evaluate(place) != [x, width]
+    moved = "([x, width]) => { const it = document.querySelector('[data-pane=graph] svg [data-box]').getBoundingClientRect();"
+    opened.page.wait_for_function(f"{moved} return it.x !== x || it.width !== width; }}", arg=[x, width])
     opened.page.get_by_role("button", name="Expand all").first.click()
-    opened.page.wait_for_timeout(500)
+    settled(opened.page)
     assert pane.locator("[data-box]").count() > 0
 
 
@@ -154,9 +158,11 @@ def test_everything_can_be_reached_by_keys(opened: Any) -> None:
     before = first.get_attribute("data-line")
     first.focus()
     page.keyboard.press("ArrowDown")
+    settled(page)
     moved = page.evaluate("() => document.activeElement.getAttribute('data-line')")
     assert moved is not None and moved != before
     page.keyboard.press("Enter")
+    settled(page)
     assert page.locator("[data-pane=source] .chosen").count() >= 1
     for name in ("Source", "Graph", "Kernels"):
         assert page.locator(f"[aria-label='{name}']").count() >= 1, name
@@ -182,6 +188,7 @@ def test_a_line_of_another_compilation_leads_there(opened: Any) -> None:
     line = line_with(capture, "return (hidden * self.scale).sum()")
     opened.pane("source").locator(f"[data-line='{line}']").click()
     opened.page.locator("[data-elsewhere] button").first.click()
+    settled(opened.page)
     chosen = opened.page.locator("#explorer select").first.input_value()
     assert chosen != "0/0"
     assert opened.lit("graph", "data-node") == nodes_of_line(capture, line, shown_graph(opened)) != set()
@@ -199,9 +206,12 @@ def test_modules_fold_and_unfold(opening: Callable[..., Any], gpt2: Inspection) 
     opened = opening(gpt2)
     pane = opened.pane("graph")
     pane.get_by_role("button", name="Expand all").click()
+    settled(opened.page)
     everything = pane.locator("[data-node]").count()
     pane.get_by_role("button", name="Collapse all").click()
+    settled(opened.page)
     folded = pane.locator("[data-node]").count()
     assert folded < everything
     pane.get_by_role("button", name="Expand all").click()
+    settled(opened.page)
     assert pane.locator("[data-node]").count() == everything

@@ -56,7 +56,7 @@ def test_a_hostile_capture_runs_nothing(opening: Callable[..., Any]) -> None:
     for link in page.eval_on_selector_all("a", "items => items.map(item => item.getAttribute('href'))"):
         assert link.startswith(("#", "https://")), link
     for button in page.locator("button:visible").all()[:40]:
-        button.click(timeout=2_000, force=True)
+        button.click(timeout=20_000, force=True)
     page.wait_for_timeout(300)
 
 
@@ -71,6 +71,10 @@ def test_injected_script_and_style_are_refused(browser: Any, tmp_path: Path) -> 
     page.on("console", lambda message: refused.append(message.text))
     page.goto(path.as_uri())
     page.wait_for_selector("html[data-ready]")
+    for _ in range(100):  # what the browser says comes when it comes
+        if sum("Content Security Policy" in message for message in refused) >= 2:
+            break
+        page.wait_for_timeout(100)
     assert page.title() != "taken"
     assert sum("Content Security Policy" in message for message in refused) == 2
     page.close()
@@ -82,19 +86,20 @@ def test_the_theme_is_the_systems_until_it_is_chosen(opening: Callable[..., Any]
     seen = light.page.evaluate(ground), dark.page.evaluate(ground)
     assert seen[0] != seen[1]
     button = dark.page.get_by_role("button", name="Theme: system")
+    # The page puts a theme on after it has drawn the button anew.
+    becomes = f"color => ({ground})() === color"
     button.click()
-    assert dark.page.evaluate(ground) == seen[0]
+    dark.page.wait_for_function(becomes, arg=seen[0])
     dark.page.get_by_role("button", name="Theme: light").click()
-    assert dark.page.evaluate(ground) == seen[1]
+    dark.page.wait_for_function(becomes, arg=seen[1])
 
 
 def test_processes_can_be_switched(opening: Callable[..., Any]) -> None:
     opened = opening(everything(), Inspection())
     first = opened.page.locator("#verdict").inner_text()
     opened.page.locator("header select").select_option("1")
-    opened.page.wait_for_timeout(100)
+    opened.page.locator("#verdict", has_text="Nothing was compiled").wait_for()
     assert opened.page.locator("#verdict").inner_text() != first
-    assert "Nothing was compiled" in opened.page.locator("#verdict").inner_text()
 
 
 def test_the_busiest_of_several_processes_is_seen_first(opening: Callable[..., Any]) -> None:
@@ -154,9 +159,10 @@ def test_a_page_that_was_cut_off_says_so(browser: Any, tmp_path: Path) -> None:
     page.close()
 
 
-def test_a_graph_of_five_thousand_nodes_is_usable(opening: Callable[..., Any]) -> None:
+def seconds_to_open_and_move(opening: Callable[..., Any], count: int) -> tuple[float, float]:
+    """What it takes to open a page with a graph of so many nodes and to draw it, and to move and zoom the drawing."""
     sample = everything()
-    names = ["x", *(f"sin_{number}" for number in range(5_000))]
+    names = ["x", *(f"sin_{number}" for number in range(count))]
     nodes = [Node("x", "placeholder", "L_x_")]
     nodes += [Node(name, "call_function", "torch.sin", (before,), stack=0) for before, name in pairwise(names)]
     graph = Graph("dynamo-0", "0/0", Stage.DYNAMO, Direction.FORWARD, tuple(nodes))
@@ -164,7 +170,7 @@ def test_a_graph_of_five_thousand_nodes_is_usable(opening: Callable[..., Any]) -
     opened = opening(dataclasses.replace(sample, graphs=(graph,), lowerings=()))
     opened.page.locator("[data-view=drawn]").first.click()
     opened.page.locator("[data-pane=graph] [data-box]").first.wait_for()
-    assert time.monotonic() - start < 5
+    drawn = time.monotonic() - start
     area = opened.pane("graph").locator("svg").first.bounding_box()
     opened.page.mouse.move(area["x"] + 100, area["y"] + 100)
     start = time.monotonic()
@@ -175,7 +181,23 @@ def test_a_graph_of_five_thousand_nodes_is_usable(opening: Callable[..., Any]) -
     for _ in range(5):
         opened.page.mouse.wheel(0, -120)
     opened.page.evaluate("() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))")
-    assert time.monotonic() - start < 2
+    return drawn, time.monotonic() - start
+
+
+def test_a_graph_of_five_thousand_nodes_is_usable(opening: Callable[..., Any]) -> None:
+    """Measured in what one of fifty takes: how fast the machine is does not matter."""
+    # The first page waits for more than its own.
+    seconds_to_open_and_move(opening, 50)
+    small, large = [seconds_to_open_and_move(opening, 50)], [seconds_to_open_and_move(opening, 5_000)]
+
+    def times_as_long(what: int) -> float:
+        return min(found[what] for found in large) / min(found[what] for found in small)
+
+    while (times_as_long(0) >= 8 or times_as_long(1) >= 6) and len(large) < 4:  # the machine may be busy
+        small.append(seconds_to_open_and_move(opening, 50))
+        large.append(seconds_to_open_and_move(opening, 5_000))
+    # 1.2 s and 0.6 s to open them, 0.4 s to move either.
+    assert times_as_long(0) < 8 and times_as_long(1) < 6, (small, large)
 
 
 def test_the_printed_page_holds_the_verdict_and_the_breaks(opening: Callable[..., Any], tmp_path: Path) -> None:

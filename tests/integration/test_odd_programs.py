@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -105,13 +106,30 @@ def test_a_killed_launcher_takes_the_program_with_it(tmp_path: Path) -> None:
     assert program.exists()
     launcher.kill()
     launcher.wait()
-    for _ in range(100):
-        if not program.exists() or "Z" in (program / "stat").read_text().rpartition(")")[2][:3]:
+    for _ in range(600):
+        try:
+            if "Z" in (program / "stat").read_text().rpartition(")")[2][:3]:
+                break
+        except OSError:  # it is gone, perhaps since the file was opened
             break
         time.sleep(0.1)
     else:
         os.kill(int(program.name), signal.SIGKILL)
         pytest.fail("the program went on without its launcher")
+
+
+def wait_until_signals_are_passed_on(launcher: int) -> None:
+    """The launcher takes signals over once the program has been started, which may be ready before that."""
+    status, last = Path(f"/proc/{launcher}/status"), int(signal.SIGCONT)
+    for _ in range(600):
+        if status.exists():
+            caught = int(re.search(r"^SigCgt:\s*(\w+)", status.read_text(), re.MULTILINE)[1], 16)  # type: ignore[index]
+            if caught >> (last - 1) & 1:
+                return
+        time.sleep(0.1)
+        if not status.exists():
+            return
+    pytest.fail("the launcher takes no signals over")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGUSR1, signal.SIGTERM])
@@ -121,14 +139,14 @@ def test_signals_reach_the_program(number: signal.Signals, tmp_path: Path) -> No
         "import signal, sys, time\n"
         f"signal.signal({int(number)}, lambda *_: sys.exit(7))\n"
         "print('ready', flush=True)\n"
-        "time.sleep(60)\n"
+        "time.sleep(600)\n"
     )
     command = [sys.executable, "-m", "compile_inspect", "run", "-o", str(tmp_path / "a"), str(script)]
     process = subprocess.Popen(command, env=environment(tmp_path), stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    time.sleep(0.1)
+    wait_until_signals_are_passed_on(process.pid)
     process.send_signal(number)
-    assert process.wait(timeout=30) == 7
+    assert process.wait(timeout=120) == 7
 
 
 def test_an_interrupted_compilation_is_no_success() -> None:

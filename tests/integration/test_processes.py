@@ -49,7 +49,8 @@ def test_show_takes_the_processes_together(workers: Workers, quick_cache: Path) 
 
 def test_ranks_of_torchrun(tmp_path: Path, quick_cache: Path) -> None:
     output = tmp_path / "job.inspection"
-    arguments = ["--nproc-per-node=2", "--master-port=29511", str(PROGRAMS / "ranks.py")]
+    # A port that is free: two runs of the tests may share a machine.
+    arguments = ["--nproc-per-node=2", "--standalone", str(PROGRAMS / "ranks.py")]
     command = [sys.executable, "-m", "compile_inspect", "run", "-o", str(output), "-m", "torch.distributed.run", *arguments]
     job = subprocess.run(command, env=environment(quick_cache), capture_output=True, text=True, timeout=300)
     assert job.returncode == 0, job.stderr

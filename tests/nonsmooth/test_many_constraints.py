@@ -143,12 +143,21 @@ def orthogonal(size: int) -> tuple[Any, torch.Tensor]:
 
 
 def test_the_time_limit_holds_inside_large_programs() -> None:
+    """Those before the first step take most of the time of a run that ends there, which a shorter limit interrupts."""
     function, start = orthogonal(40)
-    began = perf_counter()
-    result = minimize(function, start, max_seconds=1.0, compile="never")
-    assert result.status is Status.TIME_LIMIT
+
+    def timed(**options: Any) -> tuple[Result, float]:
+        began = perf_counter()
+        return minimize(function, start, compile="never", **options), perf_counter() - began
+
+    parts: list[float] = []
+    while not parts or (min(parts) >= 0.8 and len(parts) < 5):  # the machine may be busy
+        whole = timed(max_iterations=0)[1]
+        result, taken = timed(max_seconds=0.4 * whole)
+        assert result.status is Status.TIME_LIMIT
+        parts.append(taken / whole)
+    assert min(parts) < 0.8  # an evaluation with its Jacobian is not interrupted
     assert result.hint.startswith("820 constraints take most of the time") and result.hint in str(result)
-    assert perf_counter() - began < 3.0  # an evaluation with its Jacobian is not interrupted, and the machine may be busy
 
 
 @pytest.mark.parametrize("rank", [150, 60, 20])

@@ -151,14 +151,17 @@ def test_the_evaluation_limit(limit: int) -> None:
 def test_the_time_limit_holds_inside_a_line_search() -> None:
     """Every evaluation takes 20 ms, and a search that cannot succeed would take sixty."""
 
+    began: list[float] = []
+
     def slow(x: Tensor) -> Tensor:
+        began.append(time.perf_counter())
         time.sleep(0.02)
         return x[0] if float(x.detach()[0]) == 3.0 else 100 + x[0]
 
-    started = time.perf_counter()
     result = minimize(slow, START, max_seconds=0.2)
     assert result.status is Status.TIME_LIMIT and result.f == 3.0
-    assert time.perf_counter() - started < 0.6
+    # The run began before its first evaluation. One may be under way when the time is over, and the answer takes another.
+    assert sum(moment > began[0] + 0.2 for moment in began) <= 3
 
 
 def test_the_target_is_enough() -> None:

@@ -19,6 +19,8 @@ from compile_inspect.capture.torch_private import LOWERINGS, PASSES, CompilerPar
 from compile_inspect.records import BlameStage, Verdict
 from compile_inspect.variants import Prepared, Refused, Task, variant
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 PARTS = [CompilerPart(LOWERINGS, f"node_{number}", f"aten.op_{number}.default") for number in range(9)]
 
 

@@ -7,6 +7,8 @@ import torch
 from known_faults import GALLERY, TORCH, KnownFault
 from known_faults.measuring import Measurement, measure, read
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 MOST_MISSED = 0.08
 """Two of 25."""
 LEAST_BLAMED_RIGHTLY = 0.85

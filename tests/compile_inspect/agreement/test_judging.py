@@ -23,6 +23,8 @@ from compile_inspect.records import Agreement, DifferenceKind, Verdict
 from compile_inspect.serialization import from_data, to_data
 from compile_inspect.variants import Prepared, Task, variant
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 Function = Callable[..., Any]
 
 

@@ -14,6 +14,8 @@ from compile_inspect.agreement import compare, make_reference
 from compile_inspect.records import BlameStage, DifferenceKind, VariantAgreement, Verdict
 from compile_inspect.variants import Task, variant
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 HERE = __file__
 
 

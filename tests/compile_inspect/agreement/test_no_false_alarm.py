@@ -14,6 +14,8 @@ from torch.nn import functional
 from compile_inspect import Target, verify
 from compile_inspect.records import Verdict
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 FAST = ["eager-backend", "aot_eager"]
 INDUCTOR = [*FAST, "inductor", "inductor-callable"]
 generator = torch.Generator().manual_seed(0)

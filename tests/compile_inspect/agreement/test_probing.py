@@ -20,6 +20,8 @@ from compile_inspect.agreement.rounding import disturbed
 from compile_inspect.records import DifferenceKind, Verdict
 from compile_inspect.variants import Prepared, Task, variant
 
+pytestmark = pytest.mark.usefixtures("unhurried")
+
 
 def against(right: Any, wrong: Any, *args: Any, gradients: bool = False, samples: int = 3) -> Any:
     task = Task(right, args, {}, gradients)

@@ -195,15 +195,25 @@ def test_no_text_is_endless() -> None:
 
 
 def test_many_breaks_in_a_long_file_are_quick() -> None:
+    """Compared with a single one, whose file is parsed and highlighted too: how fast the machine is does not matter."""
     sample = everything()
     source = MODEL_SOURCE + "".join(f"def f{number}(x):\n    return x + {number}\n\n" for number in range(1_000))
-    breaks = tuple(
-        dataclasses.replace(sample.breaks[0], own_location=Location(MODEL, 11 + 3 * number, "f", f"return x + {number}"))
-        for number in range(60)
-    )
-    start = time.process_time()
-    capture_of(dataclasses.replace(sample, sources={MODEL: source}, breaks=breaks))
-    assert time.process_time() - start < 10  # 60 times parsed and highlighted it takes a minute
+
+    def seconds(count: int) -> float:
+        breaks = tuple(
+            dataclasses.replace(sample.breaks[0], own_location=Location(MODEL, 11 + 3 * number, "f", f"return x + {number}"))
+            for number in range(count)
+        )
+        start = time.process_time()
+        capture_of(dataclasses.replace(sample, sources={MODEL: source}, breaks=breaks))
+        return time.process_time() - start
+
+    seconds(1)
+    one, many = [seconds(1)], [seconds(60)]
+    while min(many) >= 25 * min(one) and len(many) < 4:  # the machine may be busy
+        one.append(seconds(1))
+        many.append(seconds(60))
+    assert min(many) < 25 * min(one)  # it is 9 times; parsed and highlighted 60 times, it would be over 60
 
 
 def test_the_joint_graph_is_left_out_where_its_parts_are_there() -> None:
