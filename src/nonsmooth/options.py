@@ -247,6 +247,8 @@ class Tolerances:
     step: float
     noise: float
     """Relative rounding error of a value of f."""
+    allowance: float = 0.0
+    """By how much the user's tolerance of stationarity exceeds the default: so much of f may be left to gain."""
 
     @classmethod
     def of(cls, options: Options, *, single: bool) -> Tolerances:
@@ -259,11 +261,14 @@ class Tolerances:
         def choose(value: float | None, double: float, low: float) -> float:
             return value if value is not None else low if single else double
 
+        usual = choose(None, 1e-6, 1e-3)
+        stationarity = choose(options.stationarity_tolerance, 1e-6, 1e-3)
         return cls(
-            stationarity=choose(options.stationarity_tolerance, 1e-6, 1e-3),
+            stationarity=stationarity,
             inequality=choose(options.inequality_tolerance, 1e-6, 1e-5),
             equality=choose(options.equality_tolerance, 1e-6, 1e-5),
             radius=choose(options.sampling_radius, 1e-6, 1e-3),
             step=choose(options.step_tolerance, 1e-12, 1e-6),
             noise=1e-7 if single else 1e-15,
+            allowance=max(0.0, stationarity - usual),
         )

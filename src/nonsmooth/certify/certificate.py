@@ -13,7 +13,7 @@ descent or that gradient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from nonsmooth.certify.around import find_denial, follow, neighbors
 from nonsmooth.certify.combination import Combination
+from nonsmooth.certify.longer_step import LongerStep
 from nonsmooth.certify.visible import choose_slopes
-from nonsmooth.evaluate import FunctionFailed, Trial
+from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.candidate import Candidate
 from nonsmooth.evaluate.scaling import Reference
@@ -83,6 +84,8 @@ class Check:
     """Those of the gathered points whose gradients are part of the combination."""
     bound_multipliers: Vector | None = None
     """Positive for lower bounds, negative for upper ones; None where there are no bounds."""
+    steepness: Vector | None = None
+    """How steep the functions are along each variable, where that shows that units are not balanced."""
 
 
 def check(
@@ -124,6 +127,7 @@ class _Inquiry:
         most = min(2 * len(at.x) + 20, THRESHOLDS.max_gradients, MEMORY // len(at.x) + 1)
         self._limit = most if max_samples is None else max_samples
         self._residuals: list[float] = []
+        self._steepness: Vector | None = None
 
     def _conclude(self, reason: str, *, better: Trial | None = None, radius: float | None = None, proven: bool = True) -> Check:
         used = self._radius if radius is None else radius
@@ -137,9 +141,9 @@ class _Inquiry:
         if visible is not None:
             return visible
         found = self._from_gradients(hints)
-        better = self._longer_step() if found.certificate.stationary and self._limit else None
+        better = self._longer_step(self._combination.kinks) if found.certificate.stationary else None
         if better is None:
-            return found
+            return replace(found, steepness=self._steepness)
         reason = "not stationary, a longer step along what is left of the gradients improves it"
         return self._conclude(reason, better=better, proven=False)
 
@@ -161,48 +165,23 @@ class _Inquiry:
         around = (opposite, *smooth._gathered)
         if not all(one.finite and one.differentiable and not smooth._combination.unlike([one]) for one in around):
             return None
-        smooth._evaluate = self._evaluate
-        if smooth._longer_step() is not None:
+        model, smooth._evaluate = smooth._evaluate, self._evaluate
+        if smooth._longer_step(slopes.rows, model) is not None:
             return None
         many = "the kink that is" if slopes.kinks == 1 else f"the {slopes.kinks} kinks that are"
         certificate = replace(found.certificate, gap=gap, reason=f"stationary, by {many} seen in the program")
-        return replace(found, certificate=certificate, gathered=())
+        return replace(found, certificate=certificate, gathered=(), steepness=smooth._steepness)
 
-    def _longer_step(self) -> Trial | None:
-        """A better point along what the multipliers leave of the gradients, much farther away than the radius.
-
-        What is left is short beside the gradients at the start. Where these were steep beyond measure, so may it be.
-        """
-        at, combination = self._at, self._combination
-        noise = THRESHOLDS.rounding_multiple * self._tolerances.noise
-        if float(np.linalg.norm(combination.vector)) <= noise * (1.0 + combination.longest):
-            return None  # all that is left are rounding errors
-        largest = float(np.abs(combination.multipliers).max(initial=0.0))
-        weight = 2.0 * largest + THRESHOLDS.checked_weight * (1.0 + combination.longest)
-        least, value = max(self._tolerance * abs(at.f), noise * (1.0 + abs(at.f))), at.penalty(weight)
-        for direction in self._descents():
-            slope, step = -float(direction @ combination.vector), 1.0
-            while step * slope > least and step * float(np.abs(direction).max()) > self._radius:
-                try:
-                    trial = self._evaluate(at.x + step * direction)
-                    if trial.f < at.f - least and trial.penalty(weight) < value - least and trial.differentiable:
-                        return trial
-                except FunctionFailed:
-                    pass  # it need not be defined so far away
-                step *= THRESHOLDS.spare_digit
-        return None
-
-    def _descents(self) -> Iterator[Vector]:
-        """Steps that what is left of the gradients promises to be descents: that of diagonal curvatures, and the steepest."""
-        vector, length = self._combination.vector, self._length
-        if self._gathered:
-            beside, multipliers = self._gathered[0], self._combination.multipliers
-            change = beside.gradient - self._at.gradient + multipliers @ (beside.jacobian - self._at.jacobian)
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                newton = -vector / np.abs(change / (beside.x - self._at.x))
-            farthest = length / self._tolerance  # where there is no curvature, the start may not have shown how far is far
-            yield np.clip(np.nan_to_num(newton), -farthest, farthest)
-        yield -length / float(np.linalg.norm(vector)) * vector
+    def _longer_step(self, kinks: Matrix, model: Callable[[Vector], Trial] | None = None) -> Trial | None:
+        """A better point much farther away than the radius."""
+        if not self._limit:
+            return None
+        search = LongerStep(
+            self._evaluate, self._at, self._combination, self._tolerances, length=self._length, radius=self._radius
+        )
+        better = search.find(self._gathered, kinks, model)
+        self._steepness = search.steepness
+        return better
 
     def _from_gradients(self, hints: Iterable[Vector]) -> Check:
         decided = self._from_the_point_itself()

@@ -119,6 +119,8 @@ class Combination:
         """The same for each constraint, and which contribute at least as much with a positive sign."""
         self.carrying: tuple[Vector, ...] = ()
         """Points whose gradients are part of the combination."""
+        self.kinks: Matrix = np.zeros((0, len(at.x)))
+        """Differences of the gradients of one function that are combined: directions across the kinks near x."""
 
     @property
     def residual(self) -> float:
@@ -295,6 +297,7 @@ class Combination:
         self._largest_component = self._componentwise(gradients, weights)
         points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
         self.carrying = tuple(point for point in points.values() if point is not None)
+        self.kinks = _differences([g for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0])
         self.gap = float(weights @ below) / (1.0 + abs(self._at.f))
         distances = np.array([g.distance if g.constraint >= 0 and g.distance > 0 else np.inf for g in gradients])
         self.turn = 2.0 * float(weights @ (below / distances)) / (1.0 + longest)
@@ -331,3 +334,10 @@ class Combination:
         self.strain = float(np.maximum(above, below).max(initial=0.0))
         self._both, self._upwards = np.minimum(above, below), above >= below
         self.torn = float(self._both.max(initial=0.0))
+
+
+def _differences(gradients: list[_Gradient]) -> Matrix:
+    """Of each function: its gradients but the first, less the first."""
+    first: dict[int, Vector] = {}
+    found = [g.row - first.setdefault(g.constraint, g.row) for g in gradients]
+    return np.array([row for row in found if row.any()]).reshape(-1, len(gradients[0].row) if gradients else 0)

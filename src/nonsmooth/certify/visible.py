@@ -35,8 +35,13 @@ class Slopes(NamedTuple):
     """How far each is from the one on its left to that on its right, by places; NaN for kinks that are not near."""
     gap: float
     """How far f lies above what these slopes make of it."""
-    kinks: int
-    """How many are near."""
+    rows: Matrix
+    """The gradients of what vanishes at those that are near."""
+
+    @property
+    def kinks(self) -> int:
+        """How many are near."""
+        return len(self.rows)
 
     def applied(self, trial: Trial) -> Trial:
         """A point with these slopes at the kinks; one without a gradient where other kinks are seen there."""
@@ -79,7 +84,7 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
         shares[terms.largest[group]] = rest
     slopes = terms.left[chosen] + found * bends[chosen]
     gap = terms.sum(np.where(near, terms.values, 0.0)) - float(slopes @ terms.values[chosen])
-    return Slopes(reading, shares, gap, len(chosen))
+    return Slopes(reading, shares, gap, terms.rows[chosen])
 
 
 def _solve(

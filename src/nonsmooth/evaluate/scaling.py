@@ -65,6 +65,22 @@ class Reference:
     """None where the units of the user are natural."""
     start: Vector
 
+    def refitted(self, steepness: Vector, f: float, jacobian: Matrix) -> Reference:
+        """Units that make functions as steep along every variable, and f at the answer of the order of 1.
+
+        All is told in the units of this reference.
+        """
+        known = steepness > _ROUNDED * steepness.max()
+        decades, most = np.log10(np.where(known, steepness, 1.0)), THRESHOLDS.max_unit_decades
+        change = _power_of_two(np.clip(np.where(known, np.median(decades[known]) - decades, 0.0), -most, most))
+        size = max(abs(f), float((steepness * change).max()), THRESHOLDS.least_magnitude)
+        objective = float(_power_of_two(np.array([-np.log10(min(size, 1.0))]))[0])
+        lengths = np.linalg.norm(jacobian * change, axis=1)
+        rows = _power_of_two(-_correction(np.log10(np.where(lengths > 0, lengths, 1.0))))
+        own = self.scales or Scales(1.0, np.ones(len(jacobian)))
+        variables = change if own.variables is None else own.variables * change
+        return Reference(Scales(own.objective * objective, own.constraints * rows, variables), self.start / change)
+
     def length(self, x: Vector) -> float:
         """The size of the region that a run has seen; 1 where start and answer are the origin."""
         found = max(float(np.abs(x).max(initial=0.0)), float(np.abs(x - self.start).max(initial=0.0)))

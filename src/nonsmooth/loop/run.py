@@ -64,7 +64,7 @@ class Run:
         )
         self.solver.deadline = evaluate.deadline
         evaluator.structured = may_be_structured(evaluator, options)
-        start, self.reference = first_trial(evaluator, options, saved)
+        start, reference = first_trial(evaluator, options, saved)
         box = evaluator.box  # in the units that were chosen
         self.incumbents.see(start)
         self.state = self._begin(start)
@@ -75,7 +75,7 @@ class Run:
         if options.on_error == "skip":  # from now on: at the start, an exception is the user's to see
             evaluator.skipped = SkippedErrors()
         self._guard = CompiledGuard(evaluator, self.state, self._begin)
-        self.stationarity = StationarityCheck(evaluator, evaluate, tolerances, self.reference, self._guard)
+        self.stationarity = StationarityCheck(evaluator, evaluate, tolerances, reference, self._guard)
         steering = Steering(options)
         self._proposer = Proposer(options, steering, self.solver, self.clock, box)
         self._stepper = Stepper(evaluate, self._proposer, options, tolerances, box)
@@ -98,6 +98,11 @@ class Run:
         if self.state.structured:
             here = evaluator(at.x)
             at.read_by(lambda: here.reading)
+
+    @property
+    def reference(self) -> Reference:
+        """The units in which verdicts are made."""
+        return self.stationarity.reference
 
     @property
     def own_reference(self) -> Reference | None:

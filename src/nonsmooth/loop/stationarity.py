@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -34,13 +35,18 @@ class StationarityCheck:
         guard: CompiledGuard,
     ) -> None:
         self._evaluator, self._evaluate, self._tolerances = evaluator, evaluate, tolerances
-        self._reference, self._guard = reference, guard
+        self._first, self._guard = reference, guard
+        self._second: Reference | None = None
+        """Units that an answer has shown, where they are far from those that the start had shown."""
+        self.reference = reference
+        """That of the last verdict."""
         self._testing = evaluator.clock.phase(Phase.STATIONARITY)
         self.last: Check | None = None
 
     def check(self, state: State, *, final: bool = False) -> Check:
         """What the check says of the current point; a `final` word is that of the functions themselves alone."""
         with self._testing:
+            self.reference = self._first
             found = self._check(state, final=final)
             self.last = replace(found, better=None, gathered=(), carrying=())  # its points are not needed any more
             logger.debug("iteration %d: %s", state.iteration, found.certificate)
@@ -50,31 +56,72 @@ class StationarityCheck:
         """Compiled functions, where they are in use, find out whether it is worth proving and which gradients matter; what is
         claimed is proven with the functions themselves.
         """
-        box, reference = self._evaluator.box, self._reference
-        at, natural = self._guard.confirmed(state.current), self._evaluator.scales is reference.scales
+        at, first = self._guard.confirmed(state.current), _Judge(self._evaluator, self._evaluate, self._tolerances, self._first)
         hints: tuple[Vector, ...] = ()
-        if at is not state.current and natural and not final:
-            draft = check(self._evaluate, at, self._tolerances, reference, box)
+        if at is not state.current and first.natural and not final:
+            draft = first.check(at)
             if not draft.certificate.stationary:
                 return draft
             hints = draft.carrying
         with self._guard.functions_themselves():
-            if not natural:
-                return self._in_natural_units(at)
             # Of the gradients that the run has gathered none is used: what is claimed must follow from x alone.
-            return check(self._evaluate, at, self._tolerances, reference, box, hints=hints)
+            found = first.check(at, hints)
+            return self._in_second_units(first, found, at) if found.certificate.stationary else first.told(found)
 
-    def _in_natural_units(self, at: Trial) -> Check:
-        """The check where the solver works in other units than those of verdicts."""
-        own = self._evaluator
-        judge = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
-        judge.costs, judge.scales = own.costs, self._reference.scales
-        judge.structured, judge.noting = own.structured, own.noting
-        evaluate = self._evaluate.through(judge)
-        here = evaluate(judge.in_solver_units(own.in_user_units(at.x)))
-        judge.skipped = own.skipped
-        found = check(evaluate, here, self._tolerances, self._reference, judge.box)
+    def _in_second_units(self, first: _Judge, found: Check, at: Trial) -> Check:
+        """What the check says that `found` a point stationary where an answer has shown that the units are wrong."""
+        self._second = self._second or first.refitted(found)
+        if self._second is None:
+            return first.told(found)
+        second = _Judge(self._evaluator, self._evaluate, self._tolerances, self._second)
+        again = second.check(at)
+        if not again.certificate.stationary and again.better is None:
+            return first.told(found)  # nothing speaks against it
+        self.reference = self._second
+        return second.told(again)
+
+
+class _Judge:
+    """The check in some units, which need not be those in which the solver works."""
+
+    def __init__(self, own: Evaluator, evaluate: LimitedEvaluator, tolerances: Tolerances, reference: Reference) -> None:
+        self._own, self._evaluate, self._tolerances, self._reference = own, evaluate, tolerances, reference
+        self.natural = own.scales is reference.scales
+        """Whether the solver works in them."""
+        if self.natural:
+            self._evaluator: Evaluator = own
+            self._limited: Callable[[Vector], Trial] = evaluate
+            return
+        self._evaluator = other = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
+        other.costs, other.scales, other.structured, other.noting = own.costs, reference.scales, own.structured, own.noting
+        self._limited = evaluate.through(other)
+
+    def _seen(self, at: Trial) -> Trial:
+        """The point in these units."""
+        if self.natural:
+            return at
+        here = self._limited(self._evaluator.in_solver_units(self._own.in_user_units(at.x)))
+        self._evaluator.skipped = self._own.skipped
+        return here
+
+    def check(self, at: Trial, hints: tuple[Vector, ...] = ()) -> Check:
+        """What the check says, in these units."""
+        self._here = self._seen(at)
+        return check(self._limited, self._here, self._tolerances, self._reference, self._evaluator.box, hints=hints)
+
+    def told(self, found: Check) -> Check:
+        """The same in the units of the solver."""
+        if self.natural:
+            return found
+        judge, own = self._evaluator, self._own
         better = None if found.better is None else self._evaluate(own.in_solver_units(judge.in_user_units(found.better.x)))
         multipliers = own.multipliers_in_solver_units(judge.multipliers_in_user_units(found.multipliers))
         bounds = own.bound_multipliers_in_solver_units(judge.bound_multipliers_in_user_units(found.bound_multipliers))
         return Check(found.certificate, multipliers, better, (), (), bounds)
+
+    def refitted(self, found: Check) -> Reference | None:
+        """Other units, where an answer shows that those chosen at the start are wrong; a loosened tolerance is one in those."""
+        here = self._here
+        if found.steepness is None or self._tolerances.allowance > 0:
+            return None
+        return self._reference.refitted(found.steepness, here.f, here.jacobian)

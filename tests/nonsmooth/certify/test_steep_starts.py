@@ -103,3 +103,33 @@ def test_a_start_at_zero_hides_no_units(units: tuple[float, float]) -> None:
     unit, target = tensor(*units), tensor(0.3, 0.7)
     result = minimize(lambda x: (x / unit - target).abs().sum(), 0 * unit, compile="never")
     assert result.status is not Status.STATIONARY or result.f < 1e-6
+
+
+BADLY_SCALED: tuple[Callable[[Tensor, Tensor, Tensor], Tensor], ...] = (
+    lambda a, b, y: (a @ y - b).abs().sum() + 0.1 * y.square().sum(),
+    lambda a, b, y: (a @ y - b).amax() + (a @ y - b).reshape(2, -1).amax(0).sum() + 0.5 * y.square().sum(),
+    lambda a, b, y: torch.maximum((a @ y).abs().sum(), (a @ y - b).square().sum()),
+    lambda a, b, y: torch.linalg.vector_norm(a @ y - b, float("inf")) + y.abs().sum(),
+    lambda a, b, y: y.abs().max() + (y - 3).abs().sum() + 0.01 * (a @ y).square().sum(),
+    lambda a, b, y: (a @ y).clamp(min=0.0).square().sum() + 0.5 * (y - b[: len(y)]).square().sum(),
+)
+"""Convex functions of y = units · x, all of the order of 1 where y is."""
+
+
+@pytest.mark.parametrize("structure", ["auto", "off"])
+@pytest.mark.parametrize("seed", range(24))
+def test_verdicts_where_the_start_tells_nothing_of_the_units_are_true(seed: int, structure: str) -> None:
+    """Variables start at 1 and end 10⁻⁴ to 10⁴ times as far away: what is left along one that has far to go looks small."""
+    generator = torch.Generator().manual_seed(seed)
+    n = 2 + seed % 7
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    a, b, start = random(2 * n, n), random(2 * n), random(n)
+    units = 10.0 ** (2.0 * random(n)).clamp(-4, 4)
+    natural = BADLY_SCALED[seed % len(BADLY_SCALED)]
+    best = minimize(lambda y: natural(a, b, y), start, compile="never").f
+    result = minimize(lambda x: natural(a, b, units * x), start, structure=structure, compile="never", max_iterations=1500)
+    assert result.status is not Status.STATIONARY or result.f <= best + 1e-4 * (1 + abs(best))
+    assert result.check().stationary is (result.status is Status.STATIONARY)
