@@ -1,8 +1,8 @@
 """The slopes at kinks that can be seen for which the gradients cancel: with them f is smooth at x, as far as is known.
 
 At a kink that stands in the program, the generalized gradients are known exactly: every slope between those on its two sides.
-Where all kinks near x bend f upwards and none lies within another, x is stationary if some choice of slopes makes the gradients
-cancel. What is left to be checked is what is checked where f is smooth.
+Where all kinks near x bend f, or a constraint that holds, upwards, and none lies within another, x is stationary if some choice
+of slopes and multipliers makes the gradients cancel. What is left to be checked is what is checked where functions are smooth.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.certify.box_least_squares import box_least_squares
+from nonsmooth.certify.kinked_constraints import KinkedConstraints
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.options import Tolerances
-from nonsmooth.structure import Reading
+from nonsmooth.structure import Reading, Terms
 from nonsmooth.structure.terms import ALONE
 
 Vector = NDArray[np.float64]
@@ -24,7 +25,9 @@ Matrix = NDArray[np.float64]
 HUGE = 1e100
 """Gradients so long are not combined: products of them are too large for numbers."""
 HEAVY = 1e4
-"""Weight of the sums of shares, which are 1, beside the gradients."""
+"""Weight of the sums of shares, which are known, beside the gradients."""
+MOST_TIES = 20
+"""How often slopes beyond those on the sides of a kink of a constraint are set to the nearer of them, and all solved anew."""
 
 
 class Slopes(NamedTuple):
@@ -33,8 +36,10 @@ class Slopes(NamedTuple):
     reading: Reading
     shares: Vector
     """How far each is from the one on its left to that on its right, by places; NaN for kinks that are not near."""
+    constraint_shares: Matrix | None
+    """The same for the kinks of each constraint; None where none is near."""
     gap: float
-    """How far f lies above what these slopes make of it."""
+    """How far f, and the constraints times their multipliers, lie above what these slopes make of them."""
     rows: Matrix
     """The gradients of what vanishes at those that are near."""
 
@@ -45,67 +50,102 @@ class Slopes(NamedTuple):
 
     def applied(self, trial: Trial) -> Trial:
         """A point with these slopes at the kinks; one without a gradient where other kinks are seen there."""
-        seen = trial.reading
-        known = seen is not None and not seen.hidden and seen.resembles(self.reading)
-        gradient = seen.combined(self.shares) if known and seen is not None else np.full(len(trial.x), np.nan)
-        return trial.with_gradient(gradient)
+        seen, own = trial.reading, self.reading
+        known = seen is not None and not seen.hidden and seen.resembles(own)
+        if not known or seen is None:
+            return trial.with_gradients(np.full(len(trial.x), np.nan))
+        gradient = seen.combined(self.shares)
+        if self.constraint_shares is None or own.constraints is None:
+            return trial.with_gradients(gradient)
+        if seen.constraints is None or not seen.constraints.resembles(own.constraints):
+            return trial.with_gradients(np.full(len(trial.x), np.nan))
+        return trial.with_gradients(gradient, seen.constraints.combined(self.constraint_shares))
 
 
 def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | None) -> Slopes | None:
-    """The slopes that come nearest to making the gradients at x cancel; None where kinks are hidden or bend f downwards."""
+    """The slopes that come nearest to making the gradients at x cancel; None where kinks are hidden or bend downwards."""
     reading = at.reading
-    if reading is None or reading.hidden or not len(reading.terms):
+    if reading is None or reading.hidden:
         return None
     terms = reading.terms
-    lengths = np.linalg.norm(terms.rows, axis=1)
-    near = np.abs(terms.values) <= 2.0 * radius * lengths
+    near = _near(terms, radius)
     bends = terms.right - terms.left
-    if not near.any() or (bends[near] < 0).any() or reading.is_nested(near):
+    if (bends[near] < 0).any() or reading.is_nested(near):
         return None
-    chosen = np.nonzero(near)[0]
     active = np.nonzero(at.c >= -2.0 * radius * np.linalg.norm(at.jacobian, axis=1) - tolerances.inequality)[0]
     active = np.union1d(np.arange(at.equalities), active).astype(np.intp)
-    columns = np.concatenate([bends[chosen, None] * terms.rows[chosen], at.jacobian[active]]).T
+    constraints = reading.constraints
+    beside = np.zeros(0, dtype=bool) if constraints is None else _near(constraints.terms, radius)
+    kinked = KinkedConstraints(constraints, active, beside, len(at.x))
+    if not (near.any() or len(kinked)) or not kinked.convex:
+        return None
+    chosen = np.nonzero(near)[0]
+    smooth = np.setdiff1d(active, kinked.constraints)
+    # Unknown are the shares of kinks of f, the multipliers of smooth constraints, and those of kinked ones with their kinks.
+    columns = np.concatenate([bends[chosen, None] * terms.rows[chosen], at.jacobian[smooth]])
     base = reading.gradient + (terms.left - terms.taken)[chosen] @ terms.rows[chosen]
+    free = np.ones(len(at.x), dtype=bool)
     if box is not None:
         free = (at.x - box.lower > 2.0 * radius) & (box.upper - at.x > 2.0 * radius)
-        columns, base = columns[free], base[free]
-    if not float(np.abs(columns).max(initial=0.0)) + float(np.abs(base).max(initial=0.0)) < HUGE:  # also where one is no number
-        return None
     try:
-        found, rests = _solve(columns, base, terms.groups[chosen], at.equalities, len(active))
-    except np.linalg.LinAlgError:  # the numbers are too large
+        found, sums = _solve(columns, base, free, terms.groups[chosen], int((smooth < at.equalities).sum()), kinked)
+    except (np.linalg.LinAlgError, OverflowError):  # the numbers are too large
         return None
     if not np.isfinite(found).all():
         return None
     shares = np.full(len(terms) + len(terms.largest), np.nan)
-    shares[terms.places[chosen]] = found
-    for group, rest in rests.items():
+    shares[terms.places[chosen]] = found[: len(chosen)]
+    for group, rest in sums.items():
         shares[terms.largest[group]] = rest
-    slopes = terms.left[chosen] + found * bends[chosen]
+    slopes = terms.left[chosen] + found[: len(chosen)] * bends[chosen]
     gap = terms.sum(np.where(near, terms.values, 0.0)) - float(slopes @ terms.values[chosen])
-    return Slopes(reading, shares, gap, terms.rows[chosen])
+    constraint_shares = kinked.shares(found[len(chosen) + len(smooth) :])
+    if constraint_shares is not None and constraints is not None:
+        multipliers = np.zeros(len(at.c))
+        multipliers[kinked.constraints] = kinked.multipliers
+        gap += constraints.gap(multipliers, constraint_shares)
+    return Slopes(reading, shares, constraint_shares, gap, np.concatenate([terms.rows[chosen], kinked.rows]))
+
+
+def _near(terms: Terms, radius: float) -> NDArray[np.bool_]:
+    """Which kinks are as near as the points at which gradients are gathered."""
+    found: NDArray[np.bool_] = np.abs(terms.values) <= 2.0 * radius * np.linalg.norm(terms.rows, axis=1)
+    return found
 
 
 def _solve(
-    columns: Matrix, base: Vector, groups: NDArray[np.int64], equalities: int, constraints: int
+    columns: Matrix,
+    base: Vector,
+    free: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+    equalities: int,
+    kinked: KinkedConstraints,
 ) -> tuple[Vector, dict[int, float]]:
-    """The shares of terms, and what they leave for the largest entries of groups."""
-    count = len(groups)
+    """Shares of terms of f, then multipliers; and what the shares leave for the largest entries of groups."""
+    count, size = len(groups), len(columns)
     known = np.unique(groups[groups != ALONE])
-    heavy = HEAVY * max(1.0, float(np.abs(columns).max(initial=0.0)), float(np.abs(base).max(initial=0.0)))
-    sums = np.zeros((len(known), columns.shape[1] + len(known)))
-    for row, group in enumerate(known):
-        sums[row, :count][groups == group] = heavy
-        sums[row, columns.shape[1] + row] = heavy
-    system = np.vstack([np.hstack([columns, np.zeros((len(columns), len(known)))]), sums])
-    target = np.concatenate([-base, np.full(len(known), heavy)])
-    lower, upper = np.zeros(system.shape[1]), np.ones(system.shape[1])
-    lower[count : count + equalities], upper[count : count + constraints] = -np.inf, np.inf
-    found = box_least_squares(system, target, lower, upper)[:count]
+    for _ in range(MOST_TIES):
+        system = np.concatenate([columns, kinked.columns])[:, free].T
+        target = -base[free]
+        largest = float(np.abs(system).max(initial=0.0)) + float(np.abs(target).max(initial=0.0))
+        if not largest < HUGE:  # also where one is no number
+            raise OverflowError
+        heavy = HEAVY * max(1.0, largest)
+        sums = np.zeros((len(known), system.shape[1] + len(known)))
+        for row, group in enumerate(known):
+            sums[row, :count][groups == group] = heavy
+            sums[row, system.shape[1] + row] = heavy
+        whole = np.vstack([np.hstack([system, np.zeros((len(system), len(known)))]), sums])
+        lower, upper = np.zeros(whole.shape[1]), np.ones(whole.shape[1])
+        lower[count : count + equalities] = -np.inf
+        upper[count : system.shape[1]] = np.inf
+        found = box_least_squares(whole, np.concatenate([target, np.full(len(known), heavy)]), lower, upper)
+        found = found[: system.shape[1]]
+        if not kinked.tie(found[size:]):
+            break
     rests = {}
     for group in known.tolist():
-        mine = groups == group
+        mine = np.nonzero(groups == group)[0]
         found[mine] /= max(1.0, float(found[mine].sum()))
         rests[group] = 1.0 - float(found[mine].sum())
     return found, rests

@@ -72,26 +72,45 @@ def batched_backward(output: Tensor, weights: Tensor, leaves: Sequence[Tensor]) 
     [tensor([[2., 0.],
             [0., 4.]])]
     """
+    return [
+        # torch gives nothing for a variable that is not used, and one without the leading dimension for a constant
+        torch.zeros((len(weights), *leaf.shape), dtype=leaf.dtype, device=leaf.device) if part is None else part
+        for part, leaf in zip(_batched(output, weights, tuple(leaves)), leaves, strict=True)
+    ]
+
+
+def batched_sensitivities(
+    output: Tensor, weights: Tensor, leaves: Sequence[Tensor], nodes: Sequence[Node]
+) -> list[Tensor | None]:
+    """The gradients of several weighted sums of one output with respect to leaves, and to the first results of nodes.
+
+    >>> x = torch.tensor([1.0, -2.0], requires_grad=True)
+    >>> y = abs(x)
+    >>> batched_sensitivities(torch.stack([y.sum(), 3 * y[0]]), torch.eye(2), [x], [y.grad_fn])[1]
+    tensor([[1., 1.],
+            [3., 0.]])
+    """
+    return list(_batched(output, weights, (*leaves, *(GradientEdge(node, 0) for node in nodes))))
+
+
+def _batched(output: Tensor, weights: Tensor, inputs: Any) -> Sequence[Tensor | None]:
     found: Sequence[Tensor | None]
     if _run is None or type(output) is not Tensor:
-        found = torch.autograd.grad([output], leaves, [weights], retain_graph=True, allow_unused=True, is_grads_batched=True)
-    elif len(weights) >= MANY:
+        found = torch.autograd.grad([output], inputs, [weights], retain_graph=True, allow_unused=True, is_grads_batched=True)
+        return found
+    if len(weights) >= MANY:
         level = _functorch._vmap_increment_nesting(len(weights), "error")
         try:
             batch = _functorch._add_batch_dim(weights, 0, level)
-            parts = _run((output,), (batch,), True, False, tuple(leaves), True, accumulate_grad=False)
+            parts = _run((output,), (batch,), True, False, inputs, True, accumulate_grad=False)
             found = [None if part is None else _functorch._remove_batch_dim(part, level, len(weights), 0) for part in parts]
         finally:
             _functorch._vmap_decrement_nesting()
     else:
         level = _enter()  # what `is_grads_batched` does, without taking structures apart and putting them together
         try:
-            parts = _run((output,), (_batch(weights, 0, level),), True, False, tuple(leaves), True, accumulate_grad=False)
+            parts = _run((output,), (_batch(weights, 0, level),), True, False, inputs, True, accumulate_grad=False)
             found = [None if part is None else _unbatch(part, level, len(weights), 0) for part in parts]
         finally:
             _leave()
-    return [
-        # torch gives nothing for a variable that is not used, and one without the leading dimension for a constant
-        torch.zeros((len(weights), *leaf.shape), dtype=leaf.dtype, device=leaf.device) if part is None else part
-        for part, leaf in zip(found, leaves, strict=True)
-    ]
+    return found

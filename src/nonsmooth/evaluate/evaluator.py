@@ -15,12 +15,13 @@ from nonsmooth.evaluate.bounds import Bounds, read_bounds
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
 from nonsmooth.evaluate.scaling import Scales, automatic_scales
+from nonsmooth.evaluate.sight import among_bounds, read_problem
 from nonsmooth.evaluate.skipping import NoDerivatives, SkippedErrors, SkippingDerivatives
 from nonsmooth.evaluate.surroundings import Scaled, Timed, WithBounds
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
 from nonsmooth.report.clock import Clock, Phase
-from nonsmooth.structure import Arguments, Reading, read, unreadable
+from nonsmooth.structure import Arguments, Reading, unreadable
 from nonsmooth.variables import Variables, is_plain, numbers
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class Evaluator:
         """Where exceptions count as points outside the domain, those there were; None where they end the run."""
         self.structured = False
         """Whether points tell what can be seen of the kinks of f."""
+        self.constraints_structured = True
+        """Whether those of constraints are looked for too."""
         self.noting = False
         """Whether functions are watched for what graphs do not keep: arguments, and values that leave them."""
         self._placements = 0
@@ -159,29 +162,34 @@ class Evaluator:
             x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives
         )
         placed = self._placements
-        return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, leaves, noted))
+        seen = c if self.constraints_structured else None
+        return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, seen, leaves, noted))
 
-    def _read(self, x: Vector, placed: int, f: Tensor, leaves: list[Tensor], noted: Arguments) -> Reading:
+    def _read(self, x: Vector, placed: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], noted: Arguments) -> Reading:
         with self._spans[1], torch.inference_mode(False), torch.enable_grad():
             self.costs.jacobians += 1
             try:
                 if self.variables.module is not None and placed != self._placements:
-                    f, leaves, noted = self._anew(x)
-                reading, scales = read(f, leaves, self.variables, noted), self.scales
-                _ = reading.terms.rows  # as long as the graph is whole, and a module holds this point
+                    f, c, leaves, noted = self._anew(x)
+                reading, scales = read_problem(f, c, leaves, self.variables, noted), self.scales
+                equalities = 0 if self.forms is None else self.forms[1].size
+                reading = among_bounds(reading, self.bounds, x, equalities)
             except Exception as error:  # whoever asks for the gradient is told
                 return unreadable(self.variables.size, f"{type(error).__name__} in reading it")
-            return reading if scales is None else reading.scaled(scales.objective, scales.variables)
+            return reading if scales is None else reading.scaled(scales.objective, scales.variables, scales.constraints)
 
-    def _anew(self, x: Vector) -> tuple[Tensor, list[Tensor], Arguments]:
-        """The objective at a point that was evaluated before, in a module that has since held another."""
+    def _anew(self, x: Vector) -> tuple[Tensor, Tensor | None, list[Tensor], Arguments]:
+        """The functions at a point that was evaluated before, in a module that has since held another."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
         noted = Arguments()
         with np.errstate(**self.user_errors), noted:
-            f = self.problem.values(argument)[0]
+            f, inequalities, equalities = self.problem.values(argument)
         self.costs.values += 1
-        return f, leaves, noted
+        blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
+        known = [block.reshape(-1) for block in blocks if block is not None]
+        c = torch.cat(known) if known and self.constraints_structured else None
+        return f, c, leaves, noted
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""
@@ -287,7 +295,9 @@ class Evaluator:
         gradient, jacobian = Scaled(Given(start.gradient, start.jacobian, Costs()), scales).full()
         x, f, c = self.in_solver_units(start.x), start.f * scales.objective, start.c * scales.constraints
         scaled = Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints)
-        return scaled if reading is None else scaled.read_by(lambda: reading.scaled(scales.objective, scales.variables))
+        if reading is None:
+            return scaled
+        return scaled.read_by(lambda: reading.scaled(scales.objective, scales.variables, scales.constraints))
 
 
 def natural_scales(start: Trial) -> Scales | None:

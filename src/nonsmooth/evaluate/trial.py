@@ -245,9 +245,10 @@ class Trial:
             self._differentiable = _finite(self.gradient) and _finite(self.jacobian)
         return self._differentiable
 
-    def with_gradient(self, gradient: Vector) -> Trial:
-        """The same point with another gradient of f."""
-        other = Trial.stored(self.x, self.f, self.c, self.equalities, gradient, self.jacobian)
+    def with_gradients(self, gradient: Vector, jacobian: Matrix | None = None) -> Trial:
+        """The same point with another gradient of f, and others of the constraints."""
+        rows = self.jacobian if jacobian is None else jacobian
+        other = Trial.stored(self.x, self.f, self.c, self.equalities, gradient, rows)
         for name in ("finite", "total_violation", "inequality_violation", "equality_violation"):
             setattr(other, name, getattr(self, name))
         return other
@@ -262,8 +263,11 @@ class Trial:
         """What can be seen of the kinks of f; None where nobody looks."""
         if self._reading is None and self._read is not None:
             self._reading = reading = self._read()
-            if reading is not None and not reading.hidden and self._gradient is None and not len(self.c):
-                self._gradient, self._jacobian = reading.gradient, np.zeros((0, len(self.x)))
+            if reading is not None and not reading.hidden and self._gradient is None:
+                if not len(self.c):
+                    self._gradient, self._jacobian = reading.gradient, np.zeros((0, len(self.x)))
+                elif reading.constraints is not None:
+                    self._gradient, self._jacobian = reading.gradient, reading.constraints.jacobian
         return self._reading
 
     def gradient_with(self, shares: Vector) -> Vector:
@@ -271,6 +275,15 @@ class Trial:
         seen = self.reading
         known = seen is not None and not seen.hidden and seen.places == len(shares)
         return seen.combined(shares) if known and seen is not None else self.gradient
+
+    def constraint_gradient(self, multipliers: Vector, shares: Matrix | None) -> Vector:
+        """The sum of the gradients of constraints with multipliers, and with other slopes at their kinks if these are seen."""
+        reading = self.reading if shares is not None else None
+        seen = None if reading is None else reading.constraints
+        if shares is None or seen is None or seen.places != shares.shape[1]:
+            gradient: Vector = multipliers @ self.jacobian
+            return gradient
+        return seen.weighted(multipliers, shares)
 
     def forget_reading(self) -> None:
         """Drop what was read, and the graph that it needs."""

@@ -74,6 +74,7 @@ def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbe
     )
     if evaluator.structured:
         state.structured = evaluator.structured = worth_following(at)
+        evaluator.constraints_structured = at.reading is not None and at.reading.constraints is not None
         if not state.structured:
             at.forget_reading()
     if options.initial_pairs is not None or (options.initial_hessian is not None and not options.scale_initial_hessian):
@@ -153,7 +154,10 @@ def _watched(evaluator: Evaluator, start: Trial) -> Trial:
     Not the first time: compiled functions, which hide their kinks, would be compiled for what is watched.
     """
     reading = start.reading
-    if reading is None or not (len(reading.terms) or any(UNSEEN in reason for reason in reading.hidden)):
+    if reading is None:
+        return start
+    unseen = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
+    if not (unseen or len(reading.terms) or reading.constraints is not None):
         return start
     if any(UNSEEN not in reason for reason in reading.hidden):
         return start
@@ -167,6 +171,7 @@ def _watched(evaluator: Evaluator, start: Trial) -> Trial:
 
 
 def worth_following(start: Trial) -> bool:
-    """Whether kinks of f can be seen, and all of them."""
+    """Whether kinks can be seen, and all of f."""
     reading = start.reading
-    return reading is not None and not reading.hidden and len(reading.terms) > 0
+    seen = reading is not None and not reading.hidden
+    return seen and reading is not None and (len(reading.terms) > 0 or reading.constraints is not None)

@@ -94,6 +94,7 @@ class _Judge:
             return
         self._evaluator = other = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
         other.costs, other.scales, other.structured, other.noting = own.costs, reference.scales, own.structured, own.noting
+        other.constraints_structured = own.constraints_structured
         self._limited = evaluate.through(other)
 
     def _seen(self, at: Trial) -> Trial:

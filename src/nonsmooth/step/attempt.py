@@ -66,7 +66,8 @@ class Stepper:
             if not step.decrease < -self._tolerances.noise * max(THRESHOLDS.least_magnitude, abs(value)):
                 return self._by_gradients(state, step, value) or StepFailure.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
-            may_gather = attempt.null_steps < options.max_null_steps and (step.shares is None or len(at.c) > 0)
+            hidden = step.shares is None or (len(at.c) > 0 and step.piece_shares is None)
+            may_gather = attempt.null_steps < options.max_null_steps and hidden
             full = self._evaluate(at.x + options.initial_step * direction)
             needed = THRESHOLDS.serious_decrease if may_gather else options.sufficient_decrease
             if not full.penalty(step.weight) < value + needed * options.initial_step * step.decrease and full.finite:
@@ -113,7 +114,7 @@ class Stepper:
         if not may_gather or trial is None or not trial.finite or not trial.differentiable:
             return StepFailure.SEARCH_FAILED
         # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
-        kept = keep_gradients(state.pieces, at, trial, range(len(at.c)))
+        kept = attempt.step.piece_shares is None and keep_gradients(state.pieces, at, trial, range(len(at.c)))
         if attempt.step.shares is not None and not kept:
             return StepFailure.SEARCH_FAILED
         state.bundle.add(trial)
@@ -134,7 +135,7 @@ class Stepper:
         """The full step brought back to curved constraints."""
         if self._options.initial_step != 1.0 or self._options.normalize_direction:
             return None
-        among_pieces = state.pieces.carry(step.rows[len(state.current.c) :])
+        among_pieces = step.among_pieces or state.pieces.carry(step.rows[len(state.current.c) :])
         needed = value + self._options.sufficient_decrease * step.decrease
         return correct(self._evaluate, state.current, step, full, needed, among_pieces=among_pieces)
 
@@ -182,12 +183,14 @@ class Stepper:
 
     def _combined_gradient(self, state: State, step: Step, trial: Trial) -> Vector:
         """The gradient of the Lagrangian at a trial point, with the multipliers of the step."""
-        if len(step.rows) > len(state.current.c):  # the sum that vanishes is one of gradients of several pieces
+        if step.piece_shares is None and len(step.rows) > len(
+            state.current.c
+        ):  # the sum that vanishes is one of gradients of several pieces
             pieces = state.pieces.at(trial)
             there = self._proposer.model(trial, own_cut(trial), pieces, self._proposer.metric(state), step.multipliers)
             return there.step(step.weight).gradient
         objective = trial.gradient if step.shares is None else trial.gradient_with(step.shares)
-        gradient: Vector = objective + step.multipliers @ trial.jacobian
+        gradient: Vector = objective + trial.constraint_gradient(step.multipliers, step.piece_shares)
         return gradient if self._box is None else self._box.projected_gradient(trial.x, gradient)
 
     def take_ray(self) -> Step | None:

@@ -71,6 +71,13 @@ class Step(NamedTuple):
     """Whether B·direction = −gradient."""
     shares: Vector | None = None
     """Where between their slopes the terms of f are that can be seen, by places; None where there are none."""
+    piece_shares: Matrix | None = None
+    """The same for the terms of each constraint, times its multiplier; None where those of constraints are not seen."""
+
+    @property
+    def among_pieces(self) -> bool:
+        """Whether pieces that are read from the program carry the step."""
+        return self.piece_shares is not None and bool((self.rows[len(self.multipliers) :] > 0.0).any())
 
     @property
     def at_kink(self) -> bool:

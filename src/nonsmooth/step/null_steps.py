@@ -25,7 +25,7 @@ def gather(state: State, model: ModelLike, step: Step, trial: Trial) -> Evidence
     bending = step.weight * (trial.total_violation - step.predicted_violation)
     if excess > bending:
         return None if step.shares is not None else _gather_objective(state, step, trial)
-    return _gather_constraints(state, model, step, trial) if bending > excess else None
+    return _gather_constraints(state, model, step, trial) if bending > excess and step.piece_shares is None else None
 
 
 def _gather_objective(state: State, step: Step, trial: Trial) -> Evidence | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,18 +52,21 @@ class Proposer:
         at = state.current
         kinked = state.near_kink if use_bundle is None else use_bundle
         with self.directing:
-            pieces = state.pieces.at(at) if len(state.pieces) else None
             metric, reading = self.metric(state), visible_kinks(state)
+            if reading is not None and reading.constraints is not None:
+                state.pieces.clear()  # what can be seen need not be remembered
+            kept = state.pieces.at(at) if len(state.pieces) else None
             if reading is None:
                 cuts = state.bundle.cuts(at) if kinked and len(state.bundle) else own_cut(at)
-                model = self.model(at, cuts, pieces, metric, state.multipliers)
+                model = self.model(at, cuts, kept, metric, state.multipliers)
             else:
 
-                def build(terms: LocalTerms) -> ModelLike:
-                    seen = VisibleCuts(at, terms.slopes, terms.errors, terms.weights)
-                    return self.model(at, seen, pieces, metric, state.multipliers, terms=terms)
+                def build(terms: LocalTerms | None, pieces: PieceRows | None, multipliers: Vector | None) -> ModelLike:
+                    seen = own_cut(at) if terms is None else VisibleCuts(at, terms.slopes, terms.errors, terms.weights)
+                    known = state.multipliers if multipliers is None else multipliers
+                    return self.model(at, seen, kept or pieces, metric, known, terms=terms)
 
-                model = StructuredModel(reading, build)
+                model = StructuredModel(at, reading, build)
             step = self._steering.step(state, model, state.weight if weight is None else weight)
         self._remember(state, step)
         return model, step
@@ -108,9 +112,14 @@ class Proposer:
 
 
 def visible_kinks(state: State) -> Reading | None:
-    """The kinks of f that can be seen from the current point, where the run goes by them and can do so here."""
+    """The kinks that can be seen from the current point, where the run goes by them and can do so here."""
     reading = state.current.reading if state.structured else None
     if reading is None or reading.hidden or not reading.finite:
+        return None
+    constraints = reading.constraints
+    if constraints is not None and (not constraints.finite or constraints.is_nested(constraints.terms.at_kink(NEAR))):
+        reading = replace(reading, constraints=None)
+    if not len(reading.terms) and reading.constraints is None:
         return None
     if not reading.is_nested(reading.terms.at_kink(NEAR)):
         return reading

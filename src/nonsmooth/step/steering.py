@@ -30,7 +30,8 @@ class Steering:
         step = steer(model, state.current, weight, self._options)
         own = len(state.current.c)
         needed = float(np.abs(step.multipliers).max(initial=0.0))
-        if needed > step.weight and state.pieces.carry(step.rows[own:]) and float(np.abs(step.rows).max()) < step.weight:
+        carried = step.among_pieces or state.pieces.carry(step.rows[own:])
+        if needed > step.weight and carried and float(np.abs(step.rows).max()) < step.weight:
             # Rows of one constraint are bounded each for itself, so that the model can do what the penalty does not pay for.
             step = model.step(min(THRESHOLDS.weight_margin * needed, THRESHOLDS.max_weight))
         return step

@@ -1,34 +1,50 @@
 """The local model with the kinks that can be seen, of which only those that a step meets are looked at.
 
-A step is computed with the nearest kinks; where it would cross others, these are added, until it crosses none. What is found is
-the step of the model with all of them, at the price of those that are near.
+A step is computed with the nearest kinks of f; where it would cross others, these are added. Constraints are linear at first;
+where a step leads to another piece of one, that piece is added. What is found in the end is the step of the model with all
+kinks, at the price of those that are near.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.evaluate import Trial
+from nonsmooth.kinks.linearizations import Linearizations
+from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.step.model import ModelLike, Step
-from nonsmooth.structure import LocalTerms, Reading
+from nonsmooth.structure import ConstraintReading, LocalTerms, Reading
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 FEW = 50
 """So many kinks are looked at in any case, and twice as many as there are variables."""
 MOST_ROUNDS = 30
-"""After so many all kinks are looked at."""
+"""After so many all kinks of f are looked at."""
+MOST_PIECE_ROUNDS = 200
+"""After so many the pieces that are known have to do."""
 NEGLIGIBLE = 1e-12
 """Part of the predicted decrease up to which what a kink adds to the model does not count."""
+ROUNDING = 1e-14
+"""The same as part of the values of constraints."""
+
+
+class Build(Protocol):
+    """Makes the model of some kinks of f and some pieces of constraints."""
+
+    def __call__(self, terms: LocalTerms | None, pieces: PieceRows | None, multipliers: Vector | None) -> ModelLike:
+        """The model; the multipliers of the constraints at x are those of an earlier step."""
 
 
 class StructuredModel:
-    """The model at one point with its visible kinks; `build` makes that of some of them."""
+    """The model at one point with its visible kinks."""
 
-    def __init__(self, reading: Reading, build: Callable[[LocalTerms], ModelLike]) -> None:
-        self._reading, self._build = reading, build
+    def __init__(self, at: Trial, reading: Reading, build: Build) -> None:
+        self._at, self._reading, self._build = at, reading, build
         terms = reading.terms
         lengths = np.linalg.norm(terms.rows, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -38,37 +54,108 @@ class StructuredModel:
         if len(terms) > self._batch:
             self._chosen[:] = False
             self._chosen[np.argsort(distances, kind="stable")[: self._batch]] = True
+        self._pieces = None if reading.constraints is None else _KnownPieces(at, reading.constraints)
         self._choose(None)
 
-    def _choose(self, shares: Vector | None) -> None:
-        self._terms = LocalTerms(self._reading, self._chosen, shares)
-        self._model = self._build(self._terms)
+    def _choose(self, last: Step | None) -> None:
+        """Build the model anew, to begin where the last one ended."""
+        shares, multipliers = (None, None) if last is None else (last.shares, last.rows[: len(self._at.c)])
+        terms = self._reading.terms
+        self._terms = LocalTerms(self._reading, self._chosen, shares) if len(terms) else None
+        pieces = None if self._pieces is None else self._pieces.known(None if last is None else last.rows)
+        self._model = self._build(self._terms, pieces, multipliers)
 
     def step(self, weight: float) -> Step:
         """The step for penalty weight ρ."""
-        for number in range(MOST_ROUNDS):
+        for number in range(MOST_PIECE_ROUNDS):
             step = self._model.step(weight)
-            if self._chosen.all():
+            crossing = self._meet_terms(step, everything=number >= MOST_ROUNDS - 2)
+            if not (self._meet_pieces(step) or crossing):
                 break
-            excess = self._terms.excess(step.direction)
-            met = np.nonzero(excess > NEGLIGIBLE * abs(step.objective_change))[0]
-            if not len(met):
-                break
-            if number == MOST_ROUNDS - 2:
-                self._chosen[:] = True
-            else:
-                self._chosen[met[np.argsort(-excess[met], kind="stable")[: self._batch]]] = True
-            self._choose(step.shares)
-        return step
+            self._choose(step)
+        if self._pieces is None:
+            return step
+        violation = self.violation(step.direction)  # also of pieces for which there was no time
+        decrease = step.objective_change + weight * (violation - self._at.total_violation)
+        shares = self._pieces.shares(step.rows)
+        return step._replace(predicted_violation=violation, decrease=decrease, piece_shares=shares)
+
+    def _meet_terms(self, step: Step, *, everything: bool) -> bool:
+        """Choose the kinks of f that a step would cross."""
+        if self._terms is None or self._chosen.all():
+            return False
+        excess = self._terms.excess(step.direction)
+        met = np.nonzero(excess > NEGLIGIBLE * abs(step.objective_change))[0]
+        if everything:
+            self._chosen[:] = True
+        else:
+            self._chosen[met[np.argsort(-excess[met], kind="stable")[: self._batch]]] = True
+        return len(met) > 0
+
+    def _meet_pieces(self, step: Step) -> bool:
+        """Add the pieces of constraints to which a step would lead."""
+        return self._pieces is not None and self._pieces.add(step, self._model.violations(step.direction))
 
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of the step that looks at nothing else."""
         return self._model.reference(weight)
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
-        """Violation of the linearized constraints after a step."""
-        return self._model.violation(direction, largest=largest)
+        """Violation of the modeled constraints after a step."""
+        parts = self.violations(direction)
+        return float(parts.max(initial=0.0) if largest else parts.sum())
 
     def violations(self, direction: Vector) -> Vector:
-        """Violation of each linearized constraint after a step."""
-        return self._model.violations(direction)
+        """Violation of each modeled constraint after a step."""
+        parts = self._model.violations(direction)
+        return parts if self._pieces is None else np.maximum(parts, self._pieces.violations(direction))
+
+
+class _KnownPieces:
+    """The pieces of constraints that the model at one point knows of."""
+
+    def __init__(self, at: Trial, reading: ConstraintReading) -> None:
+        self._at, self._reading = at, reading
+        self._kept = Linearizations(len(at.x), capacity=max(1, MOST_PIECE_ROUNDS * len(reading.kinked)))
+        self._index: list[int] = []
+        self._slopes: list[Vector] = []
+        self._known: set[tuple[int, bytes]] = set()
+
+    def known(self, rows: Vector | None) -> PieceRows | None:
+        """All of them as rows of a program, with the multipliers that earlier ones had."""
+        if not self._index:
+            return None
+        weights = np.zeros(len(self._index))
+        if rows is not None:
+            weights[: len(rows) - len(self._at.c)] = rows[len(self._at.c) :]
+        return PieceRows(self._at, self._kept, np.array(self._index, dtype=np.intp), np.ones(len(weights)), weights)
+
+    def violations(self, direction: Vector) -> Vector:
+        """Violation of each constraint after a step, as far as it is one above 0."""
+        return np.maximum(self._reading.pieces(direction).reached, 0.0)
+
+    def add(self, step: Step, modeled: Vector) -> bool:
+        """Add the pieces to which a step leads, where the model says too little of them."""
+        pieces, reading = self._reading.pieces(step.direction), self._reading
+        excess = np.maximum(pieces.reached, 0.0) - modeled
+        least = NEGLIGIBLE * abs(step.decrease) / step.weight + ROUNDING * (1.0 + np.abs(self._at.c))
+        met = reading.kinked[(excess > least)[reading.kinked]]
+        # What is known is added no second time: it is above the model by rounding errors alone.
+        keys = [(index, pieces.slopes[index].tobytes()) for index in met.tolist()]
+        new = np.array([key not in self._known for key in keys], dtype=bool)
+        met = met[new]
+        for index, row in zip(met.tolist(), reading.rows(met, pieces.slopes[met]), strict=True):
+            self._kept.add(self._at.x, float(pieces.values[index]), row)
+            self._index.append(index)
+            self._slopes.append(pieces.slopes[index])
+        self._known.update(keys)
+        return len(met) > 0
+
+    def shares(self, rows: Vector) -> Matrix:
+        """Where between their slopes the multipliers of rows put the kinks, times the multiplier of each constraint."""
+        reading, own = self._reading, len(self._at.c)
+        shares = rows[:own, None] * reading.shares(np.broadcast_to(reading.terms.taken, reading.sensitivities.shape))
+        used = len(rows) - own  # others may have been found when there was no time for them
+        if used:
+            np.add.at(shares, np.array(self._index[:used]), rows[own:, None] * reading.shares(np.array(self._slopes[:used])))
+        return shares

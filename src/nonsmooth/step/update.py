@@ -64,9 +64,10 @@ class Acceptance:
 
     def _update(self, state: State, accepted: AcceptedStep) -> Outcome:
         """Update the matrix by how the gradient of the Lagrangian has changed."""
-        before, after, multipliers = state.current, accepted.trial, accepted.step.multipliers
+        before, after, step = state.current, accepted.trial, accepted.step
         old, new = self._objective_gradients(state, accepted)
-        change = new + multipliers @ after.jacobian - (old + multipliers @ before.jacobian)
+        there, here = (trial.constraint_gradient(step.multipliers, step.piece_shares) for trial in (after, before))
+        change = new + there - (old + here)
         if self._box is not None and accepted.hessian_step is not None:
             # Variables that stay on a bound leave the matrix as it is: their slopes change with those of the others.
             held = (after.x == before.x) & ((after.x == self._box.lower) | (after.x == self._box.upper))

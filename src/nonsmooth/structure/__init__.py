@@ -2,6 +2,7 @@
 
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import UNSEEN
+from nonsmooth.structure.constraints import ConstraintReading, read_constraints
 from nonsmooth.structure.local import LocalTerms
 from nonsmooth.structure.reading import Reading, read, unreadable
 from nonsmooth.structure.summary import KinkSource, Structure, summarize
@@ -10,12 +11,14 @@ from nonsmooth.structure.terms import Terms
 __all__ = [
     "UNSEEN",
     "Arguments",
+    "ConstraintReading",
     "KinkSource",
     "LocalTerms",
     "Reading",
     "Structure",
     "Terms",
     "read",
+    "read_constraints",
     "summarize",
     "unreadable",
 ]

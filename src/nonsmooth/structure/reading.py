@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
 from operator import or_
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,6 +24,9 @@ from nonsmooth.structure.blocks import Block, blocks_of, kind_of, order_of, save
 from nonsmooth.structure.catalog import ELEMENTWISE, HIDING, NORMS, PAIRS, REDUCTIONS, SINGULAR, Unreadable, is_smooth
 from nonsmooth.structure.terms import ALONE, Matrix, Terms
 from nonsmooth.variables import Variables
+
+if TYPE_CHECKING:
+    from nonsmooth.structure.constraints import ConstraintReading
 
 Vector = NDArray[np.float64]
 MOST_TERMS, FEW_TERMS, ALL_TERMS = 20, 1000, 5000
@@ -53,6 +57,10 @@ class Reading:
     """For each source those whose results enter its argument."""
     nodes: tuple[Node, ...] = field(default=(), repr=False)
     """The sources themselves."""
+    constraints: ConstraintReading | None = None
+    """The kinks of the constraints, where they have some and all can be seen."""
+    unread: str | None = None
+    """Why those of the constraints cannot be read."""
 
     @property
     def finite(self) -> bool:
@@ -76,9 +84,10 @@ class Reading:
         slopes = terms.left[used] + chosen[used] * (terms.right[used] - terms.left[used])
         return self.gradient + (slopes - terms.taken[used]) @ terms.rows[used]
 
-    def scaled(self, objective: float, variables: Vector | None) -> Reading:
-        """The same in other units of f and of the variables."""
+    def scaled(self, objective: float, variables: Vector | None, constraints: Vector) -> Reading:
+        """The same in other units of f, of the variables, and of the constraints."""
         terms, units = self.terms, 1.0 if variables is None else variables
+        scaled = None if self.constraints is None else self.constraints.scaled(constraints, variables)
         return replace(
             self,
             gradient=self.gradient * objective * units,
@@ -89,6 +98,7 @@ class Reading:
                 taken=terms.taken * objective,
                 differentiate=lambda: terms.rows * units,
             ),
+            constraints=scaled,
         )
 
     @property
@@ -122,7 +132,7 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     >>> reading.slope(np.array([0.0, -1.0]))
     2.0
     """
-    found, hidden = _look_through(f)
+    found, hidden = look_through(f)
     leaving = None if hidden else arguments.leaving(f)
     if leaving is not None:
         hidden = [f"{leaving}, which takes values out of the graph"]
@@ -148,9 +158,14 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     gradient = variables.flat(
         [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(parts, leaves, strict=False)]
     )
-    inside = _inside(found)
+    inside = enclosed(found)
     return Reading(
-        np.array(gradient), _terms(blocks, leaves, variables), tuple(kinds), tuple(dict.fromkeys(hidden)), inside, tuple(found)
+        np.array(gradient),
+        terms_of(blocks, leaves, variables),
+        tuple(kinds),
+        tuple(dict.fromkeys(hidden)),
+        inside,
+        tuple(found),
     )
 
 
@@ -163,7 +178,7 @@ def few_enough(terms: int, variables: int) -> bool:
     return terms <= min(MOST_TERMS * variables + FEW_TERMS, ALL_TERMS) and terms * variables <= MOST_NUMBERS
 
 
-def _look_through(f: Tensor) -> tuple[list[Node], list[str]]:
+def look_through(f: Tensor) -> tuple[list[Node], list[str]]:
     """The nodes with kinks that can be read, and the first operation that hides some."""
     found = []
     for number, node in enumerate(_nodes(f.grad_fn)):
@@ -199,7 +214,7 @@ def _nodes(root: Node | None) -> Iterator[Node]:
             waiting += [following for following, _ in node.next_functions]
 
 
-def _inside(found: Sequence[Node]) -> tuple[frozenset[int], ...]:
+def enclosed(found: Sequence[Node]) -> tuple[frozenset[int], ...]:
     """For each node those of the others that it depends on."""
     own = {node: 1 << place for place, node in enumerate(found)}
     below: dict[Node, int] = {}
@@ -237,7 +252,8 @@ def _jacobian(argument: Tensor, leaves: Sequence[Tensor], variables: Variables) 
             raise FunctionFailed(error) from error
 
 
-def _terms(blocks: Sequence[Block], leaves: Sequence[Tensor], variables: Variables) -> Terms:
+def terms_of(blocks: Sequence[Block], leaves: Sequence[Tensor], variables: Variables) -> Terms:
+    """The terms of all nodes as numbers."""
     sizes = [block.argument.numel() for block in blocks]
 
     def joined(parts: Sequence[Tensor]) -> Vector:

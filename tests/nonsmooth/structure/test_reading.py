@@ -225,7 +225,7 @@ def test_slopes_between_those_of_the_sides() -> None:
 
 def test_other_units() -> None:
     reading = reading_of(lambda x: (x - 1).abs().sum(), torch.tensor([1.0, 3.0], dtype=torch.float64))
-    scaled = reading.scaled(10.0, np.array([2.0, 0.5]))
+    scaled = reading.scaled(10.0, np.array([2.0, 0.5]), np.zeros(0))
     np.testing.assert_allclose(scaled.gradient, [0.0, 5.0])
     np.testing.assert_allclose(scaled.terms.rows, [[2.0, 0.0], [0.0, 0.5]])
     assert scaled.slope(np.array([-1.0, 0.0])) == pytest.approx(20.0)
