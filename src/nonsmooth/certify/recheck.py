@@ -11,7 +11,8 @@ import torch
 from nonsmooth.certify.certificate import Certificate, check, unknown
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, SkippedErrors
-from nonsmooth.structure import Arguments, Structure, read, summarize
+from nonsmooth.evaluate.sight import read_problem, together
+from nonsmooth.structure import Arguments, Structure, summarize
 from nonsmooth.variables import Variables
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Recheck:
             variables.place(self._answer.x)  # a module goes on holding the answer
 
     def structure(self) -> Structure:
-        """What can be seen of the kinks of the objective at the answer."""
+        """What can be seen of the kinks of the problem at the answer."""
         problem, variables = self._unpacked()
         if problem.gradients:
             return Structure(False, (), ("gradients given by the function",))
@@ -71,8 +72,8 @@ class Recheck:
             with torch.inference_mode(False), torch.enable_grad():
                 argument, leaves = variables.place(self._answer.x)
                 with arguments:
-                    f = problem.values(argument)[0]
-                reading = read(f, leaves, variables, arguments)
+                    f, inequalities, equalities = problem.values(argument)
+                reading = read_problem(f, together(equalities, inequalities), leaves, variables, arguments)
                 return summarize(reading, arguments, followed=self._structured, radius=2.0 * self._tolerances.radius)
         except Exception as error:
             return Structure(False, (), (f"{type(error).__name__} in reading it",))

@@ -15,7 +15,7 @@ from nonsmooth.evaluate.bounds import Bounds, read_bounds
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
 from nonsmooth.evaluate.scaling import Scales, automatic_scales
-from nonsmooth.evaluate.sight import among_bounds, read_problem
+from nonsmooth.evaluate.sight import among_bounds, read_problem, together
 from nonsmooth.evaluate.skipping import NoDerivatives, SkippedErrors, SkippingDerivatives
 from nonsmooth.evaluate.surroundings import Scaled, Timed, WithBounds
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
@@ -186,10 +186,7 @@ class Evaluator:
         with np.errstate(**self.user_errors), noted:
             f, inequalities, equalities = self.problem.values(argument)
         self.costs.values += 1
-        blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
-        known = [block.reshape(-1) for block in blocks if block is not None]
-        c = torch.cat(known) if known and self.constraints_structured else None
-        return f, c, leaves, noted
+        return f, together(equalities, inequalities) if self.constraints_structured else None, leaves, noted
 
     def again(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""

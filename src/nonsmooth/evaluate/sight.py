@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from nonsmooth.evaluate.bounds import Bounds
+from nonsmooth.problem import flatten
 from nonsmooth.structure import Arguments, ConstraintReading, Reading, read, read_constraints
 from nonsmooth.variables import Variables
 
@@ -28,6 +31,13 @@ def read_problem(f: Tensor, c: Tensor | None, leaves: Sequence[Tensor], variable
     if constraints is not None:
         _ = constraints.terms.rows
     return replace(reading, constraints=constraints)
+
+
+def together(equalities: Any, inequalities: Any) -> Tensor | None:
+    """The constraints that a function returned as one tensor, equalities first; None where there are none."""
+    blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
+    known = [block.reshape(-1) for block in blocks if block is not None]
+    return torch.cat(known) if known else None
 
 
 def among_bounds(reading: Reading, bounds: Bounds, x: Vector, equalities: int) -> Reading:

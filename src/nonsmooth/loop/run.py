@@ -78,7 +78,8 @@ class Run:
         self.stationarity = StationarityCheck(evaluator, evaluate, tolerances, reference, self._guard)
         steering = Steering(options)
         self._proposer = Proposer(options, steering, self.solver, self.clock, box)
-        self._stepper = Stepper(evaluate, self._proposer, options, tolerances, box)
+        units = None if evaluator.scales is None else evaluator.scales.variables
+        self._stepper = Stepper(evaluate, self._proposer, options, tolerances, box, units)
         self._acceptance = Acceptance(self._proposer, steering, options, tolerances, box)
         self._termination = Termination(self.stationarity, self.incumbents, options, tolerances)
         fallback = Fallback(evaluate, self._proposer, self._stepper, options, tolerances, box)

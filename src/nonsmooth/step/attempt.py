@@ -17,6 +17,7 @@ from nonsmooth.kinks.bundle import own_cut
 from nonsmooth.kinks.jumps import keep_gradients
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.step.correction import Correction, correct, correct_parts
+from nonsmooth.step.landing import landing_point
 from nonsmooth.step.line_search import Ending, Search, search
 from nonsmooth.step.model import ModelLike, Step
 from nonsmooth.step.null_steps import gather
@@ -51,9 +52,10 @@ class Stepper:
         options: Options,
         tolerances: Tolerances,
         box: Box | None = None,
+        units: Vector | None = None,
     ) -> None:
         self._evaluate, self._proposer, self._options, self._tolerances = evaluate, proposer, options, tolerances
-        self._box = box
+        self._box, self._units = box, units
         self.ray: Step | None = None
         """The step along which the objective falls without end: not always the first of its iteration."""
 
@@ -68,7 +70,8 @@ class Stepper:
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             hidden = step.shares is None or (len(at.c) > 0 and step.piece_shares is None)
             may_gather = attempt.null_steps < options.max_null_steps and hidden
-            full = self._evaluate(at.x + options.initial_step * direction)
+            end = landing_point(at, step, self._units) if step.sees_kinks else at.x + options.initial_step * direction
+            full = self._evaluate(end)
             needed = THRESHOLDS.serious_decrease if may_gather else options.sufficient_decrease
             if not full.penalty(step.weight) < value + needed * options.initial_step * step.decrease and full.finite:
                 accepted = self._by_gradients(state, step, value, full)
@@ -165,7 +168,7 @@ class Stepper:
             return None
         if state.history and state.stationarity <= THRESHOLDS.spare_digit * tolerances.stationarity:
             return None  # nothing is left to be gained
-        trial = self._evaluate(at.x + step.direction) if trial is None else trial
+        trial = self._evaluate(landing_point(at, step, self._units)) if trial is None else trial
         if not trial.penalty(step.weight) <= value + rounding:
             corrected = correct(self._evaluate, at, step, trial, value + rounding, among_pieces=False)
             if corrected is None or not corrected.low_enough:

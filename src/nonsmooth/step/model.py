@@ -75,6 +75,11 @@ class Step(NamedTuple):
     """The same for the terms of each constraint, times its multiplier; None where those of constraints are not seen."""
 
     @property
+    def sees_kinks(self) -> bool:
+        """Whether the model knows kinks from the program."""
+        return self.shares is not None or self.piece_shares is not None
+
+    @property
     def among_pieces(self) -> bool:
         """Whether pieces that are read from the program carry the step."""
         return self.piece_shares is not None and bool((self.rows[len(self.multipliers) :] > 0.0).any())
