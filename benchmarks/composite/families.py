@@ -399,3 +399,85 @@ def median_of_points(generator: torch.Generator, n: int) -> Problem:
         draw(generator, n),
         Convex(lambda cp, x: (sum(cp.norm1(point - x) for point in points.numpy()) / (5 * n) + 0.1 * cp.sum_squares(x), [])),
     )
+
+
+@problem(20, 50, 100)
+def bounded_sum(generator: torch.Generator, n: int) -> Problem:
+    a, b = regression(generator, 2 * n, n)
+    level = 0.3 * float(torch.linalg.lstsq(a, b).solution.abs().sum())
+
+    def function(x: Tensor) -> Any:
+        return 0.5 * (a @ x - b).square().sum(), x.abs().sum() - level, None
+
+    return (
+        function,
+        0.1 * draw(generator, n),
+        Convex(lambda cp, x: (0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()), [cp.norm1(x) <= level])),
+    )
+
+
+@problem(60)
+def bounded_variation(generator: torch.Generator, n: int) -> Problem:
+    signal = (draw(generator, n) * (torch.rand(n, generator=generator) < 0.1)).cumsum(0) + 0.2 * draw(generator, n)
+
+    def function(x: Tensor) -> Any:
+        return (x - signal).square().sum(), x.diff().abs().sum() - 3.0, None
+
+    return (
+        function,
+        torch.zeros(n, dtype=torch.float64),
+        Convex(lambda cp, x: (cp.sum_squares(x - signal.numpy()), [cp.norm1(cp.diff(x)) <= 3.0])),
+    )
+
+
+@problem(20)
+def denoising_pursuit(generator: torch.Generator, n: int) -> Problem:
+    a, b = regression(generator, 3 * n, n, outliers=0.1)
+    level = 1.3 * float((a @ torch.linalg.lstsq(a, b).solution - b).abs().sum())
+
+    def function(x: Tensor) -> Any:
+        return x.abs().sum(), torch.nn.functional.l1_loss(a @ x, b, reduction="sum") - level, None
+
+    return (
+        function,
+        draw(generator, n),
+        Convex(lambda cp, x: (cp.norm1(x), [cp.norm1(a.numpy() @ x - b.numpy()) <= level])),
+    )
+
+
+@problem(20)
+def nearest_point_under_a_maximum(generator: torch.Generator, n: int) -> Problem:
+    roots, slopes, target = draw(generator, 10, n, n) / n**0.5, draw(generator, 10, n), 3 * draw(generator, n)
+
+    def function(x: Tensor) -> Any:
+        return (x - target).square().sum(), (0.5 * (roots @ x).square().sum(1) + slopes @ x).amax() - 1.0, None
+
+    def program(cp: Any, x: Any) -> tuple[Any, list[Any]]:
+        parts = [0.5 * cp.sum_squares(root @ x) + slope @ x for root, slope in zip(roots.numpy(), slopes.numpy(), strict=True)]
+        return cp.sum_squares(x - target.numpy()), [part <= 1.0 for part in parts]
+
+    return function, torch.zeros(n, dtype=torch.float64), Convex(program)
+
+
+@problem((10, 20), (20, 40))
+def nearest_point_below_a_network(generator: torch.Generator, n: int, hidden: int) -> Problem:
+    first, shifts, last = draw(generator, hidden, n), draw(generator, hidden), draw(generator, hidden)
+    target = 2 * draw(generator, n)
+
+    def function(x: Tensor) -> Any:
+        return (x - target).square().sum(), last @ torch.relu(first @ x + shifts) + 0.25 * hidden, None
+
+    return function, 0.1 * draw(generator, n)
+
+
+@problem((8, 16), (12, 24))
+def nearest_point_below_a_deep_network(generator: torch.Generator, n: int, hidden: int) -> Problem:
+    first, second = draw(generator, hidden, n), draw(generator, hidden, hidden) / hidden**0.5
+    shifts, last = draw(generator, 2, hidden), draw(generator, hidden)
+    target = 2 * draw(generator, n)
+
+    def function(x: Tensor) -> Any:
+        inner = torch.relu(second @ torch.relu(first @ x + shifts[0]) + shifts[1])
+        return (x - target).square().sum(), last @ inner + 0.25 * hidden, None
+
+    return function, 0.1 * draw(generator, n)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from nonsmooth.certify.around import find_denial, follow, neighbors
 from nonsmooth.certify.combination import Combination
 from nonsmooth.certify.longer_step import LongerStep
-from nonsmooth.certify.visible import choose_slopes
+from nonsmooth.certify.visible import Slopes, choose_slopes
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.candidate import Candidate
@@ -152,10 +152,17 @@ class _Inquiry:
         slopes = choose_slopes(self._at, self._radius, self._tolerances, self._box)
         if slopes is None:
             return None
+        # With these slopes what is curved may change more within the radius than the little that is left of the gradients.
+        radii = (self._radius * THRESHOLDS.spare_digit**number for number in range(THRESHOLDS.approaches))
+        return next((found for radius in radii if (found := self._by_slopes(slopes, radius)) is not None), None)
+
+    def _by_slopes(self, slopes: Slopes, radius: float) -> Check | None:
+        """A proof from a choice of slopes, with which the function is smooth within a radius."""
         smooth = _Inquiry(
             lambda x: slopes.applied(self._evaluate(x)), slopes.applied(self._at), self._tolerances, self._reference, self._box,
             self._limit,
         )  # fmt: skip
+        smooth._radius = radius
         found = smooth._from_the_point_itself()
         gap = max(slopes.gap, 0.0) / (1.0 + abs(self._at.f))
         if found is None or not found.certificate.stationary or gap > THRESHOLDS.spare_digit * self._tolerance:
@@ -166,6 +173,7 @@ class _Inquiry:
         if not all(one.finite and one.differentiable and not smooth._combination.unlike([one]) for one in around):
             return None
         model, smooth._evaluate = smooth._evaluate, self._evaluate
+        smooth._radius = self._radius
         if smooth._longer_step(slopes.rows, model) is not None:
             return None
         many = "the kink that is" if slopes.kinks == 1 else f"the {slopes.kinks} kinks that are"

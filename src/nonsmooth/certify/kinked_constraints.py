@@ -30,7 +30,7 @@ class KinkedConstraints:
         """Whether all these kinks bend the constraints upwards, and none lies within the argument of another."""
         self.constraints: Indices = np.zeros(0, dtype=np.intp)
         self.rows: Matrix = np.zeros((0, size))
-        """The gradients of what vanishes at the kinks."""
+        """How their gradients change across the kinks."""
         self.multipliers: Vector = np.zeros(0)
         """Of the constraints, in the last solution."""
         self._columns: Matrix = np.zeros((0, size))
@@ -42,12 +42,12 @@ class KinkedConstraints:
         used = involved.any(axis=0)
         terms, sensitivities = reading.terms, reading.sensitivities[self.constraints]
         self.convex = bool(reading.upwards[self.constraints][involved].all()) and not reading.is_nested(used)
-        self.rows = terms.rows[used]
         slopes = np.where(involved, terms.left, terms.taken)
         self._owners, self._terms = np.nonzero(involved)
         """For each z its constraint, by its place here, and its term."""
         bends = sensitivities[self._owners, self._terms] * (terms.right - terms.left)[self._terms]
         self._columns = np.concatenate([reading.rows(self.constraints, slopes), bends[:, None] * terms.rows[self._terms]])
+        self.rows = self._columns[len(self.constraints) :].copy()
         groups = terms.groups[self._terms]
         cells: dict[tuple[int, int], list[int]] = {}
         for place, (owner, group) in enumerate(zip(self._owners.tolist(), groups.tolist(), strict=True)):

@@ -79,7 +79,7 @@ class LongerStep:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 yield self._bounded(-vector / np.abs(self._change(self._at, beside) / (beside.x - self._at.x)))
         if gathered and len(vector) <= LARGE:
-            probe = self._balanced_probe(gathered)
+            probe = self._balanced_probe(gathered, kinks)
             trial = None if probe is None else self._evaluated(model, self._at.x + probe)
             if probe is not None and trial is not None and trial.finite and trial.differentiable:
                 yield self._bounded(self._along(kinks, self._curvature(trial, gathered, probe)))
@@ -92,9 +92,9 @@ class LongerStep:
     def _change(self, start: Trial, end: Trial) -> Vector:
         return change_of_gradients(start, end, self._combination.multipliers)
 
-    def _balanced_probe(self, gathered: list[Trial]) -> Vector | None:
+    def _balanced_probe(self, gathered: list[Trial], kinks: Matrix) -> Vector | None:
         """A short way, the longer along a variable the less steep the functions are along it."""
-        steepness = steepness_at(self._at, gathered, self._combination.multipliers)
+        steepness = steepness_at(self._at, gathered, self._combination.multipliers) + np.abs(kinks).sum(axis=0)
         if not (np.isfinite(steepness).all() and steepness.any()):
             return None
         noise = self._tolerances.noise

@@ -41,7 +41,7 @@ class Slopes(NamedTuple):
     gap: float
     """How far f, and the constraints times their multipliers, lie above what these slopes make of them."""
     rows: Matrix
-    """The gradients of what vanishes at those that are near."""
+    """How gradients change across those that are near."""
 
     @property
     def kinks(self) -> int:
@@ -104,7 +104,9 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
         multipliers = np.zeros(len(at.c))
         multipliers[kinked.constraints] = kinked.multipliers
         gap += constraints.gap(multipliers, constraint_shares)
-    return Slopes(reading, shares, constraint_shares, gap, np.concatenate([terms.rows[chosen], kinked.rows]))
+    return Slopes(
+        reading, shares, constraint_shares, gap, np.concatenate([bends[chosen, None] * terms.rows[chosen], kinked.rows])
+    )
 
 
 def _near(terms: Terms, radius: float) -> NDArray[np.bool_]:

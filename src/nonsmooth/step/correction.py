@@ -1,9 +1,10 @@
-"""Second-order correction: a full step that left curved constraints is brought back to them.
+"""Second-order correction: a full step that left curved constraints, or curved kinks of f, is brought back to them.
 
 An exact penalty function refuses full steps along curved constraints, however near the solution (the Maratos effect). Newton
 steps on the constraints violated at the trial point, with their gradients there, bring it back; a correction with the
 gradients at x is no help where these turn on the way, as those of a norm do. Where the corrected point is too far for the
-objective, shorter steps are corrected in turn: a search along a straight line would leave the constraints.
+objective, shorter steps are corrected in turn: a search along a straight line would leave the constraints. Kinks that can be
+seen, and on which the model holds the step, are constraints of this kind: u = 0.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from nonsmooth.step.model import Step
 from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 
 class Correction(NamedTuple):
@@ -44,16 +46,18 @@ def correct(
     Where pieces of a constraint meet, a correction leaves one for another, and their gradients do better; but an equality may
     be a norm that is to vanish, with more pieces than can be known.
     """
-    if len(at.c) == 0:
+    kinks = _left_kinks(trial, step) if length == 1.0 else None
+    if len(at.c) == 0 and kinks is None:
         return None
     excess = trial.f - at.f - length * step.objective_change
     predicted = at.total_violation + length * (step.predicted_violation - at.total_violation)
     bending = step.weight * (trial.total_violation - predicted)
-    if not bending > 0.5 * (excess + bending):
+    blamed = bending if kinks is None else bending + kinks.excess
+    if not blamed > 0.5 * (excess + bending):
         return None
     if among_pieces and not np.abs(trial.c[: at.equalities]).max(initial=0.0) > 0.5 * trial.total_violation:
         return None
-    restored = _restore(evaluate, trial, step.weight, needed)
+    restored = _restore(evaluate, trial, step, needed, kinks)
     return None if restored is None else Correction(restored, restored.penalty(step.weight) < needed)
 
 
@@ -74,25 +78,57 @@ def correct_parts(
     return None
 
 
-def _restore(evaluate: Callable[[Vector], Trial], trial: Trial, weight: float, enough: float) -> Trial | None:
-    """Newton steps to the constraints until the penalty is low enough or no violation is left; None where they do not help."""
+class _LeftKinks(NamedTuple):
+    """Kinks of f on which the model held a step that left them."""
+
+    rows: Matrix
+    values: Vector
+    excess: float
+    """What f is above what the slopes that the model has chosen make of it."""
+
+
+def _left_kinks(trial: Trial, step: Step) -> _LeftKinks | None:
+    reading = trial.reading if step.shares is not None and trial.finite else None
+    if reading is None or step.shares is None or reading.hidden or reading.places != len(step.shares) or not reading.finite:
+        return None
+    terms, shares = reading.terms, step.shares[reading.terms.places]
+    held = (shares > 0.0) & (shares < 1.0)
+    if not held.any():
+        return None
+    slopes = terms.left + shares * (terms.right - terms.left)
+    excess = terms.sum(np.where(held, terms.values, 0.0)) - float(slopes[held] @ terms.values[held])
+    return _LeftKinks(terms.rows[held], terms.values[held], excess)
+
+
+def _restore(
+    evaluate: Callable[[Vector], Trial], trial: Trial, step: Step, enough: float, kinks: _LeftKinks | None
+) -> Trial | None:
+    """Newton steps to the constraints until the penalty is low enough or no violation is left; None where they do not help.
+
+    They lead back to kinks too.
+    """
+    weight = step.weight
     for _ in range(THRESHOLDS.max_corrections):
-        back = _back_to_constraints(trial) if trial.finite and trial.differentiable else None
+        back = _back_to_constraints(trial, kinks) if trial.finite and trial.differentiable else None
         if back is None:
             return None
         after = evaluate(trial.x - back)
         if after.penalty(weight) < enough and after.differentiable:
             return after
-        if not after.total_violation < 0.5 * trial.total_violation:
+        again = None if kinks is None else _left_kinks(after, step)
+        left = 0.0 if kinks is None or again is None else again.excess - 0.5 * kinks.excess
+        if not weight * (after.total_violation - 0.5 * trial.total_violation) + left < 0:
             return None
-        trial = after
+        trial, kinks = after, again
     return trial
 
 
-def _back_to_constraints(trial: Trial) -> Vector | None:
-    """The shortest Newton step to the violated constraints; None where their gradients are too long to be multiplied."""
+def _back_to_constraints(trial: Trial, kinks: _LeftKinks | None) -> Vector | None:
+    """The shortest Newton step to violated constraints and to kinks; None where gradients are too long to be multiplied."""
     violated = np.concatenate([np.ones(trial.equalities, dtype=bool), trial.c[trial.equalities :] > 0])
     rows, values = trial.jacobian[violated], trial.c[violated]
+    if kinks is not None:
+        rows, values = np.concatenate([rows, kinks.rows]), np.concatenate([values, kinks.values])
     with np.errstate(over="ignore", invalid="ignore"):
         products = rows if len(rows) > len(trial.x) else rows @ rows.T
     if not np.isfinite(products).all():

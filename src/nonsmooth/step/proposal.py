@@ -119,6 +119,7 @@ def visible_kinks(state: State) -> Reading | None:
     constraints = reading.constraints
     if constraints is not None and (not constraints.finite or constraints.is_nested(constraints.terms.at_kink(NEAR))):
         reading = replace(reading, constraints=None)
+        state.nested_points += 1
     if not len(reading.terms) and reading.constraints is None:
         return None
     if not reading.is_nested(reading.terms.at_kink(NEAR)):
