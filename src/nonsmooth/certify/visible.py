@@ -46,15 +46,18 @@ class Slopes(NamedTuple):
     def applied(self, trial: Trial) -> Trial:
         """A point with these slopes at the kinks; one without a gradient where other kinks are seen there."""
         seen = trial.reading
-        known = seen is not None and not seen.hidden and seen.resembles(self.reading)
+        known = seen is not None and not seen.hidden and not seen.assumptions and seen.resembles(self.reading)
         gradient = seen.combined(self.shares) if known and seen is not None else np.full(len(trial.x), np.nan)
         return trial.with_gradient(gradient)
 
 
 def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | None) -> Slopes | None:
-    """The slopes that come nearest to making the gradients at x cancel; None where kinks are hidden or bend f downwards."""
+    """The slopes that come nearest to making the gradients at x cancel; None where kinks are hidden or bend f downwards.
+
+    A promise that there are no others is not enough: whether it was kept, gradients around x have to tell.
+    """
     reading = at.reading
-    if reading is None or reading.hidden or not len(reading.terms):
+    if reading is None or reading.hidden or reading.assumptions or not len(reading.terms):
         return None
     terms = reading.terms
     lengths = np.linalg.norm(terms.rows, axis=1)

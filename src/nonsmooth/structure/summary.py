@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nonsmooth.structure.arguments import Arguments
-from nonsmooth.structure.reading import Reading
+from nonsmooth.structure.reading import UNWATCHED, Reading
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Structure:
     sources: tuple[KinkSource, ...]
     hidden: tuple[str, ...]
     """The first operation found that may have kinks that cannot be seen."""
+    assumptions: tuple[str, ...] = ()
+    """The first operation found in parts that are given as smooth that may have kinks; verdicts do not rely on the promise."""
 
     @property
     def terms(self) -> int:
@@ -54,6 +56,7 @@ class Structure:
         for source in self.sources:
             where = f" at {source.line}" if source.line else ""
             lines.append(f"  {source.kind}{where}: {source.terms}, {source.active} active")
+        lines += [f"  given as smooth, and not seen to be: {reason}" for reason in self.assumptions]
         return "\n".join(lines)
 
 
@@ -68,4 +71,5 @@ def summarize(reading: Reading | None, arguments: Arguments, *, followed: bool, 
         mine = terms.sources == number
         if mine.any():
             sources.append(KinkSource(kind, arguments.line_of(node), int(mine.sum()), int((near & mine).sum())))
-    return Structure(followed, tuple(sources), ())
+    assumptions = reading.assumptions if followed else tuple(reason for reason in reading.assumptions if reason != UNWATCHED)
+    return Structure(followed, tuple(sources), (), assumptions)
