@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from composite.families import Convex, Function, Split
-from nonsmooth.structure import Arguments, read
+from nonsmooth.evaluate.sight import read_problem, together
+from nonsmooth.structure import Arguments
 from nonsmooth.variables import Variables
 
 NEAR = 1e-5
@@ -64,5 +65,7 @@ def kinks_near(function: Function, x: Tensor) -> int:
     argument, leaves = variables.place(variables.start)
     with arguments:
         value = function(argument)
-    terms = read(value[0] if isinstance(value, tuple) else value, leaves, variables, arguments).terms
-    return int((np.abs(terms.values) <= NEAR * np.linalg.norm(terms.rows, axis=1)).sum())
+    f, inequalities, equalities = value if isinstance(value, tuple) else (value, None, None)
+    reading = read_problem(f, together(equalities, inequalities), leaves, variables, arguments)
+    parts = [reading.terms] if reading.constraints is None else [reading.terms, reading.constraints.terms]
+    return sum(int((np.abs(terms.values) <= NEAR * np.linalg.norm(terms.rows, axis=1)).sum()) for terms in parts)

@@ -196,6 +196,7 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
             run.reference,
             skip_errors=evaluator.skipped is not None,
             structured=evaluator.structured,
+            watch=evaluator.noting or not evaluator.problem.terms,
         ),
         skipped_errors=evaluator.skipped or SkippedErrors(),
         time=run.clock.times(earlier=run.evaluate.earlier_seconds),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from nonsmooth.errors import ProblemError
+from nonsmooth.terms import Declare, Term
 
 
 @dataclass(frozen=True)
@@ -19,18 +20,27 @@ class Problem:
     """A problem: minimize f(x) subject to ci(x) ≤ 0, ce(x) = 0 and lower ≤ x ≤ upper.
 
     Give either `function`, which returns f or (f, ci, ce), or `objective` with, as needed, `inequalities` and
-    `equalities`. Constraints may be a tensor of any shape, a list or a dict of tensors, or None. `bounds` is a pair
-    (lower, upper) of numbers, None, or values in the form of x0; a `scipy.optimize.Bounds`; or a pair (low, high) for every
-    number of x0. No function is evaluated outside of the bounds; with `soft_bounds=True` they are inequalities like others.
-    With `gradients=True` the function returns (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic
+    `equalities`. In the place of `objective`, `smooth` and `terms` say where f has kinks: f is `smooth(x)`, if given,
+    plus the sum of `terms` (see `nonsmooth.terms`), and `smooth` and the arguments of the terms have no kinks of their
+    own.
+
+    Constraints may be a tensor of any shape, a list or a dict of tensors, or None. `bounds` is a pair (lower, upper) of
+    numbers, None, or values in the form of x0; a `scipy.optimize.Bounds`; or a pair (low, high) for every number of x0.
+    No function is evaluated outside of the bounds; with `soft_bounds=True` they are inequalities like others. With
+    `gradients=True` the function returns (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic
     differentiation is not used; a gradient has the form of x0 and a Jacobian one row per constraint.
 
     >>> Problem(objective=lambda x: (x**2).sum(), inequalities=lambda x: 1 - x[0]).values(torch.tensor([3.0, 0.0]))[0]
     tensor(9.)
+    >>> from nonsmooth.terms import Abs
+    >>> Problem(smooth=lambda x: (x**2).sum(), terms=[Abs(lambda x: x - 1)]).values(torch.tensor([3.0, 0.0]))[0]
+    tensor(12.)
     """
 
     function: Callable[..., Any] | None = None
     objective: Callable[..., Any] | None = field(default=None, kw_only=True)
+    smooth: Callable[..., Any] | None = field(default=None, kw_only=True)
+    terms: Sequence[Term] = field(default=(), kw_only=True)
     inequalities: Callable[..., Any] | None = field(default=None, kw_only=True)
     equalities: Callable[..., Any] | None = field(default=None, kw_only=True)
     bounds: Any = field(default=None, kw_only=True)
@@ -41,9 +51,16 @@ class Problem:
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
-        if (self.function is None) == (self.objective is None):
+        self._check_terms()
+        explicit = self.smooth is not None or bool(self.terms)
+        if (self.function is None) == (self.objective is None and not explicit):
             raise ProblemError(
-                "give either one function that returns (f, ci, ce), or objective=… with inequalities=… and equalities=…"
+                "give either one function that returns (f, ci, ce), or objective=… with inequalities=… and equalities=…; "
+                "smooth=… and terms=[…] may take the place of objective=…"
+            )
+        if explicit and self.objective is not None:
+            raise ProblemError(
+                f"smooth=… and terms=[…] are the whole objective; give {self.objective!r:.100} as smooth=…, not objective=…"
             )
         if self.function is not None and (self.inequalities is not None or self.equalities is not None):
             raise ProblemError(
@@ -53,7 +70,7 @@ class Problem:
             raise ProblemError(
                 "gradients=True needs one function that returns (f, f gradient, ci, ci Jacobian, ce, ce Jacobian)"
             )
-        for name in ("function", "objective", "inequalities", "equalities"):
+        for name in ("function", "objective", "smooth", "inequalities", "equalities"):
             part = getattr(self, name)
             if part is not None and not callable(part):
                 raise ProblemError(f"{name} must be callable, not {type(part).__name__}")
@@ -67,15 +84,35 @@ class Problem:
                 f"{given!r:.200}; use None for a side without bound"
             )
 
-    def values(self, x: Any) -> tuple[Tensor, Any, Any]:
-        """f, ci and ce at x, as the user's functions return them."""
+    def _check_terms(self) -> None:
+        if not isinstance(self.terms, list | tuple):
+            raise ProblemError(f"terms must be a list of Abs, Hinge, Max and Norm2, not {self.terms!r:.100}; put it into [ ]")
+        for term in self.terms:
+            if not isinstance(term, Term):
+                raise ProblemError(
+                    f"each of terms must be an Abs, Hinge, Max or Norm2, not {term!r:.99}; what is smooth belongs in smooth=…"
+                )
+        object.__setattr__(self, "terms", tuple(self.terms))
+
+    @property
+    def functions(self) -> tuple[Callable[..., Any], ...]:
+        """All functions of the user's."""
+        arguments = [term.u for term in self.terms]
+        parts = (self.function, self.objective, self.smooth, *arguments, self.inequalities, self.equalities)
+        return tuple(part for part in parts if part is not None)
+
+    def values(self, x: Any, declare: Declare | None = None) -> tuple[Tensor, Any, Any]:
+        """f, ci and ce at x, as the user's functions return them; `declare` is told of the nodes of terms."""
         if self.function is None:
-            assert self.objective is not None
-            parts = [
-                None if part is None else part(x, *self.arguments, **self.keywords)
-                for part in (self.objective, self.inequalities, self.equalities)
+            if self.objective is None:
+                f = sum_of_terms(self.smooth, self.terms, x, self.arguments, self.keywords, declare)
+            else:
+                f = one_number(self.objective(x, *self.arguments, **self.keywords))
+            blocks = [
+                None if block is None else block(x, *self.arguments, **self.keywords)
+                for block in (self.inequalities, self.equalities)
             ]
-            return one_number(parts[0]), parts[1], parts[2]
+            return f, blocks[0], blocks[1]
         answer = self.function(x, *self.arguments, **self.keywords)
         if not isinstance(answer, tuple | list):
             return one_number(answer), None, None
@@ -112,6 +149,23 @@ def one_number(value: Any) -> Tensor:
     if value.is_complex():
         raise ProblemError("the objective is complex; return its real part or its absolute value")
     return value
+
+
+def sum_of_terms(
+    smooth: Callable[..., Any] | None,
+    terms: Sequence[Term],
+    x: Any,
+    arguments: tuple[Any, ...],
+    keywords: Mapping[str, Any],
+    declare: Declare | None = None,
+) -> Tensor:
+    """The objective that a smooth part and terms make."""
+    parts = [] if smooth is None else [one_number(smooth(x, *arguments, **keywords))]
+    parts += [term.value(x, arguments, keywords, declare) for term in terms]
+    f = parts[0]
+    for part in parts[1:]:
+        f = f + part
+    return f
 
 
 def scalar(value: Any) -> Tensor:

@@ -194,7 +194,7 @@ class Result:
 
     @property
     def structure(self) -> Structure:
-        """What can be seen of the kinks of the objective, and how many of them the answer lies on. The function is evaluated
+        """What can be seen of the kinks of the problem, and how many of them the answer lies on. The function is evaluated
         once more to find out."""
         return self.recheck.structure()
 

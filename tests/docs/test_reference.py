@@ -12,15 +12,20 @@ import pytest
 
 import compile_inspect
 import nonsmooth
+import nonsmooth.terms
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
-@pytest.mark.parametrize("package", [compile_inspect, nonsmooth], ids=lambda package: package.__name__)
+PACKAGES = {compile_inspect: [compile_inspect], nonsmooth: [nonsmooth, nonsmooth.terms]}
+"""The modules with public names, by packages."""
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_the_reference_has_exactly_the_public_names(package: ModuleType) -> None:
     page = (DOCS / "reference" / f"{package.__name__}.md").read_text(encoding="utf-8")
-    named = re.findall(rf"^::: {package.__name__}\.(\w+)$", page, re.MULTILINE)
-    assert sorted(named) == sorted(package.__all__)
+    named = re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)
+    assert sorted(named) == sorted(f"{module.__name__}.{name}" for module in PACKAGES[package] for name in module.__all__)
     assert page.count(":::") == len(named)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -40,10 +41,11 @@ class Recheck:
         *,
         skip_errors: bool,
         structured: bool,
+        watch: bool,
     ) -> None:
         self._problem: tuple[Problem, Variables] | bytes | str = (problem, variables)
         """The problem with its variables; as they were pickled; or why they could not be."""
-        self._structured = structured
+        self._structured, self._watch = structured, watch
         self._answer, self._tolerances, self._reference, self._skip_errors = answer, tolerances, reference, skip_errors
 
     def __call__(self) -> Certificate:
@@ -52,7 +54,7 @@ class Recheck:
         evaluator = Evaluator(problem, variables)
         try:
             evaluator.scales, evaluator.structured = self._reference.scales, self._structured
-            evaluator.noting = self._structured
+            evaluator.noting = self._structured and self._watch
             at = evaluator(evaluator.in_solver_units(self._answer.x))
             evaluator.skipped = SkippedErrors() if self._skip_errors else None
             return check(evaluator, at, self._tolerances, self._reference, evaluator.box).certificate
@@ -71,8 +73,8 @@ class Recheck:
         try:
             with torch.inference_mode(False), torch.enable_grad():
                 argument, leaves = variables.place(self._answer.x)
-                with arguments:
-                    f, inequalities, equalities = problem.values(argument)
+                with arguments if self._watch else nullcontext():
+                    f, inequalities, equalities = problem.values(argument, arguments.declare)
                 reading = read_problem(f, together(equalities, inequalities), leaves, variables, arguments)
                 return summarize(reading, arguments, followed=self._structured, radius=2.0 * self._tolerances.radius)
         except Exception as error:

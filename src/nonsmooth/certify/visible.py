@@ -51,7 +51,7 @@ class Slopes(NamedTuple):
     def applied(self, trial: Trial) -> Trial:
         """A point with these slopes at the kinks; one without a gradient where other kinks are seen there."""
         seen, own = trial.reading, self.reading
-        known = seen is not None and not seen.hidden and seen.resembles(own)
+        known = seen is not None and not seen.hidden and not seen.assumptions and seen.resembles(own)
         if not known or seen is None:
             return trial.with_gradients(np.full(len(trial.x), np.nan))
         gradient = seen.combined(self.shares)
@@ -63,9 +63,12 @@ class Slopes(NamedTuple):
 
 
 def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | None) -> Slopes | None:
-    """The slopes that come nearest to making the gradients at x cancel; None where kinks are hidden or bend downwards."""
+    """The slopes that come nearest to making the gradients at x cancel; None where kinks are hidden or bend downwards.
+
+    A promise that there are no others is not enough: whether it was kept, gradients around x have to tell.
+    """
     reading = at.reading
-    if reading is None or reading.hidden:
+    if reading is None or reading.hidden or reading.assumptions:
         return None
     terms = reading.terms
     near = _near(terms, radius)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from nonsmooth.evaluate.trial import FEW_ROWS
-from nonsmooth.problem import Form, Problem, flatten, scalar
+from nonsmooth.problem import Form, Problem, flatten, scalar, sum_of_terms
 from nonsmooth.variables import Variables
 
 
@@ -143,18 +143,19 @@ _TRACES = (torch.trace, Tensor.trace)
 
 
 def _values(problem: Problem) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], tuple[Tensor, Any, Any]]:
-    function, objective = problem.function, problem.objective
+    function, objective, smooth, terms = problem.function, problem.objective, problem.smooth, problem.terms
     inequalities, equalities = problem.inequalities, problem.equalities
     # What a decorated function calls is where it reads things.
     inner = None if function is None else inspect.unwrap(function)
 
     def values(x: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Tensor, Any, Any]:
         if function is None or inner is None:
-            assert objective is not None
-            parts = [
-                None if part is None else part(x, *arguments, **keywords) for part in (objective, inequalities, equalities)
-            ]
-            return scalar(parts[0]), parts[1], parts[2]
+            if objective is None:
+                f = sum_of_terms(smooth, terms, x, arguments, keywords)
+            else:
+                f = objective(x, *arguments, **keywords)
+            parts = [None if part is None else part(x, *arguments, **keywords) for part in (inequalities, equalities)]
+            return scalar(f), parts[0], parts[1]
         answer = function(x, *arguments, **keywords)
         if not isinstance(answer, tuple | list):
             return scalar(answer), None, None

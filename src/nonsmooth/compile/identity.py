@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 def identity(evaluator: Evaluator) -> Hashable:
     """What runs of the same functions have in common: code, and the size of x. Closures may differ; packages know."""
     problem = evaluator.problem
-    functions: list[Any] = [problem.function, problem.objective, problem.inequalities, problem.equalities]
-    codes: list[Hashable] = []
+    functions: list[Any] = [*problem.functions]
+    codes: list[Hashable] = [problem.function is None, problem.inequalities is None, problem.equalities is None]
+    codes += [(type(term).__name__, str(term.weight)) for term in problem.terms]
     for function in functions:  # grows while it is gone through
         plain = inspect.unwrap(function) if callable(function) else function
         code = getattr(plain, "__code__", None)

@@ -57,6 +57,4 @@ def _functions(evaluator: Evaluator) -> tuple[Any, ...]:
     problem = evaluator.problem
     if problem.arguments or problem.keywords:
         return ()
-    return tuple(
-        part for part in (problem.function, problem.objective, problem.inequalities, problem.equalities) if part is not None
-    )
+    return (*problem.functions, *problem.terms)

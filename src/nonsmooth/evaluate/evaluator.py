@@ -143,7 +143,7 @@ class Evaluator:
     def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
         noted = Arguments()
         with noted if self.structured and self.noting else nullcontext():
-            f, inequalities, equalities = self.problem.values(argument)
+            f, inequalities, equalities = self.problem.values(argument, noted.declare if self.structured else None)
         known = self.forms or (None, None)
         flat_inequalities, inequality_form = _flat(inequalities, known[0], "the inequalities")
         flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
@@ -183,8 +183,8 @@ class Evaluator:
         argument, leaves = self.variables.place(x)
         self._placements += 1
         noted = Arguments()
-        with np.errstate(**self.user_errors), noted:
-            f, inequalities, equalities = self.problem.values(argument)
+        with np.errstate(**self.user_errors), noted if self.noting or not self.problem.terms else nullcontext():
+            f, inequalities, equalities = self.problem.values(argument, noted.declare)
         self.costs.values += 1
         return f, together(equalities, inequalities) if self.constraints_structured else None, leaves, noted
 

@@ -14,6 +14,7 @@ from torch import Tensor
 from nonsmooth.evaluate.bounds import Bounds
 from nonsmooth.problem import flatten
 from nonsmooth.structure import Arguments, ConstraintReading, Reading, read, read_constraints
+from nonsmooth.structure.reading import UNWATCHED
 from nonsmooth.variables import Variables
 
 Vector = NDArray[np.float64]
@@ -25,6 +26,8 @@ def read_problem(f: Tensor, c: Tensor | None, leaves: Sequence[Tensor], variable
     _ = reading.terms.rows  # as long as the graph is whole, and a module holds this point
     if reading.hidden or c is None or not c.requires_grad:
         return reading
+    if arguments.term_nodes is not None and not arguments.was_entered:
+        return replace(reading, unread=UNWATCHED)
     constraints = read_constraints(c, leaves, variables, arguments)
     if isinstance(constraints, str):
         return replace(reading, unread=constraints)

@@ -19,7 +19,7 @@ from nonsmooth.loop.saving import SavedState
 from nonsmooth.loop.state import State
 from nonsmooth.options import Options
 from nonsmooth.report.clock import Phase
-from nonsmooth.structure import UNSEEN
+from nonsmooth.structure import UNSEEN, UNWATCHED
 from nonsmooth.thresholds import THRESHOLDS
 
 
@@ -159,13 +159,16 @@ def _watched(evaluator: Evaluator, start: Trial) -> Trial:
     unseen = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
     if not (unseen or len(reading.terms) or reading.constraints is not None):
         return start
-    if any(UNSEEN not in reason for reason in reading.hidden):
+    if any(UNSEEN not in reason for reason in reading.hidden) or any(reason != UNWATCHED for reason in reading.assumptions):
         return start
     evaluator.noting = True
     try:
         return evaluator(start.x)
     except FunctionFailed:  # what is compiled may refuse to be watched
-        evaluator.noting = evaluator.structured = False
+        evaluator.noting = False
+        if reading.assumptions:  # kinks are known without
+            return start
+        evaluator.structured = False
         start.forget_reading()
         return start
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -49,6 +49,21 @@ class Arguments(TorchFunctionMode):
         self._left: dict[Node | None, str] = {}
         """Nodes whose results have left the graph (None for x itself), and by which function."""
         self._lines: dict[Node, str] | None = {} if lines else None
+        self.term_nodes: dict[Node, str] | None = None
+        """The nodes of an explicit problem's terms, and where their arguments are written; None where f is given as a whole."""
+        self.was_entered = False
+        """Whether functions were evaluated in it."""
+
+    def __enter__(self) -> Self:
+        self.was_entered = True
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def declare(self, node: Node, argument: Tensor, line: str) -> None:
+        """Note the node of a term, and its argument."""
+        self.term_nodes = self.term_nodes or {}
+        self.term_nodes[node] = line
+        self._noted[node] = argument, argument._version
 
     def of(self, node: Node) -> Tensor | None:
         """The argument of a node; None where the function was called out of sight, or the argument was written over."""
@@ -65,7 +80,8 @@ class Arguments(TorchFunctionMode):
 
     def line_of(self, node: Node) -> str:
         """Where a node was made, as `file:line`, if lines are noted and it is known."""
-        return "" if self._lines is None else self._lines.get(node, "")
+        known = self._lines if self.term_nodes is None else self.term_nodes
+        return "" if known is None else known.get(node, "")
 
     def _note_line(self, node: Node, lines: dict[Node, str]) -> None:
         """Nodes that are new have been made by the call that is returning."""

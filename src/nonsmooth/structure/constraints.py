@@ -22,7 +22,16 @@ from nonsmooth.evaluate.engine import batched_sensitivities
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import Block, blocks_of, kind_of
 from nonsmooth.structure.catalog import Unreadable
-from nonsmooth.structure.reading import MOST_NUMBERS, MOST_SOURCES, enclosed, few_enough, look_through, terms_of
+from nonsmooth.structure.reading import (
+    LEAVING,
+    MOST_NUMBERS,
+    MOST_SOURCES,
+    enclosed,
+    few_enough,
+    look_through,
+    nodes_of,
+    terms_of,
+)
 from nonsmooth.structure.terms import ALONE, Terms
 from nonsmooth.variables import Variables
 
@@ -208,10 +217,10 @@ def read_constraints(
     array([ 3., -1.])
     """
     size = c.numel()
-    found, hidden = look_through(c)
+    found, hidden = look_through(nodes_of(c))
     leaving = None if hidden else arguments.leaving(c)
     if leaving is not None:
-        hidden = [f"{leaving}, which takes values out of the graph"]
+        hidden = [f"{leaving}, {LEAVING}"]
     if hidden:
         return hidden[0]
     if not found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -38,6 +38,8 @@ MOST_SOURCES = 200
 """Operations with kinks of their own; each takes a backward pass."""
 MOST_NODES = 20_000
 """In larger graphs nothing is looked for: to walk through them takes as long as to evaluate the function."""
+LEAVING = "which takes values out of the graph"
+UNWATCHED = "a function that cannot be watched"
 NEAR_ZERO = 1e-10
 """Results of square roots and norms up to which these may have a kink here."""
 
@@ -57,6 +59,8 @@ class Reading:
     """For each source those whose results enter its argument."""
     nodes: tuple[Node, ...] = field(default=(), repr=False)
     """The sources themselves."""
+    assumptions: tuple[str, ...] = ()
+    """The first operation that may have kinks in parts that are given as smooth; none where these are seen to be."""
     constraints: ConstraintReading | None = None
     """The kinks of the constraints, where they have some and all can be seen."""
     unread: str | None = None
@@ -132,10 +136,12 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     >>> reading.slope(np.array([0.0, -1.0]))
     2.0
     """
-    found, hidden = look_through(f)
-    leaving = None if hidden else arguments.leaving(f)
+    declared = arguments.term_nodes
+    found, hidden = look_through(nodes_of(f) if declared is None else declared)
+    assumptions = () if declared is None else _assumptions(f, declared, arguments)
+    leaving = arguments.leaving(f) if declared is None and not hidden else None
     if leaving is not None:
-        hidden = [f"{leaving}, which takes values out of the graph"]
+        hidden = [f"{leaving}, {LEAVING}"]
     if hidden or not f.requires_grad:
         return unreadable(variables.size, hidden[0] if hidden else None)
     if len(found) > MOST_SOURCES:
@@ -160,13 +166,9 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     )
     inside = enclosed(found)
     return Reading(
-        np.array(gradient),
-        terms_of(blocks, leaves, variables),
-        tuple(kinds),
-        tuple(dict.fromkeys(hidden)),
-        inside,
-        tuple(found),
-    )
+        np.array(gradient), terms_of(blocks, leaves, variables), tuple(kinds), tuple(dict.fromkeys(hidden)), inside,
+        tuple(found), assumptions,
+    )  # fmt: skip
 
 
 def few_enough(terms: int, variables: int) -> bool:
@@ -178,10 +180,18 @@ def few_enough(terms: int, variables: int) -> bool:
     return terms <= min(MOST_TERMS * variables + FEW_TERMS, ALL_TERMS) and terms * variables <= MOST_NUMBERS
 
 
-def look_through(f: Tensor) -> tuple[list[Node], list[str]]:
+def _assumptions(f: Tensor, declared: Mapping[Node, str], arguments: Arguments) -> tuple[str, ...]:
+    """The first operation outside of the declared ones that is not known to be smooth."""
+    found, hidden = look_through(node for node in nodes_of(f) if node not in declared)
+    leaving = arguments.leaving(f)
+    reasons = [*hidden, *map(kind_of, found), *([] if leaving is None else [f"{leaving}, {LEAVING}"])]
+    return tuple(reasons[:1]) if reasons or arguments.was_entered else (UNWATCHED,)
+
+
+def look_through(nodes: Iterable[Node]) -> tuple[list[Node], list[str]]:
     """The nodes with kinks that can be read, and the first operation that hides some."""
     found = []
-    for number, node in enumerate(_nodes(f.grad_fn)):
+    for number, node in enumerate(nodes):
         name = node.name()
         if number == MOST_NODES:
             return [], [f"more than {MOST_NODES} operations"]
@@ -202,10 +212,10 @@ def unreadable(size: int, reason: str | None) -> Reading:
     return Reading(np.zeros(size), terms, (), () if reason is None else (reason,), ())
 
 
-def _nodes(root: Node | None) -> Iterator[Node]:
-    """All nodes of a graph, each after one that depends on it."""
+def nodes_of(result: Tensor) -> Iterator[Node]:
+    """All nodes of the graph of a result, each after one that depends on it."""
     seen: set[Node] = set()
-    waiting = [root]
+    waiting = [result.grad_fn]
     while waiting:
         node = waiting.pop()
         if node is not None and node not in seen:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.constraints import ConstraintReading
-from nonsmooth.structure.reading import Reading
+from nonsmooth.structure.reading import UNWATCHED, Reading
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,10 @@ class Structure:
     sources: tuple[KinkSource, ...]
     hidden: tuple[str, ...]
     """The first operation found in the objective that may have kinks that cannot be seen."""
+    assumptions: tuple[str, ...] = ()
+    """The first operation found in parts that are given as smooth that may have kinks; verdicts do not rely on the promise."""
     unread: str | None = None
-    """The same for the constraints; where it is one, kinks of constraints were found by stepping over them."""
+    """The first that may have some in the constraints; where it is one, their kinks were found by stepping over them."""
 
     @property
     def terms(self) -> int:
@@ -69,6 +71,7 @@ class Structure:
             where = f" at {source.line}" if source.line else ""
             of = ", of a constraint" if source.constraint else ""
             lines.append(f"  {source.kind}{where}{of}: {source.terms}, {source.active} active ({source.exact} at exactly 0)")
+        lines += [f"  given as smooth, and not seen to be: {reason}" for reason in self.assumptions]
         return "\n".join([*lines, unread] if unread else lines)
 
 
@@ -79,7 +82,8 @@ def summarize(reading: Reading | None, arguments: Arguments, *, followed: bool, 
     sources = [*_sources(reading, arguments, radius)]
     if reading.constraints is not None:
         sources += _sources(reading.constraints, arguments, radius)
-    return Structure(followed, tuple(sources), (), reading.unread)
+    assumptions = reading.assumptions if followed else tuple(reason for reason in reading.assumptions if reason != UNWATCHED)
+    return Structure(followed, tuple(sources), (), assumptions, reading.unread)
 
 
 def _sources(reading: Reading | ConstraintReading, arguments: Arguments, radius: float) -> Iterator[KinkSource]:
