@@ -29,7 +29,7 @@ from nonsmooth.step.attempt import Stepper
 from nonsmooth.step.fallback import Fallback
 from nonsmooth.step.model import ModelLike, Step
 from nonsmooth.step.outcome import AcceptedStep, Direction, StepFailure
-from nonsmooth.step.proposal import MOST_NESTED, Proposer
+from nonsmooth.step.proposal import Proposer
 from nonsmooth.step.steering import Steering
 from nonsmooth.step.update import Acceptance
 from nonsmooth.thresholds import THRESHOLDS
@@ -196,8 +196,6 @@ class Run:
         self._model = self.state.step = None  # before the next ones are made
         self._model, step = self._proposer.propose(self.state)
         self.evaluator.structured = self.state.structured
-        if self.state.nested_points > MOST_NESTED:
-            self.evaluator.constraints_structured = False
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
             raise Ended(Status.QP_FAILURE)

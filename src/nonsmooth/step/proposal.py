@@ -61,7 +61,9 @@ class Proposer:
                 model = self.model(at, cuts, kept, metric, state.multipliers)
             else:
 
-                def build(terms: LocalTerms | None, pieces: PieceRows | None, multipliers: Vector | None) -> ModelLike:
+                def build(
+                    at: Trial, terms: LocalTerms | None, pieces: PieceRows | None, multipliers: Vector | None
+                ) -> ModelLike:
                     seen = own_cut(at) if terms is None else VisibleCuts(at, terms.slopes, terms.errors, terms.weights)
                     known = state.multipliers if multipliers is None else multipliers
                     return self.model(at, seen, kept or pieces, metric, known, terms=terms)
@@ -117,9 +119,9 @@ def visible_kinks(state: State) -> Reading | None:
     if reading is None or reading.hidden or not reading.finite:
         return None
     constraints = reading.constraints
-    if constraints is not None and (not constraints.finite or constraints.is_nested(constraints.terms.at_kink(NEAR))):
-        reading = replace(reading, constraints=None)
-        state.nested_points += 1
+    if constraints is not None:
+        kept = constraints.without_inner(constraints.terms.at_kink(NEAR)) if constraints.finite else None
+        reading = replace(reading, constraints=kept)
     if not len(reading.terms) and reading.constraints is None:
         return None
     if not reading.is_nested(reading.terms.at_kink(NEAR)):

@@ -2,7 +2,8 @@
 
 A step is computed with the nearest kinks of f; where it would cross others, these are added. Constraints are linear at first;
 where a step leads to another piece of one, that piece is added. What is found in the end is the step of the model with all
-kinks, at the price of those that are near.
+kinks, at the price of those that are near. Kinks that bend constraints downwards are on one side each: those to which the step
+leads, which is found in a few turns.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ MOST_ROUNDS = 30
 """After so many all kinks of f are looked at."""
 MOST_PIECE_ROUNDS = 200
 """After so many the pieces that are known have to do."""
+MOST_TURNS = 5
+"""How often kinks that bend constraints downwards are put on other sides."""
 NEGLIGIBLE = 1e-12
 """Part of the predicted decrease up to which what a kink adds to the model does not count."""
 ROUNDING = 1e-14
@@ -36,7 +39,9 @@ ROUNDING = 1e-14
 class Build(Protocol):
     """Makes the model of some kinks of f and some pieces of constraints."""
 
-    def __call__(self, terms: LocalTerms | None, pieces: PieceRows | None, multipliers: Vector | None) -> ModelLike:
+    def __call__(
+        self, at: Trial, terms: LocalTerms | None, pieces: PieceRows | None, multipliers: Vector | None
+    ) -> ModelLike:  # fmt: skip
         """The model; the multipliers of the constraints at x are those of an earlier step."""
 
 
@@ -63,10 +68,20 @@ class StructuredModel:
         terms = self._reading.terms
         self._terms = LocalTerms(self._reading, self._chosen, shares) if len(terms) else None
         pieces = None if self._pieces is None else self._pieces.known(None if last is None else last.rows)
-        self._model = self._build(self._terms, pieces, multipliers)
+        self._model = self._build(self._at if self._pieces is None else self._pieces.at, self._terms, pieces, multipliers)
 
     def step(self, weight: float) -> Step:
         """The step for penalty weight ρ."""
+        step = self._step(weight)
+        for _ in range(MOST_TURNS):
+            if self._pieces is None or not self._pieces.turn(step.direction):
+                break
+            self._choose(None)
+            step = self._step(weight)
+        return step
+
+    def _step(self, weight: float) -> Step:
+        """The same with kinks that bend constraints downwards as they are."""
         for number in range(MOST_PIECE_ROUNDS):
             step = self._model.step(weight)
             crossing = self._meet_terms(step, everything=number >= MOST_ROUNDS - 2)
@@ -108,18 +123,44 @@ class StructuredModel:
     def violations(self, direction: Vector) -> Vector:
         """Violation of each modeled constraint after a step."""
         parts = self._model.violations(direction)
-        return parts if self._pieces is None else np.maximum(parts, self._pieces.violations(direction))
+        if self._pieces is not None:
+            kinked = self._pieces.kinked
+            parts[kinked] = self._pieces.violations(direction)[kinked]
+        return parts
 
 
 class _KnownPieces:
     """The pieces of constraints that the model at one point knows of."""
 
     def __init__(self, at: Trial, reading: ConstraintReading) -> None:
-        self._at, self._reading = at, reading
-        self._kept = Linearizations(len(at.x), capacity=max(1, MOST_PIECE_ROUNDS * len(reading.kinked)))
+        self._reading, self.kinked = reading, reading.kinked
+        self._given = self.at = at
+        """The point with the pieces at x as its constraints."""
+        self._resting = reading.sides
+        self._downwards = (~reading.upwards & (reading.sensitivities != 0.0)).any(axis=0)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._here = self._reading.pieces_here(self._resting)
+        self._kept = Linearizations(len(self.at.x), capacity=max(1, MOST_PIECE_ROUNDS * len(self.kinked)))
         self._index: list[int] = []
         self._slopes: list[Vector] = []
         self._known: set[tuple[int, bytes]] = set()
+
+    def turn(self, direction: Vector) -> bool:
+        """Put the kinks that bend constraints downwards on the sides to which a step leads; whether this changes anything.
+
+        What bends downwards lies below each of its tangents, so that the step stays possible, and there may be a better one.
+        """
+        resting = self._reading.sides_after(direction)
+        if np.array_equal(resting[self._downwards], self._resting[self._downwards]):
+            return False
+        self._resting = resting
+        self._forget()
+        given, here = self._given, self._here
+        rows = self._reading.rows(np.arange(len(given.c)), here.slopes)
+        self.at = Trial.stored(given.x, given.f, here.values, given.equalities, given.gradient, rows)
+        return True
 
     def known(self, rows: Vector | None) -> PieceRows | None:
         """All of them as rows of a program, with the multipliers that earlier ones had."""
@@ -127,25 +168,26 @@ class _KnownPieces:
             return None
         weights = np.zeros(len(self._index))
         if rows is not None:
-            weights[: len(rows) - len(self._at.c)] = rows[len(self._at.c) :]
-        return PieceRows(self._at, self._kept, np.array(self._index, dtype=np.intp), np.ones(len(weights)), weights)
+            weights[: len(rows) - len(self.at.c)] = rows[len(self.at.c) :]
+        return PieceRows(self.at, self._kept, np.array(self._index, dtype=np.intp), np.ones(len(weights)), weights)
 
     def violations(self, direction: Vector) -> Vector:
-        """Violation of each constraint after a step, as far as it is one above 0."""
-        return np.maximum(self._reading.pieces(direction).reached, 0.0)
+        """Violation of each constraint after a step, as far as kinks are seen."""
+        reached, equalities = self._reading.pieces(direction).reached, self.at.equalities
+        return np.concatenate([np.abs(reached[:equalities]), np.maximum(reached[equalities:], 0.0)])
 
     def add(self, step: Step, modeled: Vector) -> bool:
         """Add the pieces to which a step leads, where the model says too little of them."""
-        pieces, reading = self._reading.pieces(step.direction), self._reading
+        reading, pieces = self._reading, self._reading.pieces(step.direction, self._resting)
         excess = np.maximum(pieces.reached, 0.0) - modeled
-        least = NEGLIGIBLE * abs(step.decrease) / step.weight + ROUNDING * (1.0 + np.abs(self._at.c))
-        met = reading.kinked[(excess > least)[reading.kinked]]
+        least = NEGLIGIBLE * abs(step.decrease) / step.weight + ROUNDING * (1.0 + np.abs(self.at.c))
+        met = self.kinked[(excess > least)[self.kinked]]
         # What is known is added no second time: it is above the model by rounding errors alone.
         keys = [(index, pieces.slopes[index].tobytes()) for index in met.tolist()]
         new = np.array([key not in self._known for key in keys], dtype=bool)
         met = met[new]
         for index, row in zip(met.tolist(), reading.rows(met, pieces.slopes[met]), strict=True):
-            self._kept.add(self._at.x, float(pieces.values[index]), row)
+            self._kept.add(self.at.x, float(pieces.values[index]), row)
             self._index.append(index)
             self._slopes.append(pieces.slopes[index])
         self._known.update(keys)
@@ -153,8 +195,8 @@ class _KnownPieces:
 
     def shares(self, rows: Vector) -> Matrix:
         """Where between their slopes the multipliers of rows put the kinks, times the multiplier of each constraint."""
-        reading, own = self._reading, len(self._at.c)
-        shares = rows[:own, None] * reading.shares(np.broadcast_to(reading.terms.taken, reading.sensitivities.shape))
+        reading, own = self._reading, len(self.at.c)
+        shares = rows[:own, None] * reading.shares(self._here.slopes)
         used = len(rows) - own  # others may have been found when there was no time for them
         if used:
             np.add.at(shares, np.array(self._index[:used]), rows[own:, None] * reading.shares(np.array(self._slopes[:used])))

@@ -21,7 +21,7 @@ from torch.autograd.graph import Node
 from nonsmooth.evaluate.engine import batched_sensitivities
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import Block, blocks_of, kind_of
-from nonsmooth.structure.catalog import Unreadable
+from nonsmooth.structure.catalog import NORMS, REDUCTIONS, Unreadable
 from nonsmooth.structure.reading import (
     LEAVING,
     MOST_NUMBERS,
@@ -65,6 +65,8 @@ class ConstraintReading:
     kinds: tuple[str, ...]
     inside: tuple[frozenset[int], ...]
     nodes: tuple[Node, ...] = field(default=(), repr=False)
+    inner: Mask | None = field(default=None, repr=False)
+    """Terms that stay on one side, because others lie on their kinks too and enclose them."""
 
     @property
     def finite(self) -> bool:
@@ -76,6 +78,14 @@ class ConstraintReading:
         """Whether one of some terms lies within the argument of another, where no sum of terms describes a constraint."""
         sources = frozenset(self.terms.sources[near].tolist())
         return any(self.inside[source] & sources for source in sources)
+
+    def without_inner(self, near: Mask) -> ConstraintReading:
+        """The same with those of some terms on one side that lie within the arguments of others of them."""
+        if not self.is_nested(near):
+            return self
+        sources = frozenset(self.terms.sources[near].tolist())
+        enclosed_ones = frozenset().union(*(self.inside[source] & sources for source in sources))
+        return replace(self, inner=near & np.isin(self.terms.sources, list(enclosed_ones)))
 
     def resembles(self, other: ConstraintReading) -> bool:
         """Whether both are readings of the same program, so that terms correspond."""
@@ -94,17 +104,19 @@ class ConstraintReading:
     @cached_property
     def upwards(self) -> Mask:
         """Which terms bend which constraint upwards."""
-        return self.sensitivities * (self.terms.right - self.terms.left) > 0
+        found: Mask = self.sensitivities * (self.terms.right - self.terms.left) > 0
+        return found if self.inner is None else found & ~self.inner
 
     @cached_property
-    def _sides(self) -> Vector:
+    def sides(self) -> Vector:
         """The slopes on the side on which x is; that to the right where it is on neither."""
         terms = self.terms
         return np.where(terms.groups != ALONE, 0.0, np.where(terms.values >= 0, terms.right, terms.left))
 
-    def _slopes(self, values: Vector) -> Matrix:
-        """The slopes of the terms for other values of theirs; those that bend a constraint downwards stay where they are."""
+    def sides_after(self, direction: Vector) -> Vector:
+        """The slopes on the sides to which a step leads."""
         terms = self.terms
+        values = terms.values + terms.rows @ direction
         slopes = np.where(values > 0, terms.right, terms.left)
         grouped = np.nonzero(terms.groups != ALONE)[0]
         if len(grouped):
@@ -114,26 +126,25 @@ class ConstraintReading:
             largest = order[first]
             largest = largest[values[largest] > 0]
             slopes[largest] = terms.right[largest]
-        return np.where(self.upwards, slopes, self._sides)
+        return slopes
 
-    def pieces(self, direction: Vector) -> Pieces:
-        """The pieces that the constraints have after a step."""
-        along = self.terms.rows @ direction
-        return self._pieces(self._slopes(self.terms.values + along), direction, along)
+    def pieces(self, direction: Vector, resting: Vector | None = None) -> Pieces:
+        """The pieces that the constraints have after a step.
 
-    def _pieces(self, slopes: Matrix, direction: Vector, along: Vector) -> Pieces:
-        terms = self.terms
-        values = self.values + (self.sensitivities * (slopes - self._sides)) @ terms.values
+        Kinks that bend a constraint downwards have the slopes at which they are `resting`; without any, those after the step.
+        """
+        slopes = self.sides_after(direction)
+        return self._pieces(np.where(self.upwards, slopes, slopes if resting is None else resting), direction)
+
+    def pieces_here(self, resting: Vector) -> Pieces:
+        """The pieces at x itself."""
+        return self._pieces(np.where(self.upwards, self.terms.taken, resting), np.zeros(self.jacobian.shape[1]))
+
+    def _pieces(self, slopes: Matrix, direction: Vector) -> Pieces:
+        terms, along = self.terms, self.terms.rows @ direction
+        values = self.values + (self.sensitivities * (slopes - self.sides)) @ terms.values
         change = self.jacobian @ direction + (self.sensitivities * (slopes - terms.taken)) @ along
         return Pieces(slopes, values, values + change)
-
-    def falling(self, vector: Vector, near: Mask) -> Pieces:
-        """Of the pieces that meet where `near` kinks are, those that fall most along −vector."""
-        terms = self.terms
-        along = -(terms.rows @ vector)
-        far = np.where(terms.groups != ALONE, -np.inf, np.where(terms.values >= 0, np.inf, -np.inf))
-        slopes = self._slopes(np.where(near, along, far))
-        return self._pieces(slopes, -vector, along)
 
     def rows(self, constraints: NDArray[np.intp], slopes: Matrix) -> Matrix:
         """The gradients of some constraints with other slopes of the terms, one row of slopes each."""
@@ -167,7 +178,7 @@ class ConstraintReading:
         """How far the constraints, times their multipliers, lie above what these slopes make of them."""
         terms, chosen = self.terms, shares[:, self.terms.places]
         slopes = terms.left + chosen * (terms.right - terms.left)
-        below = np.where(np.isfinite(chosen), self.sensitivities * (self._sides - slopes) * terms.values, 0.0)
+        below = np.where(np.isfinite(chosen), self.sensitivities * (self.sides - slopes) * terms.values, 0.0)
         return float(multipliers @ below.sum(axis=1))
 
     def weighted(self, multipliers: Vector, shares: Matrix) -> Vector:
@@ -225,6 +236,11 @@ def read_constraints(
         return hidden[0]
     if not found:
         return None
+    kinds, inside = tuple(kind_of(node) for node in found), enclosed(found)
+    for node, kind, inner in zip(found, kinds, inside, strict=True):
+        if inner and node.name() not in REDUCTIONS and node.name() not in NORMS:
+            # How a constraint depends on the inner one changes with the side of the outer one: models reach not far enough.
+            return f"{kinds[min(inner)]} within the argument of {kind}"
     if len(found) > MOST_SOURCES:
         return f"more than {MOST_SOURCES} operations with kinks"
     weights = torch.eye(size, dtype=c.dtype, device=c.device).reshape(size, *c.shape)
@@ -254,8 +270,8 @@ def read_constraints(
         np.array(variables.rows(rows, size)),
         terms_of(blocks, leaves, variables),
         torch.cat(columns, dim=1).to("cpu", torch.float64).numpy(),
-        tuple(kind_of(node) for node in found),
-        enclosed(found),
+        kinds,
+        inside,
         tuple(found),
     )
 
