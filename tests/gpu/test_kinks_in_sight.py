@@ -60,8 +60,9 @@ def test_the_answer_is_that_on_the_cpu(name: str) -> None:
     assert result.x.device.type == "cuda"
     assert result.status is other.status is Status.STATIONARY and result.check().stationary
     assert result.f == pytest.approx(other.f, rel=1e-8)
-    assert result.structure.followed and result.structure.exact == other.structure.exact
-    assert result.structure.active == other.structure.active
+    assert result.structure.followed and result.structure.active == other.structure.active
+    if name != "minimax":  # whether the entries of a maximum are equal to the last digit is chance
+        assert result.structure.exact == other.structure.exact
 
 
 class Network(nn.Module):

@@ -130,11 +130,11 @@ def test_a_module_is_recorded() -> None:
         return (network(data) - target).abs().mean(), None, None
 
     before = [parameter.detach().clone() for parameter in module.parameters()]
-    plain = minimize(function, module, compile="never", max_iterations=150)
+    plain = minimize(function, module, compile="never", structure="off", max_iterations=150)
     with torch.no_grad():
         for parameter, value in zip(module.parameters(), before, strict=True):
             parameter.copy_(value)
-    result = minimize(function, module, max_iterations=150)
+    result = minimize(function, module, structure="off", max_iterations=150)
     assert result.compilation.outcome is Outcome.USED, result.compilation
     assert result.f == pytest.approx(float(function(module)[0]), rel=1e-12)  # type: ignore[index]
     assert result.f < 1.2 * plain.f + 1e-6
@@ -153,9 +153,9 @@ def test_what_cannot_be_recorded_does_not_keep_others_from_being() -> None:
         return (q @ there).abs().sum() / 2000, None, q @ q - 1
 
     for _ in range(3):
-        refused = minimize(sending, start)
+        refused = minimize(sending, start, structure="off")
         assert refused.compilation.outcome is Outcome.REFUSED, refused.compilation
-        used = minimize(dictionary, start)
+        used = minimize(dictionary, start, structure="off")
         assert used.compilation.outcome is Outcome.USED, used.compilation
         assert refused.success and used.success and abs(refused.f - used.f) < 1e-8
 
