@@ -18,6 +18,8 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+_NONE = np.zeros(0, dtype=np.intp)
+_NO_PAIRS = np.zeros((0, 2), dtype=np.intp)
 REACHED = 1e-9
 """How far from a kink, beside the variables, a step may end that is held on it."""
 
@@ -58,9 +60,13 @@ def _simple(terms: Terms, shares: Vector, before: Vector, x: Vector, units: Vect
     """The variables that are 0 on the kinks on which a step is held, and the pairs of variables that are equal."""
     known = shares[terms.places]
     held = np.nonzero((known > 0.0) & (known < 1.0) & (terms.groups == ALONE))[0]
+    used = terms.rows[held] != 0.0
+    counts = np.count_nonzero(used, axis=1)
+    few = counts <= 2
+    if not few.any():
+        return _NONE, _NO_PAIRS
+    held, used, counts = held[few], used[few], counts[few]
     rows = terms.rows[held]
-    used = rows != 0.0
-    counts = used.sum(axis=1)
     parts = np.abs(rows) @ np.abs(before)
     # The kink is where the row is 0, without a constant, and the step leads there.
     homogeneous = np.abs(rows @ before - terms.values[held]) <= ROUNDING * (parts + np.abs(terms.values[held]))

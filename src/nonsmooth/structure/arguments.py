@@ -103,15 +103,17 @@ class Arguments(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         values = result[0] if isinstance(result, tuple) and result else result
         node = values.grad_fn if isinstance(values, Tensor) else None
-        if node is not None and self._lines is not None:
+        if node is None:  # else the result is part of the graph
+            for left in _left_by(func, result, args, kwargs or {}):
+                self._left.setdefault(left, getattr(func, "__name__", str(func)))
+            return result
+        if self._lines is not None:
             self._note_line(node, self._lines)
         named = getattr(func, "__name__", "")  # others, such as cells of networks, end with such a node too
-        if node is not None and named in FORGETTING and node.name() in FORGETFUL and node not in self._noted:
+        if named in FORGETTING and node.name() in FORGETFUL and node not in self._noted:
             argument = args[0] if args else (kwargs or {}).get("input")
             if isinstance(argument, Tensor) and argument.grad_fn is not node:  # one that was written over is gone
                 self._noted[node] = argument, argument._version
-        for node in _left_by(func, result, args, kwargs or {}):
-            self._left.setdefault(node, getattr(func, "__name__", str(func)))
         return result
 
 
