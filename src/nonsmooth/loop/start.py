@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import torch
 
@@ -29,8 +31,10 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
     Exceptions of the functions are raised as they are; values and gradients that are not finite are a `ProblemError`.
     """
     try:
-        start = evaluator(evaluator.variables.start)
+        start = _first_look(evaluator)
         finite = start.finite
+        if finite:
+            _ = start.reading  # which knows the gradient too
         differentiable = start.differentiable if finite else False
     except FunctionFailed as failure:
         raise failure.original from None
@@ -148,13 +152,25 @@ def may_be_structured(evaluator: Evaluator, options: Options) -> bool:
     return options.structure == "auto" and plain and not evaluator.problem.gradients
 
 
-def _watched(evaluator: Evaluator, start: Trial) -> Trial:
-    """The start, evaluated anew with an eye on what graphs do not keep, where they show kinks; else as it is.
+def _first_look(evaluator: Evaluator) -> Trial:
+    """The start, evaluated with an eye on what graphs do not keep, unless something may be compiled.
 
-    Not the first time: compiled functions, which hide their kinks, would be compiled for what is watched.
+    Compiled functions hide their kinks, and would be compiled for what is watched.
     """
+    evaluator.noting = evaluator.structured and "torch._dynamo" not in sys.modules
+    try:
+        return evaluator(evaluator.variables.start)
+    except FunctionFailed:
+        if not evaluator.noting:
+            raise
+        evaluator.noting = False  # it may refuse to be watched
+        return evaluator(evaluator.variables.start)
+
+
+def _watched(evaluator: Evaluator, start: Trial) -> Trial:
+    """The start, evaluated anew with an eye on what graphs do not keep, where they show kinks and nobody has looked yet."""
     reading = start.reading
-    if reading is None:
+    if reading is None or evaluator.noting:
         return start
     unseen = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
     if not (unseen or len(reading.terms) or reading.constraints is not None):
