@@ -78,6 +78,13 @@ def blocks_of(source: int, node: Any, sensitivity: Tensor, arguments: Arguments,
         yield _norm(source, node, sensitivity, numbers)
 
 
+def argument_size(node: Any, arguments: Arguments) -> int:
+    """How many numbers the argument of a node has."""
+    if node.name() in PAIRS:
+        return max(saved(node, "self").numel(), saved(node, "other").numel())
+    return _argument(node, arguments).numel()
+
+
 def _argument(node: Any, arguments: Arguments) -> Tensor:
     """What a node was applied to."""
     if hasattr(node, "_saved_self"):

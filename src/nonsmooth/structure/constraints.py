@@ -20,7 +20,7 @@ from torch.autograd.graph import Node
 
 from nonsmooth.evaluate.engine import batched_sensitivities
 from nonsmooth.structure.arguments import Arguments
-from nonsmooth.structure.blocks import Block, blocks_of, kind_of
+from nonsmooth.structure.blocks import Block, argument_size, blocks_of, kind_of
 from nonsmooth.structure.catalog import NORMS, REDUCTIONS, Unreadable
 from nonsmooth.structure.reading import (
     LEAVING,
@@ -230,19 +230,14 @@ def read_constraints(
     size = c.numel()
     found, hidden = look_through(nodes_of(c))
     leaving = None if hidden else arguments.leaving(c)
-    if leaving is not None:
-        hidden = [f"{leaving}, {LEAVING}"]
-    if hidden:
-        return hidden[0]
+    if hidden or leaving is not None:
+        return hidden[0] if hidden else f"{leaving}, {LEAVING}"
     if not found:
         return None
     kinds, inside = tuple(kind_of(node) for node in found), enclosed(found)
-    for node, kind, inner in zip(found, kinds, inside, strict=True):
-        if inner and node.name() not in REDUCTIONS and node.name() not in NORMS:
-            # How a constraint depends on the inner one changes with the side of the outer one: models reach not far enough.
-            return f"{kinds[min(inner)]} within the argument of {kind}"
-    if len(found) > MOST_SOURCES:
-        return f"more than {MOST_SOURCES} operations with kinks"
+    declined = _declined(found, kinds, inside, arguments, size, variables.size)
+    if declined is not None:
+        return declined
     weights = torch.eye(size, dtype=c.dtype, device=c.device).reshape(size, *c.shape)
     parts = batched_sensitivities(c, weights, leaves, found)
     blocks: list[Block] = []
@@ -261,8 +256,6 @@ def read_constraints(
     amount = sum(block.argument.numel() for block in blocks)
     if not amount:
         return None
-    if not few_enough(amount, variables.size) or amount * size > MOST_NUMBERS:
-        return f"{amount} kinks in {size} constraints, too many for {variables.size} variables"
     zero = [torch.zeros((size, *leaf.shape), dtype=leaf.dtype, device=leaf.device) for leaf in leaves]
     rows = [blank if part is None else part for blank, part in zip(zero, parts, strict=False)]
     return ConstraintReading(
@@ -274,6 +267,25 @@ def read_constraints(
         inside,
         tuple(found),
     )
+
+
+def _declined(
+    found: Sequence[Node], kinds: Sequence[str], inside: Sequence[frozenset[int]], arguments: Arguments, size: int, variables: int
+) -> str | None:  # fmt: skip
+    """Why it does not pay to read the kinks of constraints; known before anything is computed."""
+    for node, kind, inner in zip(found, kinds, inside, strict=True):
+        if inner and node.name() not in REDUCTIONS and node.name() not in NORMS:
+            # How a constraint depends on the inner one changes with the side of the outer one: models reach not far enough.
+            return f"{kinds[min(inner)]} within the argument of {kind}"
+    if len(found) > MOST_SOURCES:
+        return f"more than {MOST_SOURCES} operations with kinks"
+    try:
+        amount = sum(argument_size(node, arguments) for node in found)
+    except Unreadable as error:
+        return f"{kinds[0]} ({error})"
+    if not few_enough(amount, variables) or max(amount, variables) * size > MOST_NUMBERS:
+        return f"{amount} kinks in {size} constraints, too many for {variables} variables"
+    return None
 
 
 def _columns(source: int, node: Node, sensitivity: Tensor, blocks: Sequence[Block], arguments: Arguments) -> list[Tensor]:
