@@ -81,7 +81,7 @@ def blocks_of(source: int, node: Any, sensitivity: Tensor, arguments: Arguments,
 def argument_size(node: Any, arguments: Arguments) -> int:
     """How many numbers the argument of a node has."""
     if node.name() in PAIRS:
-        return max(saved(node, "self").numel(), saved(node, "other").numel())
+        return math.prod(torch.broadcast_shapes(saved(node, "self").shape, saved(node, "other").shape))
     return _argument(node, arguments).numel()
 
 

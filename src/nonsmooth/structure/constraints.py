@@ -253,8 +253,7 @@ def read_constraints(
         except (Unreadable, RuntimeError) as error:  # torch raises this where an argument was written over
             return f"{kind_of(node)} ({str(error).split(':')[0]})"
         blocks += mine
-    amount = sum(block.argument.numel() for block in blocks)
-    if not amount:
+    if not any(block.argument.numel() for block in blocks):
         return None
     zero = [torch.zeros((size, *leaf.shape), dtype=leaf.dtype, device=leaf.device) for leaf in leaves]
     rows = [blank if part is None else part for blank, part in zip(zero, parts, strict=False)]
@@ -270,8 +269,13 @@ def read_constraints(
 
 
 def _declined(
-    found: Sequence[Node], kinds: Sequence[str], inside: Sequence[frozenset[int]], arguments: Arguments, size: int, variables: int
-) -> str | None:  # fmt: skip
+    found: Sequence[Node],
+    kinds: Sequence[str],
+    inside: Sequence[frozenset[int]],
+    arguments: Arguments,
+    size: int,
+    variables: int,
+) -> str | None:
     """Why it does not pay to read the kinks of constraints; known before anything is computed."""
     for node, kind, inner in zip(found, kinds, inside, strict=True):
         if inner and node.name() not in REDUCTIONS and node.name() not in NORMS:
