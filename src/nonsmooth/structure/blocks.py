@@ -81,7 +81,8 @@ def blocks_of(source: int, node: Any, sensitivity: Tensor, arguments: Arguments,
 def argument_size(node: Any, arguments: Arguments) -> int:
     """How many numbers the argument of a node has."""
     if node.name() in PAIRS:
-        return math.prod(torch.broadcast_shapes(saved(node, "self").shape, saved(node, "other").shape))
+        shapes = saved(node, "self").shape, saved(node, "other").shape
+        return math.prod(torch.broadcast_shapes(*shapes))  # type: ignore[no-untyped-call]
     return _argument(node, arguments).numel()
 
 
