@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.certify.around import find_denial, follow, neighbors
+from nonsmooth.certify.better_points import fall_from_a_peak, onto_kinks
 from nonsmooth.certify.combination import Combination
 from nonsmooth.certify.longer_step import LongerStep
 from nonsmooth.certify.visible import Slopes, choose_slopes
@@ -33,8 +34,6 @@ from nonsmooth.thresholds import THRESHOLDS
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-PEAK, ROUNDING = 1e-3, 1e-12
-"""From a peak f falls with a slope of at least so many times the longest gradient, and by more than rounding changes it."""
 MEMORY = 15_000_000
 """Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer of them."""
 
@@ -139,14 +138,19 @@ class _Inquiry:
 
     def answer(self, hints: Iterable[Vector]) -> Check:
         """What visible kinks, or the gradients at x and around it, prove; a proof must stand where longer steps are tried."""
+        closer = onto_kinks(self._evaluate, self._at, 2.0 * self._radius) if self._limit else None
+        if closer is not None:
+            self._combination.solve()
+            return self._conclude("not stationary, a kink beside it is better", better=closer, radius=0.0, proven=False)
         visible = self._by_visible_kinks() if self._limit else None
         if visible is not None:
             return visible
         found = self._from_gradients(hints)
-        peak = self._fall_from_a_peak() if found.certificate.stationary else None
+        stationary = found.certificate.stationary
+        peak = fall_from_a_peak(self._evaluate, self._at, self._combination, self._gathered) if stationary else None
         if peak is not None:
             return self._conclude("not stationary, a point within the radius is better", better=peak, proven=False)
-        better = self._longer_step(self._combination.kinks) if found.certificate.stationary else None
+        better = self._longer_step(self._combination.kinks) if stationary else None
         if better is None:
             return replace(found, steepness=self._steepness)
         reason = "not stationary, a longer step along what is left of the gradients improves it"
@@ -184,23 +188,6 @@ class _Inquiry:
         many = "the kink that is" if slopes.kinks == 1 else f"the {slopes.kinks} kinks that are"
         certificate = replace(found.certificate, gap=gap, reason=f"stationary, by {many} seen in the program")
         return replace(found, certificate=certificate, gathered=(), steepness=smooth._steepness)
-
-    def _fall_from_a_peak(self) -> Trial | None:
-        """A far better point among those beside x, looked for where parts of f are only said to be smooth.
-
-        A run that follows kinks lies on them. If others lie there that bend f downwards, gradients cancel on top of them too.
-        """
-        at, reading, combination = self._at, self._at.reading, self._combination
-        if reading is None or not reading.assumptions:
-            return None
-        opposite = [self._evaluate(2.0 * at.x - trial.x) for trial in self._gathered[:1]]
-        for trial in (*self._gathered, *opposite):
-            least = PEAK * combination.longest * float(np.linalg.norm(trial.x - at.x)) + ROUNDING * (1.0 + abs(at.f))
-            if trial.finite and trial.total_violation <= at.total_violation and trial.f < at.f - least:
-                gained = at.f - trial.f + float(combination.multipliers @ (at.c - trial.c))  # beyond what constraints cost
-                if gained > least:
-                    return trial
-        return None
 
     def _longer_step(self, kinks: Matrix, model: Callable[[Vector], Trial] | None = None) -> Trial | None:
         """A better point much farther away than the radius."""

@@ -131,7 +131,7 @@ class Combination:
         variable, plus the sum of what cancels there.
         """
         found = max(float(np.linalg.norm(self.vector)) / (1.0 + self.longest), self._largest_component)
-        return found if isfinite(found) and isfinite(self.longest) else inf
+        return found if self.samples and isfinite(found) and isfinite(self.longest) else inf
 
     def _append(
         self, constraint: int, sign: float, row: Vector, error: float = 0.0, distance: float = 0.0, point: Vector | None = None
@@ -297,7 +297,8 @@ class Combination:
         self._largest_component = self._componentwise(gradients, weights)
         points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
         self.carrying = tuple(point for point in points.values() if point is not None)
-        self.kinks = _differences([g for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0])
+        combined = [g for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0]
+        self.kinks = _differences(combined, len(self._at.x))
         self.gap = float(weights @ below) / (1.0 + abs(self._at.f))
         distances = np.array([g.distance if g.constraint >= 0 and g.distance > 0 else np.inf for g in gradients])
         self.turn = 2.0 * float(weights @ (below / distances)) / (1.0 + longest)
@@ -336,8 +337,9 @@ class Combination:
         self.torn = float(self._both.max(initial=0.0))
 
 
-def _differences(gradients: list[_Gradient]) -> Matrix:
+def _differences(gradients: list[_Gradient], size: int) -> Matrix:
     """Of each function: its gradients but the first, less the first."""
     first: dict[int, Vector] = {}
     found = [g.row - first.setdefault(g.constraint, g.row) for g in gradients]
-    return np.array([row for row in found if row.any()]).reshape(-1, len(gradients[0].row) if gradients else 0)
+    rows = [row for row in found if row.any()]
+    return np.array(rows) if rows else np.zeros((0, size))

@@ -83,7 +83,13 @@ class LongerStep:
             trial = None if probe is None else self._evaluated(model, self._at.x + probe)
             if probe is not None and trial is not None and trial.finite and trial.differentiable:
                 yield self._bounded(self._along(kinks, self._curvature(trial, gathered, probe)))
-        yield -self._length / float(np.linalg.norm(vector)) * vector
+        steepest = -vector / float(np.linalg.norm(vector))
+        along = self._along(kinks, np.ones(len(vector))) if len(kinks) else np.zeros(len(vector))
+        if along.any():  # however steep the kinks are, a step that stays on them does not climb them
+            along = along / float(np.linalg.norm(along))
+            yield self._length * along
+        if float(np.linalg.norm(steepest - along)) > THRESHOLDS.similar:
+            yield self._length * steepest
 
     def _bounded(self, step: Vector) -> Vector:
         farthest = self._length / self._tolerances.stationarity  # where there is no curvature, the start may not have shown it
