@@ -4,7 +4,7 @@
     python benchmarks/composite_problems.py --only "total variation 80,sparse PCA 40x3" --output try.json
     python benchmarks/composite_problems.py --page
 
-Each of 50 problems is solved twice from the same start, with `structure="auto"` and "off", within 20,000 evaluations and two
+Each of 54 problems is solved twice from the same start, with `structure="auto"` and "off", within 20,000 evaluations and two
 minutes. Evaluations are values and Jacobians together: a Jacobian that is read from the program counts as well. Where cvxpy and
 casadi are installed, convex problems are solved by Clarabel too, and some others by IPOPT. Results are kept in
 data/composite_problems.json; --page writes their table into docs/explanation/what-the-solver-sees.md.

@@ -401,6 +401,49 @@ def median_of_points(generator: torch.Generator, n: int) -> Problem:
     )
 
 
+@problem(40, 100)
+def group_lasso(generator: torch.Generator, n: int) -> Problem:
+    a, _ = regression(generator, 2 * n, n)
+    truth = draw(generator, n // 4, 4) * (torch.rand(n // 4, 1, generator=generator) < 0.3)
+    b = a @ truth.reshape(-1) + 0.1 * draw(generator, 2 * n)
+
+    def function(x: Tensor) -> Any:
+        return 0.5 * (a @ x - b).square().sum() + 0.5 * n * torch.linalg.vector_norm(x.reshape(-1, 4), dim=1).sum()
+
+    def program(cp: Any, x: Any) -> tuple[Any, list[Any]]:
+        groups = cp.sum(cp.norm2(cp.reshape(x, (n // 4, 4), order="C"), axis=1))
+        return 0.5 * cp.sum_squares(a.numpy() @ x - b.numpy()) + 0.5 * n * groups, []
+
+    return function, draw(generator, n), Convex(program)
+
+
+@problem((8, 8), (12, 12))
+def isotropic_total_variation(generator: torch.Generator, height: int, width: int) -> Problem:
+    picture = torch.zeros(height, width, dtype=torch.float64)
+    picture[2:-2, 2:-2] = 1.0
+    picture = picture + 0.2 * draw(generator, height, width)
+
+    def function(x: Tensor) -> Tensor:
+        down, right = functional.pad(x.diff(dim=0), (0, 0, 0, 1)), functional.pad(x.diff(dim=1), (0, 1))
+        slopes = torch.linalg.vector_norm(torch.stack([down, right]), dim=0)
+        return 0.5 * (x - picture).square().sum() + 0.2 * slopes.sum()
+
+    def program(cp: Any, x: Any) -> tuple[Any, list[Any]]:
+        return 0.5 * cp.sum_squares(x - picture.numpy()) + 0.2 * _isotropic(cp, x, height, width), []
+
+    return function, draw(generator, height, width), Convex(program)
+
+
+def _isotropic(cp: Any, x: Any, height: int, width: int) -> Any:
+    """The sum over all pixels of the lengths of the differences to the next ones, below and to the right."""
+    total = 0.0
+    for i in range(height):
+        for j in range(width):
+            steps = [x[k, m] - x[i, j] for k, m in ((i + 1, j), (i, j + 1)) if k < height and m < width]
+            total += cp.norm2(cp.hstack(steps)) if steps else 0.0
+    return total
+
+
 @problem(20, 50, 100)
 def bounded_sum(generator: torch.Generator, n: int) -> Problem:
     a, b = regression(generator, 2 * n, n)

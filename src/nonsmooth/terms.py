@@ -145,7 +145,7 @@ class Max(Term):
 
 
 class Norm2(Term):
-    """weight · ‖u(x)‖₂, the Euclidean norm of all numbers of u. Where it vanishes, the run steps over its kink.
+    """weight · ‖u(x)‖₂, the Euclidean norm of all numbers of u. The kink of one of more than 20 numbers is stepped over.
 
     >>> Norm2(lambda x: x, weight=2.0).value(torch.tensor([3.0, 4.0]), (), {})
     tensor(10.)

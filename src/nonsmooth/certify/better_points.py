@@ -28,7 +28,7 @@ def onto_kinks(evaluate: Callable[[Vector], Trial], at: Trial, near: float) -> T
         return None
     terms = reading.terms
     with np.errstate(over="ignore", invalid="ignore"):
-        beside = (np.abs(terms.values) <= near * np.linalg.norm(terms.rows, axis=1)) & (terms.right > terms.left)
+        beside = terms.near(near) & (terms.right > terms.left)
         rounding = ROUNDING * (np.abs(terms.rows) @ np.abs(at.x) + np.abs(terms.values))
         if not (np.abs(terms.values) > rounding)[beside].any():
             return None

@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.arrays.ball_program import BallProgram, least_in_balls
+from nonsmooth.arrays.interior_point import NO_BALL
 from nonsmooth.certify.box_least_squares import box_least_squares
 from nonsmooth.certify.kinked_constraints import KinkedConstraints
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.options import Tolerances
-from nonsmooth.structure import Reading, Terms
+from nonsmooth.structure import Reading
 from nonsmooth.structure.terms import ALONE
 
 Vector = NDArray[np.float64]
@@ -42,11 +44,8 @@ class Slopes(NamedTuple):
     """How far f, and the constraints times their multipliers, lie above what these slopes make of them."""
     rows: Matrix
     """How gradients change across those that are near."""
-
-    @property
-    def kinks(self) -> int:
-        """How many are near."""
-        return len(self.rows)
+    kinks: int
+    """How many are near."""
 
     def applied(self, trial: Trial) -> Trial:
         """A point with these slopes at the kinks; one without a gradient where other kinks are seen there."""
@@ -71,51 +70,69 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
     if reading is None or reading.hidden or reading.assumptions:
         return None
     terms = reading.terms
-    near = _near(terms, radius)
+    near = terms.near(2.0 * radius)  # as near as the points at which gradients are gathered
     bends = terms.right - terms.left
     if (bends[near] < 0).any() or reading.is_nested(near):
         return None
     active = np.nonzero(at.c >= -2.0 * radius * np.linalg.norm(at.jacobian, axis=1) - tolerances.inequality)[0]
     active = np.union1d(np.arange(at.equalities), active).astype(np.intp)
     constraints = reading.constraints
-    beside = np.zeros(0, dtype=bool) if constraints is None else _near(constraints.terms, radius)
-    kinked = KinkedConstraints(constraints, active, beside, len(at.x))
+    close = np.zeros(0, dtype=bool) if constraints is None else constraints.terms.near(2.0 * radius)
+    kinked = KinkedConstraints(constraints, active, close, len(at.x))
     if not (near.any() or len(kinked)) or not kinked.convex:
         return None
     chosen = np.nonzero(near)[0]
     smooth = np.setdiff1d(active, kinked.constraints)
     # Unknown are the shares of kinks of f, the multipliers of smooth constraints, and those of kinked ones with their kinks.
-    columns = np.concatenate([bends[chosen, None] * terms.rows[chosen], at.jacobian[smooth]])
-    base = reading.gradient + (terms.left - terms.taken)[chosen] @ terms.rows[chosen]
-    free = np.ones(len(at.x), dtype=bool)
-    if box is not None:
-        free = (at.x - box.lower > 2.0 * radius) & (box.upper - at.x > 2.0 * radius)
+    # Those of entries of balls are counted from the middle, to 1 on the sphere.
+    inside = terms.round[chosen]
+    first = np.where(inside, 0.0, terms.left[chosen])
+    widths = np.where(inside, terms.right[chosen], bends[chosen])
+    columns = np.concatenate([widths[:, None] * terms.rows[chosen], at.jacobian[smooth]])
+    base = reading.gradient + (first - terms.taken[chosen]) @ terms.rows[chosen]
     try:
-        found, sums = _solve(columns, base, free, terms.groups[chosen], int((smooth < at.equalities).sum()), kinked)
+        equalities = int((smooth < at.equalities).sum())
+        found, sums = _solve(
+            columns, base, _free(at.x, box, radius), terms.groups[chosen], terms.balls[chosen], equalities, kinked
+        )
     except (np.linalg.LinAlgError, OverflowError):  # the numbers are too large
         return None
     if not np.isfinite(found).all():
         return None
     shares = np.full(len(terms) + len(terms.largest), np.nan)
-    shares[terms.places[chosen]] = found[: len(chosen)]
+    shares[terms.places[chosen]] = np.where(inside, 0.5 + 0.5 * found[: len(chosen)], found[: len(chosen)])
     for group, rest in sums.items():
         shares[terms.largest[group]] = rest
-    slopes = terms.left[chosen] + found[: len(chosen)] * bends[chosen]
+    beside = _steady(reading, near)
+    shares[terms.places[beside]] = 0.5 + 0.5 * terms.taken[beside] / terms.right[beside]
+    slopes = first + found[: len(chosen)] * widths
     gap = terms.sum(np.where(near, terms.values, 0.0)) - float(slopes @ terms.values[chosen])
     constraint_shares = kinked.shares(found[len(chosen) + len(smooth) :])
     if constraint_shares is not None and constraints is not None:
         multipliers = np.zeros(len(at.c))
         multipliers[kinked.constraints] = kinked.multipliers
         gap += constraints.gap(multipliers, constraint_shares)
-    return Slopes(
-        reading, shares, constraint_shares, gap, np.concatenate([bends[chosen, None] * terms.rows[chosen], kinked.rows])
-    )
+    rows = np.concatenate([bends[chosen, None] * terms.rows[chosen], kinked.rows])
+    kinks = len(rows) - int(inside.sum()) + len(np.unique(terms.balls[chosen][inside]))
+    return Slopes(reading, shares, constraint_shares, gap, rows, kinks)
 
 
-def _near(terms: Terms, radius: float) -> NDArray[np.bool_]:
-    """Which kinks are as near as the points at which gradients are gathered."""
-    found: NDArray[np.bool_] = np.abs(terms.values) <= 2.0 * radius * np.linalg.norm(terms.rows, axis=1)
+def _free(x: Vector, box: Box | None, radius: float) -> NDArray[np.bool_]:
+    """Which variables are not near their bounds."""
+    if box is None:
+        return np.ones(len(x), dtype=bool)
+    found: NDArray[np.bool_] = (x - box.lower > 2.0 * radius) & (box.upper - x > 2.0 * radius)
     return found
+
+
+def _steady(reading: Reading, near: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Entries of norms that are not near: small ones are curved so strongly that gradients beside x would tell little.
+
+    Slopes left as they are at x are gradients of these norms there, and as these bend f upwards, they stay below it.
+    """
+    terms = reading.terms
+    alone = np.array([not inner for inner in reading.inside], dtype=bool)
+    return np.nonzero(terms.round & ~near & (terms.right > 0.0) & alone[terms.sources])[0]
 
 
 def _solve(
@@ -123,6 +140,7 @@ def _solve(
     base: Vector,
     free: NDArray[np.bool_],
     groups: NDArray[np.int64],
+    balls: NDArray[np.int64],
     equalities: int,
     kinked: KinkedConstraints,
 ) -> tuple[Vector, dict[int, float]]:
@@ -144,13 +162,28 @@ def _solve(
         lower, upper = np.zeros(whole.shape[1]), np.ones(whole.shape[1])
         lower[count : count + equalities] = -np.inf
         upper[count : system.shape[1]] = np.inf
-        found = box_least_squares(whole, np.concatenate([target, np.full(len(known), heavy)]), lower, upper)
+        lower[:count][balls != ALONE] = -1.0
+        found = _least_squares(whole, np.concatenate([target, np.full(len(known), heavy)]), lower, upper, balls)
         found = found[: system.shape[1]]
         if not kinked.tie(found[size:]):
             break
-    rests = {}
+    rests: dict[int, float] = {}
     for group in known.tolist():
         mine = np.nonzero(groups == group)[0]
         found[mine] /= max(1.0, float(found[mine].sum()))
         rests[group] = 1.0 - float(found[mine].sum())
     return found, rests
+
+
+def _least_squares(matrix: Matrix, target: Vector, lower: Vector, upper: Vector, balls: NDArray[np.int64]) -> Vector:
+    """The shortest remainder within bounds and balls of radius 1, which the first entries are in; or nearly so."""
+    found = box_least_squares(matrix, target, lower, upper)
+    inside = np.nonzero(balls != ALONE)[0]
+    if not len(inside):
+        return found
+    members = np.full(len(found), NO_BALL)
+    members[inside] = np.unique(balls[inside], return_inverse=True)[1]
+    program = BallProgram(matrix.T @ matrix, -matrix.T @ target, lower, upper, members)
+    if (program.lengths(found) > 1.0).any():
+        found = least_in_balls(program)
+    return program.feasible(found)

@@ -9,10 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from nonsmooth.arrays.ball_program import BallProgram
 from nonsmooth.errors import QPError
 from nonsmooth.native import Method, load
 from nonsmooth.qp.active import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
+from nonsmooth.qp.balls import solve_with_balls
 from nonsmooth.qp.native import MOST, Kernel
 from nonsmooth.qp.product import Product
 from nonsmooth.qp.program import Program, Pull, Solution
@@ -104,19 +106,22 @@ class QPSolver:
         """Whether the active-set method comes first for programs of any size."""
         return self._names[0] == "native"
 
-    def session(self, matrix: Matrix | Product, simplex: int = 0) -> Session:
-        """A session for several programs with the same matrix."""
-        return Session(self, matrix, simplex)
+    def session(self, matrix: Matrix | Product, simplex: int = 0, balls: NDArray[np.int64] | None = None) -> Session:
+        """A session for several programs with the same matrix; `balls` are those of its entries, where some lie in balls."""
+        return Session(self, matrix, simplex, balls)
 
 
 class Session:
     """Programs that share a matrix: it is scaled and factorized once."""
 
-    def __init__(self, solver: QPSolver, matrix: Matrix | Product, simplex: int) -> None:
+    def __init__(
+        self, solver: QPSolver, matrix: Matrix | Product, simplex: int, balls: NDArray[np.int64] | None = None
+    ) -> None:
+        self._balls = balls
         self._solver, self._matrix, self._simplex = solver, matrix, simplex
         self._daqp: dict[float, Daqp] = {}
         self._rest: Session | None = None
-        if simplex == 1 and len(matrix) > 2:  # a constant; what is left is a program over the box alone
+        if simplex == 1 and len(matrix) > 2 and balls is None:  # a constant; what is left is a program over the box alone
             rest = np.arange(1, len(matrix))
             part = matrix.part(rest) if isinstance(matrix, Product) else matrix[1:, 1:]
             self._rest = Session(solver, part, 0)
@@ -127,6 +132,8 @@ class Session:
         It is marked as not trusted if no solver reached a small residual.
         """
         with self._solver.solving:
+            if self._balls is not None:
+                return self._solve_with_balls(linear, lower, upper)
             return self._solve(linear, lower, upper, start)
 
     def _solve(self, linear: Vector, lower: Vector, upper: Vector, start: Vector | None, pull: Pull | None = None) -> Solution:
@@ -156,6 +163,15 @@ class Session:
                 counts.warm += start is not None
                 return Solution(found[0], found[1], trusted=True)
         return self._by_the_chain(Program(matrix, linear, lower, upper, self._simplex, pull), start)
+
+    def _solve_with_balls(self, linear: Vector, lower: Vector, upper: Vector) -> Solution:
+        counts, balls = self._solver.counts, self._balls
+        assert balls is not None
+        counts.solved += 1
+        matrix = self._matrix.dense() if isinstance(self._matrix, Product) else self._matrix
+        found = solve_with_balls(BallProgram(matrix, linear, lower, upper, balls, self._simplex), self._solver.deadline)
+        counts.failed += not found.trusted
+        return found
 
     def _by_the_chain(self, program: Program, start: Vector | None) -> Solution:
         counts = self._solver.counts

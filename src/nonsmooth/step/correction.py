@@ -92,7 +92,7 @@ def _left_kinks(trial: Trial, step: Step) -> _LeftKinks | None:
     if reading is None or step.shares is None or reading.hidden or reading.places != len(step.shares) or not reading.finite:
         return None
     terms, shares = reading.terms, step.shares[reading.terms.places]
-    held = (shares > 0.0) & (shares < 1.0)
+    held = terms.held(shares)
     if not held.any():
         return None
     slopes = terms.left + shares * (terms.right - terms.left)

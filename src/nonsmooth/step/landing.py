@@ -59,7 +59,7 @@ def _of_constraints(at: Trial, step: Step) -> tuple[Terms | None, Vector | None]
 def _simple(terms: Terms, shares: Vector, before: Vector, x: Vector, units: Vector) -> tuple[Indices, Indices]:
     """The variables that are 0 on the kinks on which a step is held, and the pairs of variables that are equal."""
     known = shares[terms.places]
-    held = np.nonzero((known > 0.0) & (known < 1.0) & (terms.groups == ALONE))[0]
+    held = np.nonzero(terms.held(known) & (terms.groups == ALONE))[0]
     used = terms.rows[held] != 0.0
     counts = np.count_nonzero(used, axis=1)
     few = counts <= 2

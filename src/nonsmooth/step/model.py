@@ -27,7 +27,7 @@ from nonsmooth.hessian.face import Face
 from nonsmooth.hessian.form import Form
 from nonsmooth.kinks.bundle import Cuts
 from nonsmooth.kinks.pieces import PieceRows
-from nonsmooth.qp import Product, QPSolver, Session
+from nonsmooth.qp import NO_BALL, Product, QPSolver, Session
 from nonsmooth.qp.workspace import CurrentPoint, ExtraRows, NativeModel, NativeStep, fits
 
 if TYPE_CHECKING:
@@ -206,7 +206,8 @@ class Model:
         key = keep.tobytes()
         if key not in self._sessions:
             kept = np.nonzero(keep)[0]
-            self._sessions[key] = (kept, self._solver.session(_part(self._matrix, kept), int(keep[:count].sum())))
+            balls = None if self._terms is None else _balls(self._terms, self._before_terms)
+            self._sessions[key] = (kept, self._solver.session(_part(self._matrix, kept), int(keep[:count].sum()), balls))
         return self._sessions[key]
 
     def step(self, weight: float) -> Step:
@@ -350,6 +351,11 @@ class Model:
 def _keys(at: Trial, cuts: Cuts, extra: PieceRows | None) -> NDArray[np.int64]:
     own = at.keys
     return np.concatenate([own[:1], cuts.keys, own[1:], *([] if extra is None else [extra.keys])])
+
+
+def _balls(terms: LocalTerms, before: int) -> NDArray[np.int64] | None:
+    """The balls of the entries of a program, those of terms after others; None where there are none."""
+    return np.concatenate([np.full(before, NO_BALL), terms.balls]) if (terms.balls != NO_BALL).any() else None
 
 
 def _diagonal(matrix: Matrix | Product) -> Vector:

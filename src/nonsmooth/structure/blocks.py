@@ -12,9 +12,11 @@ from torch import Tensor
 from torch.autograd.graph import Node
 
 from nonsmooth.structure.arguments import Arguments
-from nonsmooth.structure.catalog import ABS, ELEMENTWISE, PAIRS, REDUCTIONS, Kink, Unreadable
+from nonsmooth.structure.catalog import ABS, ELEMENTWISE, NORMS, PAIRS, REDUCTIONS, Kink, Unreadable
 
 UNSEEN = "argument not seen"
+MOST_IN_A_BALL = 20
+"""Euclidean norms of more entries are not followed: they seldom vanish, and all of their entries would be unknown slopes."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Block:
     places: Tensor | None = None
     """Where entries of groups stand among all entries of the node; the largest of each group is none of them."""
     largest: Tensor | None = None
+    balls: Tensor | None = None
+    """The numbers of balls that the entries are in."""
 
 
 def saved(node: Any, name: str) -> Tensor:
@@ -45,6 +49,18 @@ def order_of(node: Any) -> float:
     return float(getattr(node, "_saved_ord", None) or getattr(node, "_saved_p", None) or 0.0)
 
 
+def entries_in_balls(node: Node) -> int:
+    """How many entries Euclidean norms have that can be followed; 0 for other nodes."""
+    if node.name() not in NORMS or order_of(node) != 2.0:
+        return 0
+    try:
+        argument, result = saved(node, "self"), saved(node, "result")
+    except RuntimeError:  # one of them was written over
+        return 0
+    fits = 0 < argument.numel() <= MOST_IN_A_BALL * result.numel() and argument.is_floating_point()
+    return argument.numel() if fits else 0
+
+
 def kind_of(node: Node) -> str:
     """The name of the operation that made a node with kinks."""
     name = node.name()
@@ -54,8 +70,15 @@ def kind_of(node: Node) -> str:
     return "norm"
 
 
-def blocks_of(source: int, node: Any, sensitivity: Tensor, arguments: Arguments, numbers: Iterator[int]) -> Iterator[Block]:
-    """The terms of a node."""
+def blocks_of(
+    source: int,
+    node: Any,
+    sensitivity: Tensor,
+    arguments: Arguments,
+    numbers: Iterator[int],
+    balls: Iterator[int] | None = None,
+) -> Iterator[Block]:
+    """The terms of a node; groups and balls take the next of two rows of numbers."""
     name = node.name()
     if name in ELEMENTWISE:
         argument = _argument(node, arguments)
@@ -75,7 +98,7 @@ def blocks_of(source: int, node: Any, sensitivity: Tensor, arguments: Arguments,
             share = torch.zeros_like(argument).scatter(dimensions[0], place, 1.0)
         yield _largest(source, argument, sensitivity, sign, dimensions, node, share, numbers)
     else:
-        yield _norm(source, node, sensitivity, numbers)
+        yield _norm(source, node, sensitivity, numbers, balls)
 
 
 def argument_size(node: Any, arguments: Arguments) -> int:
@@ -147,11 +170,25 @@ def _largest(
     )  # fmt: skip
 
 
-def _norm(source: int, node: Any, sensitivity: Tensor, numbers: Iterator[int]) -> Block:
+def _ball(source: int, node: Any, sensitivity: Tensor, numbers: Iterator[int]) -> Block:
+    """A Euclidean norm over dimensions."""
+    argument, result = saved(node, "self"), saved(node, "result")
+    dimensions = _dimensions(node, argument)
+    several = [next(numbers) for _ in range(result.numel())]
+    balls = _expanded(torch.tensor(several, device=argument.device).reshape(result.shape), node, argument, dimensions)
+    right, lengths = (_expanded(part, node, argument, dimensions) for part in (sensitivity, result))
+    values = argument.detach()
+    taken = torch.where(lengths > 0, right * (values / torch.where(lengths > 0, lengths, 1.0)), 0.0)
+    return Block(source, argument, -right, right, taken, balls=balls.reshape(-1))
+
+
+def _norm(source: int, node: Any, sensitivity: Tensor, numbers: Iterator[int], balls: Iterator[int] | None) -> Block:
     order, argument = order_of(node), saved(node, "self")
     dimensions = _dimensions(node, argument)
     if order == 1.0:
         return _elementwise(source, argument, _expanded(sensitivity, node, argument, dimensions), ABS)
+    if order == 2.0 and balls is not None:
+        return _ball(source, node, sensitivity, balls)
     if order != float("inf"):
         raise Unreadable(f"of order {order:g}")
     if bool((saved(node, "result") == 0).any()):

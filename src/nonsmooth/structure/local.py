@@ -16,7 +16,7 @@ Mask = NDArray[np.bool_]
 
 
 class LocalTerms:
-    """f ≈ max over cuts of (slope·d − error) + Σ limit·|u + ∇u·d|, relative to f at the point.
+    """f ≈ max over cuts of (slope·d − error) + Σ limit·|u + ∇u·d| + Σ limit·‖u + ∇u·d‖₂, relative to f at the point.
 
     Each convex term κ(u) is its middle slope times u, which the cuts hold, plus `limits` times |u|. Concave ones, and those
     that are not `chosen`, stay on the side on which they are. Where all convex terms of groups belong to one maximum, its
@@ -32,16 +32,20 @@ class LocalTerms:
         """Whether there is one maximum, the entries of which are cuts."""
         self.bending = convex
         """Terms that may be chosen."""
-        convex = convex if chosen is None else convex & chosen
+        convex = convex if chosen is None else convex & (chosen | terms.round)
         self._entries = np.nonzero(convex & grouped)[0] if self._only else np.zeros(0, dtype=np.intp)
         """Terms that are cuts."""
         self._used = np.nonzero(convex & ~grouped if self._only else convex)[0]
         self.values, self.rows = terms.values[self._used], terms.rows[self._used]
         left, right = terms.left[self._used], terms.right[self._used]
         self.limits = 0.5 * (right - left)
+        self.balls = terms.balls[self._used]
+        """The balls of rows, the multipliers of which lie in balls of the size of their limits."""
         slopes = terms.taken.copy()
         slopes[self._used], slopes[self._entries] = 0.5 * (left + right), 0.0
-        tops = (terms.right < terms.left) & (terms.values == 0.0)
+        tops = (terms.right < terms.left) & terms.at_kink(0.0)
+        _, first = np.unique(terms.balls, return_index=True)
+        tops &= ~terms.round | np.isin(np.arange(len(terms)), first)  # one entry of each norm: f falls as steeply along any
         slopes[tops] = terms.right[tops]  # that of autograd there is none: f falls on either side
         self._slopes = slopes
         changed = np.nonzero(slopes != terms.taken)[0]
@@ -64,11 +68,25 @@ class LocalTerms:
 
     @cached_property
     def _here(self) -> float:
-        return float(self.limits @ np.abs(self.values))
+        return self._sum(self.values)
+
+    def _sum(self, values: Vector) -> float:
+        """Σ limit·|u| + Σ limit·‖u‖₂ for values of u in the rows."""
+        whole = np.zeros(len(self.reading.terms))
+        whole[self._used] = values
+        return float(self.limits @ np.abs(np.where(self.balls == ALONE, values, 0.0))) + self._norms(whole)
+
+    def _norms(self, values: Vector) -> float:
+        terms = self.reading.terms
+        if not terms.round.any():
+            return 0.0
+        _, first = np.unique(terms.balls, return_index=True)
+        first = first[terms.round[first] & self.bending[first]]
+        return float(terms.right[first] @ terms.lengths(values)[first])
 
     def change(self, direction: Vector) -> float:
-        """How Σ limit·|u| changes along a step."""
-        return float(self.limits @ np.abs(self.values + self.rows @ direction)) - self._here
+        """How this sum changes along a step."""
+        return self._sum(self.values + self.rows @ direction) - self._here
 
     def gap(self, multipliers: Vector) -> float:
         """How far the terms are above what their multipliers make of them."""

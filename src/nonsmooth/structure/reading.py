@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from itertools import count
+from itertools import count, islice
 from operator import or_
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from nonsmooth.evaluate.columns import by_columns, worthwhile
 from nonsmooth.evaluate.engine import backward, batched_backward, sensitivities
 from nonsmooth.evaluate.trial import FunctionFailed
 from nonsmooth.structure.arguments import Arguments
-from nonsmooth.structure.blocks import Block, blocks_of, kind_of, order_of, saved
+from nonsmooth.structure.blocks import Block, blocks_of, entries_in_balls, kind_of, order_of, saved
 from nonsmooth.structure.catalog import ELEMENTWISE, HIDING, NORMS, PAIRS, REDUCTIONS, SINGULAR, Unreadable, is_smooth
 from nonsmooth.structure.terms import ALONE, Matrix, Terms
 from nonsmooth.variables import Variables
@@ -34,6 +34,8 @@ MOST_TERMS, FEW_TERMS, ALL_TERMS = 20, 1000, 5000
 they save."""
 MOST_NUMBERS = 4_000_000
 """Most numbers in the gradients of their arguments."""
+MOST_IN_BALLS = 300
+"""Most entries of Euclidean norms that are followed; their programs take longer than those of other kinks."""
 MOST_SOURCES = 200
 """Operations with kinks of their own; each takes a backward pass."""
 MOST_NODES = 20_000
@@ -137,7 +139,8 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     2.0
     """
     declared = arguments.term_nodes
-    found, hidden = look_through(nodes_of(f) if declared is None else declared)
+    nodes = list(islice(nodes_of(f) if declared is None else declared, MOST_NODES + 1))
+    found, hidden = look_through(nodes, balls=_balls_pay(nodes, variables.size))
     assumptions = () if declared is None else _assumptions(f, declared, arguments)
     leaving = arguments.leaving(f) if declared is None and not hidden else None
     if leaving is not None:
@@ -149,13 +152,13 @@ def read(f: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: A
     parts = sensitivities(f, leaves, found)
     blocks: list[Block] = []
     kinds: list[str] = []
-    numbers = count()
+    numbers, balls = count(), count()
     for source, (node, sensitivity) in enumerate(zip(found, parts[len(leaves) :], strict=True)):
         kinds.append(kind_of(node))
         if sensitivity is not None:
             try:
                 with torch.enable_grad():
-                    blocks += blocks_of(source, node, sensitivity, arguments, numbers)
+                    blocks += blocks_of(source, node, sensitivity, arguments, numbers, balls)
             except (Unreadable, RuntimeError) as error:  # torch raises this where an argument was written over
                 hidden.append(f"{kinds[-1]} ({str(error).split(':')[0]})")
     amount = sum(block.argument.numel() for block in blocks)
@@ -180,6 +183,13 @@ def few_enough(terms: int, variables: int) -> bool:
     return terms <= min(MOST_TERMS * variables + FEW_TERMS, ALL_TERMS) and terms * variables <= MOST_NUMBERS
 
 
+def _balls_pay(nodes: Iterable[Node], variables: int) -> bool:
+    """Whether it pays to follow the Euclidean norms of a program, which leaves room for its other kinks."""
+    entries = [amount for node in nodes if (amount := entries_in_balls(node))]
+    total = sum(entries)
+    return total <= MOST_IN_BALLS and len(entries) <= MOST_SOURCES // 2 and 2 * total * variables <= MOST_NUMBERS
+
+
 def _assumptions(f: Tensor, declared: Mapping[Node, str], arguments: Arguments) -> tuple[str, ...]:
     """The first operation outside of the declared ones that is not known to be smooth."""
     found, hidden = look_through(node for node in nodes_of(f) if node not in declared)
@@ -188,14 +198,18 @@ def _assumptions(f: Tensor, declared: Mapping[Node, str], arguments: Arguments) 
     return tuple(reasons[:1]) if reasons or arguments.was_entered else (UNWATCHED,)
 
 
-def look_through(nodes: Iterable[Node]) -> tuple[list[Node], list[str]]:
-    """The nodes with kinks that can be read, and the first operation that hides some."""
+def look_through(nodes: Iterable[Node], *, balls: bool = False) -> tuple[list[Node], list[str]]:
+    """The nodes with kinks that can be read, and the first operation that hides some.
+
+    Euclidean norms of few entries are among them with `balls`; otherwise they are smooth where they do not vanish.
+    """
     found = []
     for number, node in enumerate(nodes):
         name = node.name()
         if number == MOST_NODES:
             return [], [f"more than {MOST_NODES} operations"]
-        if name in ELEMENTWISE or name in PAIRS or name in REDUCTIONS or (name in NORMS and order_of(node) != 2.0):
+        followed = balls and entries_in_balls(node) > 0
+        if name in ELEMENTWISE or name in PAIRS or name in REDUCTIONS or (name in NORMS and order_of(node) != 2.0) or followed:
             found.append(node)
         elif name in NORMS or name in SINGULAR:
             if bool((saved(node, "result").abs() <= NEAR_ZERO).any()):
@@ -208,7 +222,7 @@ def look_through(nodes: Iterable[Node]) -> tuple[list[Node], list[str]]:
 def unreadable(size: int, reason: str | None) -> Reading:
     """The reading of a function of which not all kinks can be seen, or, without a reason, of one that has none."""
     empty, none = np.zeros(0), np.zeros(0, dtype=np.int64)
-    terms = Terms(empty, empty, empty, empty, none, none, none, none, lambda: np.zeros((0, size)))
+    terms = Terms(empty, empty, empty, empty, none, none, none, none, none, lambda: np.zeros((0, size)))
     return Reading(np.zeros(size), terms, (), () if reason is None else (reason,), ())
 
 
@@ -295,5 +309,11 @@ def terms_of(blocks: Sequence[Block], leaves: Sequence[Tensor], variables: Varia
         joined(places).astype(np.int64),
         joined(largest).astype(np.int64),
         np.repeat(np.array([block.source for block in blocks], dtype=np.int64), sizes),
+        joined(
+            [
+                torch.full((size,), ALONE) if block.balls is None else block.balls
+                for block, size in zip(blocks, sizes, strict=True)
+            ]
+        ).astype(np.int64),
         differentiate,
     )

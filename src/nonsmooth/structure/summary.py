@@ -21,7 +21,7 @@ class KinkSource:
     line: str
     """Where the function calls it, as `file:line`; empty where that is not known."""
     terms: int
-    """How many kinks it has: one for each number, or one less than the entries of each maximum."""
+    """How many kinks it has: one for each number, one less than the entries of each maximum, one for each Euclidean norm."""
     active: int
     """How many of them the answer lies on."""
     exact: int
@@ -88,10 +88,11 @@ def summarize(reading: Reading | None, arguments: Arguments, *, followed: bool, 
 
 def _sources(reading: Reading | ConstraintReading, arguments: Arguments, radius: float) -> Iterator[KinkSource]:
     terms, constraint = reading.terms, isinstance(reading, ConstraintReading)
-    near = np.abs(terms.values) <= radius * np.linalg.norm(terms.rows, axis=1)
-    exact = terms.values == 0.0
+    near, exact = terms.near(radius), terms.at_kink(0.0)
+    _, first = np.unique(terms.balls, return_index=True)
+    counted = ~terms.round | np.isin(np.arange(len(terms)), first)  # of each norm one entry
     for number, (kind, node) in enumerate(zip(reading.kinds, reading.nodes, strict=True)):
-        mine = terms.sources == number
+        mine = (terms.sources == number) & counted
         if mine.any():
             count, active, zero = (int((chosen & mine).sum()) for chosen in (mine, near, near & exact))
             yield KinkSource(kind, arguments.line_of(node), count, active, zero, constraint)

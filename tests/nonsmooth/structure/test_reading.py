@@ -81,6 +81,7 @@ SHOWN: dict[str, tuple[Callable[[Tensor], Tensor], str, int]] = {
     "min": (lambda x: x.min(), "min", 3),
     "amax": (lambda x: x.amax(), "amax", 3),
     "norm 1": (lambda x: torch.linalg.vector_norm(x, 1), "norm", 4),
+    "norm 2": (lambda x: torch.linalg.vector_norm(x), "norm", 4),
     "norm inf": (lambda x: x.norm(torch.inf), "norm", 3),
 }
 
@@ -159,7 +160,7 @@ HIDDEN: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "where": (lambda x: torch.where(x > 0, x, -x).sum(), "where"),
     "sign": (lambda x: (x * x.sign()).sum(), "sign"),
     "largest eigenvalue": (lambda x: torch.linalg.eigvalsh(torch.outer(x, x))[-1], "eigenvalues"),
-    "norm 2 of 0": (lambda x: (x - x.detach()).norm(), "norm of 0"),
+    "long norm of 0": (lambda x: (x - x.detach()).repeat(6).norm(), "norm of 0"),
     "root of 0": (lambda x: (x - x.detach()).square().sum().sqrt(), "sqrt of 0"),
     "power of 0": (lambda x: (x - x.detach()).abs().pow(1.5).sum(), "PowBackward0"),
     "the user's own": (lambda x: Add.apply(x).sum(), "AddBackward"),
