@@ -11,7 +11,7 @@ from torch import Tensor
 
 from composite.families import Convex, Function, Split
 from nonsmooth.evaluate.sight import read_problem, together
-from nonsmooth.structure import Arguments
+from nonsmooth.structure import Arguments, summarize
 from nonsmooth.variables import Variables
 
 NEAR = 1e-5
@@ -67,5 +67,4 @@ def kinks_near(function: Function, x: Tensor) -> int:
         value = function(argument)
     f, inequalities, equalities = value if isinstance(value, tuple) else (value, None, None)
     reading = read_problem(f, together(equalities, inequalities), leaves, variables, arguments)
-    parts = [reading.terms] if reading.constraints is None else [reading.terms, reading.constraints.terms]
-    return sum(int((np.abs(terms.values) <= NEAR * np.linalg.norm(terms.rows, axis=1)).sum()) for terms in parts)
+    return summarize(reading, arguments, followed=True, radius=NEAR).active
