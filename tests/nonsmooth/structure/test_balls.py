@@ -59,7 +59,7 @@ def isotropic_variation(size: int) -> Function:
 
 RUNS: dict[str, tuple[Function, tuple[int, ...], int, float]] = {
     # the function, the shape of x, the evaluations that are allowed, and how many times fewer they must be
-    "group lasso": (group_lasso(), (40,), 80, 5.0),
+    "group lasso": (group_lasso(), (40,), 100, 3.0),
     "sparse group lasso": (sparse_group_lasso, (40,), 40, 5.0),
     "distances": (distances(), (5,), 20, 0.8),
     "distances, least at an anchor": (distances(15.0), (5,), 15, 2.0),
