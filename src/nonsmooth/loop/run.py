@@ -93,12 +93,13 @@ class Run:
         return begin(at, self.evaluator, self.options, self.incumbents)
 
     def _read_again(self) -> None:
-        """What was seen of the kinks at the point of a saved state, which does not hold it."""
-        evaluator, at = self.evaluator, self.state.current
-        evaluator.structured = self.state.structured
-        if self.state.structured:
-            here = evaluator(at.x)
-            at.read_by(lambda: here.reading)
+        """What was seen of the kinks at the points of a saved state, which does not hold it."""
+        evaluator, state = self.evaluator, self.state
+        evaluator.structured = state.structured
+        for point in (state.current, state.better) if state.structured else ():
+            if point is not None:
+                here = evaluator(point.x)
+                point.read_by(lambda here=here: here.reading)  # type: ignore[misc]
 
     @property
     def reference(self) -> Reference:

@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from nonsmooth import ProblemError, Result, State, StateError, Status, minimize
 from nonsmooth.loop.state import COLUMNS
-from nonsmooth.native import load
 from problems import ALL
 
 
@@ -109,8 +108,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Res
 @pytest.mark.parametrize("at", SAVED)
 @pytest.mark.parametrize("name", RUNS)
 def test_a_resumed_run_takes_the_same_steps(name: str, at: int, saved: Callable[[str], tuple[Result, Path]]) -> None:
-    if name == "limited memory with constraints" and load() is None:
-        pytest.skip("without the native library programs are solved to eleven digits, and the last of them are not the same")
     function, start, options = RUNS[name]
     whole, folder = saved(name)
     if not (folder / str(at)).exists():
