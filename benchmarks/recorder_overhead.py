@@ -107,7 +107,7 @@ def main() -> None:
         ways.remove("tlparse")
     samples: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for number in range(options.rounds):
-        # Each round starts with another way, so that none always follows the same neighbour.
+        # Each round starts with another way, so that none always follows the same neighbor.
         for way in ways[number % len(ways) :] + ways[: number % len(ways)]:
             samples[way].append(measure(way))
             print(

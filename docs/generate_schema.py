@@ -236,7 +236,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "fate": "What became of it.",
     },
     "NotFused": {
-        "first": "The scheduler's name of one neighbour.",
+        "first": "The scheduler's name of one neighbor.",
         "second": "The scheduler's name of the other.",
         "reason": "The scheduler's reason.",
         "first_kernel": "The kernel the first ended up in.",
@@ -282,7 +282,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     "Measurement": {
         "variant": "Name of the variant.",
         "refused": "Why it cannot run; then there is nothing else.",
-        "samples": "Seconds per call, one for every round, as measured; on a GPU synchronisation is part of it.",
+        "samples": "Seconds per call, one for every round, as measured; on a GPU synchronization is part of it.",
         "device_samples": "Seconds between device events around one call in every round; on a GPU only.",
         "batch": "How many calls one sample is the mean of.",
         "summary": "What the samples say.",

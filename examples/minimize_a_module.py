@@ -1,4 +1,4 @@
-"""Minimise over the parameters of a module under equalities: the subspace in which a matrix is largest.
+"""Minimize over the parameters of a module under equalities: the subspace in which a matrix is largest.
 
 Among all matrices V with orthonormal columns, trace(VᵀAV) is largest for the eigenvectors of the largest eigenvalues of
 A, so the answer can be compared with an eigenvalue solver. Then the same with outliers in the data and a nonsmooth
@@ -42,7 +42,7 @@ def main():
     print(f"trace {-result.f:.10f}, by eigenvalues {expected:.10f}")
     assert result.success and abs(-result.f - expected) < 1e-6 * expected
 
-    # Three points far off pull the squares towards themselves, the distances hardly.
+    # Three points far off pull the squares toward themselves, the distances hardly.
     spoilt = torch.cat([points, torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 20.0], dtype=torch.float64).repeat(3, 1)])
     plain = torch.linalg.eigh(spoilt.T @ spoilt).eigenvectors[:, -2:]
     robust = minimize(

@@ -1,4 +1,4 @@
-"""Minimise a function with a curved kink under an inequality and bounds, and read the result.
+"""Minimize a function with a curved kink under an inequality and bounds, and read the result.
 
 The valley of the objective is the parabola x2 = x1**2, along which the function has a kink. An upper bound cuts the
 valley off before its lowest point (1, 1). The disk is a constraint too; its multiplier 0 says that it does not matter.

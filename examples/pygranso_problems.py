@@ -85,7 +85,7 @@ def output_feedback(states=12, inputs=5, outputs=6):
 
 
 def dictionary_learning(n=30):
-    """A3. With sparse independent rows, each unit vector is a local minimiser; its value is the mean of its row."""
+    """A3. With sparse independent rows, each unit vector is a local minimizer; its value is the mean of its row."""
     count = 10 * n**2
     data = normal(n, count, seed=1) * (uniform(n, count, seed=2) <= 0.3)
 
@@ -161,7 +161,7 @@ def robust_components(rows=3, columns=4):
     return Example("robust PCA", {"M": shape, "S": shape}, comb_fn, options, (0.05 * observed.abs().sum().item(),))
 
 
-def generalised_lasso(n=80):
+def generalized_lasso(n=80):
     """C2. Its dual is a least-squares problem in a box."""
     signal = uniform(n, 1, seed=1)
     differences = torch.diff(torch.eye(n, dtype=DOUBLE), dim=0)
@@ -172,13 +172,13 @@ def generalised_lasso(n=80):
 
     dual = scipy.optimize.lsq_linear(differences.numpy().T / 2, signal.numpy()[:, 0], bounds=(-0.5, 0.5), tol=1e-14)
     known = signal.square().sum().item() - 2 * dual.cost
-    return Example("generalised LASSO", {"x": [n, 1]}, comb_fn, {"x0": torch.ones((n, 1), dtype=DOUBLE)}, (known,))
+    return Example("generalized LASSO", {"x": [n, 1]}, comb_fn, {"x0": torch.ones((n, 1), dtype=DOUBLE)}, (known,))
 
 
 def logistic(weight=1 / 7.36):
     """C3. With w = p − q for p, q ≥ 0 it is smooth, which is how the known value is computed."""
-    centres = torch.tensor([[5.0, 3.4, 1.5, 0.2]] * 50 + [[5.9, 2.8, 4.3, 1.3]] * 50, dtype=DOUBLE)
-    points = (centres + 0.4 * normal(100, 4, seed=3)) / 7
+    centers = torch.tensor([[5.0, 3.4, 1.5, 0.2]] * 50 + [[5.9, 2.8, 4.3, 1.3]] * 50, dtype=DOUBLE)
+    points = (centers + 0.4 * normal(100, 4, seed=3)) / 7
     labels = torch.cat([-torch.ones(50, 1, dtype=DOUBLE), torch.ones(50, 1, dtype=DOUBLE)])
 
     def comb_fn(variables):
@@ -263,7 +263,7 @@ PROBLEMS = {
     "B2": sphere,
     "B3": trace,
     "C1": robust_components,
-    "C2": generalised_lasso,
+    "C2": generalized_lasso,
     "C3": logistic,
     "D1": convolutional_network,
     "D3": recurrent_network,

@@ -1,6 +1,6 @@
 """Robust principal components: take a matrix apart into one of low rank and one with few entries.
 
-The observed matrix is the sum of a matrix of rank 1 and of gross errors in some entries. Minimising the nuclear norm of the
+The observed matrix is the sum of a matrix of rank 1 and of gross errors in some entries. Minimizing the nuclear norm of the
 one part plus the 1-norm of the other, under the equalities that both add up to what was observed, finds the parts again.
 Both norms have kinks exactly at the answer: singular values and entries that are 0. Since the data are made here, the
 answer can be compared with the truth, and with an ordinary truncated singular value decomposition.

@@ -148,7 +148,7 @@ own statistics are believed.
 
 CLAIMED = """
 The last column counts runs in which the solver ended by itself and reported convergence without ever having
-evaluated a solution. On a convex problem that report is wrong at this accuracy; on others it may be a local minimiser.
+evaluated a solution. On a convex problem that report is wrong at this accuracy; on others it may be a local minimizer.
 """
 
 METHOD = """

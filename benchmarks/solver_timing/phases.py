@@ -104,12 +104,12 @@ def draw(shares: dict[str, dict[str, float]], path: Path) -> None:
 
     names = list(shares)
     figure, axes = pyplot.subplots(figsize=(10, 0.5 * len(names) + 1.6), layout="constrained")
-    colours = pyplot.get_cmap("tab10").colors
+    colors = pyplot.get_cmap("tab10").colors
     left = [0.0] * len(names)
     heights = [index - 0.2 for index in range(len(names))]
-    for colour, phase in zip(colours, PHASES, strict=False):
+    for color, phase in zip(colors, PHASES, strict=False):
         widths = [100 * shares[name][phase] for name in names]
-        axes.barh(heights, widths, height=0.38, left=left, color=colour, label=phase)
+        axes.barh(heights, widths, height=0.38, left=left, color=color, label=phase)
         left = [before + width for before, width in zip(left, widths, strict=True)]
     known = [(index + 0.2, 100 / PEER[name][1]) for index, name in enumerate(names) if name in PEER]
     places, evaluations = [place for place, _ in known], [share for _, share in known]

@@ -58,13 +58,13 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
     minimize(function, start, **options, memory=2)
     size = request["size"]
     generator = torch.Generator().manual_seed(0)
-    centre = 2 * torch.randn(size, generator=generator, dtype=torch.float64)
+    center = 2 * torch.randn(size, generator=generator, dtype=torch.float64)
     curvature = torch.logspace(0, 2, size, dtype=torch.float64)
 
     def separable(x: torch.Tensor) -> torch.Tensor:
-        return 0.5 * (curvature * (x - centre) ** 2).sum() + x.abs().sum()
+        return 0.5 * (curvature * (x - center) ** 2).sum() + x.abs().sum()
 
-    solution = torch.sign(centre) * torch.clamp(centre.abs() - 1 / curvature, min=0)
+    solution = torch.sign(center) * torch.clamp(center.abs() - 1 / curvature, min=0)
     optimum = float(separable(solution))
     x = torch.zeros(size, dtype=torch.float64)
     function_seconds = _evaluation(separable, x)

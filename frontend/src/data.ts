@@ -75,7 +75,7 @@ export interface LessonTable {
 export interface Listing {
   kind: "listing";
   title: string;
-  /** Lines of a diff and of a text have no highlighting; those of a diff are coloured by how they begin. */
+  /** Lines of a diff and of a text have no highlighting; those of a diff are colored by how they begin. */
   language: "python" | "cpp" | "diff" | "text";
   lines: Line[];
 }
@@ -436,7 +436,7 @@ export interface Build {
   cold: number | null;
   warm: number | null;
   order_dependent: number | null;
-  /** All of it, labelled: `9.00 s cold, 3.50 s warm`. */
+  /** All of it, labeled: `9.00 s cold, 3.50 s warm`. */
   text: string;
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-type Colour = readonly [red: number, green: number, blue: number];
+type Color = readonly [red: number, green: number, blue: number];
 type Theme = Map<string, string>;
 
 // The tests are run from the folder of the front end.
@@ -33,17 +33,17 @@ const THEMES: [string, Theme][] = [
   ["dark as the system", theme(':root:not([data-theme="light"])')],
 ];
 
-function colour(theme: Theme, name: string): Colour {
+function color(theme: Theme, name: string): Color {
   const value = theme.get(name) ?? "";
   assert.match(value, /^#[0-9a-f]{6}$/, name);
-  return [1, 3, 5].map((at) => parseInt(value.slice(at, at + 2), 16)) as unknown as Colour;
+  return [1, 3, 5].map((at) => parseInt(value.slice(at, at + 2), 16)) as unknown as Color;
 }
 
-function mix(over: Colour, under: Colour, share: number): Colour {
-  return over.map((value, index) => value * share + (under[index] ?? 0) * (1 - share)) as unknown as Colour;
+function mix(over: Color, under: Color, share: number): Color {
+  return over.map((value, index) => value * share + (under[index] ?? 0) * (1 - share)) as unknown as Color;
 }
 
-function hsl(hue: number, saturation: number, lightness: number): Colour {
+function hsl(hue: number, saturation: number, lightness: number): Color {
   const reach = saturation * Math.min(lightness, 1 - lightness);
   const channel = (offset: number): number => {
     const at = (offset + hue / 30) % 12;
@@ -52,15 +52,15 @@ function hsl(hue: number, saturation: number, lightness: number): Colour {
   return [channel(0), channel(8), channel(4)];
 }
 
-function luminance(colour: Colour): number {
-  const [red, green, blue] = colour.map((value) => {
+function luminance(color: Color): number {
+  const [red, green, blue] = color.map((value) => {
     const share = value / 255;
     return share <= 0.03928 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-  }) as unknown as Colour;
+  }) as unknown as Color;
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-function ratio(first: Colour, second: Colour): number {
+function ratio(first: Color, second: Color): number {
   const [dark, light] = [luminance(first), luminance(second)].sort((one, other) => one - other) as [number, number];
   return (light + 0.05) / (dark + 0.05);
 }
@@ -69,13 +69,13 @@ const TOKENS = ["text", "quiet", "comment", "keyword", "string", "number", "name
 /** Inside of what is lit these names have other values. */
 const LIT = names(base, ".lit > .kernel-head");
 
-function inLit(theme: Theme, name: string): Colour {
+function inLit(theme: Theme, name: string): Color {
   const instead = /^var\(--([\w-]+)\)$/.exec(LIT.get(name) ?? "")?.[1];
-  return colour(theme, instead ?? name);
+  return color(theme, instead ?? name);
 }
 
 /** Pairs that are too close, in words. */
-function tooClose(pairs: [name: string, front: Colour, back: Colour][]): string[] {
+function tooClose(pairs: [name: string, front: Color, back: Color][]): string[] {
   return pairs.flatMap(([name, front, back]) => {
     const found = ratio(front, back);
     return found < 4.5 ? [`${name}: ${found.toFixed(2)}`] : [];
@@ -83,17 +83,17 @@ function tooClose(pairs: [name: string, front: Colour, back: Colour][]): string[
 }
 
 for (const [name, theme] of THEMES) {
-  const of = (wanted: string): Colour => colour(theme, wanted);
+  const of = (wanted: string): Color => color(theme, wanted);
 
   test(`${name}: code and text on all grounds`, () => {
     const pairs = ["ground", "raised", "sunken"].flatMap((ground) =>
-      [...TOKENS, "accent"].map((token): [string, Colour, Colour] => [`${token} on ${ground}`, of(token), of(ground)]),
+      [...TOKENS, "accent"].map((token): [string, Color, Color] => [`${token} on ${ground}`, of(token), of(ground)]),
     );
     assert.deepEqual(tooClose(pairs), []);
   });
 
   test(`${name}: what is lit or chosen`, () => {
-    const pairs = [...TOKENS, "accent"].flatMap((token): [string, Colour, Colour][] => [
+    const pairs = [...TOKENS, "accent"].flatMap((token): [string, Color, Color][] => [
       [`${token} on lit`, inLit(theme, token), of("lit")],
       [`${token} on weakly lit`, inLit(theme, token), mix(of("lit"), of("ground"), 0.4)],
       [`${token} on chosen`, inLit(theme, token), of("chosen")],
@@ -105,8 +105,8 @@ for (const [name, theme] of THEMES) {
   });
 
   test(`${name}: tones, changes and buttons`, () => {
-    const pairs: [string, Colour, Colour][] = [
-      ...["good", "warn", "bad"].flatMap((tone): [string, Colour, Colour][] => [
+    const pairs: [string, Color, Color][] = [
+      ...["good", "warn", "bad"].flatMap((tone): [string, Color, Color][] => [
         [`${tone} on ground`, of(tone), of("ground")],
         [`${tone} on raised`, of(tone), of("raised")],
         [`${tone} on its own ground`, of(tone), of(`${tone}-ground`)],
@@ -119,9 +119,9 @@ for (const [name, theme] of THEMES) {
     assert.deepEqual(tooClose(pairs), []);
   });
 
-  test(`${name}: the colours of kernels, whatever their hue`, () => {
+  test(`${name}: the colors of kernels, whatever their hue`, () => {
     const lightness = Number(theme.get("group-lightness")?.replace("%", "")) / 100;
-    const pairs: [string, Colour, Colour][] = [];
+    const pairs: [string, Color, Color][] = [];
     for (let hue = 0; hue < 360; hue += 3) {
       const head = mix(hsl(hue, 0.55, lightness), of("ground"), 0.45);
       for (const token of ["text", "quiet"]) pairs.push([`${token} on the head of hue ${hue}`, of(token), head]);
@@ -133,7 +133,7 @@ for (const [name, theme] of THEMES) {
   });
 
   test(`${name}: phases and series`, () => {
-    const pairs: [string, Colour, Colour][] = [];
+    const pairs: [string, Color, Color][] = [];
     for (let number = 0; number < 8; number += 1) {
       const series = of(`series-${number}`);
       pairs.push([`series ${number}`, series, of("ground")]);
@@ -144,12 +144,12 @@ for (const [name, theme] of THEMES) {
   });
 }
 
-test("both dark themes are one, and paper has the names of all colours", () => {
+test("both dark themes are one, and paper has the names of all colors", () => {
   assert.deepEqual([...(THEMES[1]?.[1] ?? [])], [...(THEMES[2]?.[1] ?? [])]);
   const paper = names(readFileSync("src/styles/print.css", "utf8"), ':root:not([data-theme="light"])');
-  const colours = [...names(base, ":root")].flatMap(([name, value]) => (value.startsWith("#") ? [name] : []));
+  const colors = [...names(base, ":root")].flatMap(([name, value]) => (value.startsWith("#") ? [name] : []));
   assert.deepEqual(
-    colours.filter((name) => !paper.has(name)),
+    colors.filter((name) => !paper.has(name)),
     [],
   );
 });

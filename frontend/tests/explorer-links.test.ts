@@ -151,14 +151,14 @@ test("things that are not there have no counterparts", () => {
   for (const kind of ["line", "node", "kernel"] as const) assert.deepEqual(counterparts(links, thing(kind, 99, 99)), []);
 });
 
-test("kernels of lines and nodes, for their colours", () => {
+test("kernels of lines and nodes, for their colors", () => {
   assert.deepEqual(kernelsOfLine(links, 0, 12), [
     [0, 1],
     [1, 0],
   ]);
   assert.deepEqual(kernelsOfNode(links, 1, 2), [[0, 1]]);
   assert.deepEqual(kernelsOfNode(links, 0, 0), [[0, 0]]);
-  // A forward graph does not show the colours of the backward.
+  // A forward graph does not show the colors of the backward.
   assert.deepEqual(kernelsOfNode(links, 0, 2), [[0, 1]]);
 });
 

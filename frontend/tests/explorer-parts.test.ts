@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Capture, Graph, Kernel, Line, Lowering } from "../src/data";
 import { unindented } from "../src/explorer/code-lines";
-import { hueOf, hueOfNumber } from "../src/explorer/colours";
+import { hueOf, hueOfNumber } from "../src/explorer/colors";
 import { choices, firstChoice, graphTabs, loweringTabs } from "../src/explorer/compilations";
 import { moved } from "../src/explorer/dividers";
 import { firstFile, sourceFiles, sourceRows } from "../src/explorer/files";
@@ -160,7 +160,7 @@ test("what lies between the pieces of a file is a gap", () => {
   assert.deepEqual(rows, ["… 2", 3, 4, "… 5", 10, "… 10"]);
 });
 
-test("neighbours that were not fused stand between them, others at the end, the same once", () => {
+test("neighbors that were not fused stand between them, others at the end, the same once", () => {
   const first = lowering("forward", "0/0", {
     kernels: [kernel("a", null, null), kernel("b", null, null), kernel("c", null, null), kernel("d", null, null)],
     not_fused: [
@@ -216,7 +216,7 @@ test("a module is cut into stretches without losing a line", () => {
   );
 });
 
-test("colours differ between neighbours and between directions", () => {
+test("colors differ between neighbors and between directions", () => {
   const links = buildLinks(capture, "0/0");
   assert.notEqual(hueOf(links, [0, 0]), hueOf({ ...links, lowerings: [1, 0] }, [0, 0]));
   const gap = Math.abs(hueOfNumber(3) - hueOfNumber(4));
@@ -256,7 +256,7 @@ test("what is missing is said with its reason", () => {
   );
 });
 
-test("a line alone loses its indentation and keeps its colours", () => {
+test("a line alone loses its indentation and keeps its colors", () => {
   assert.deepEqual(unindented(["    return x", 0, 4, 1, 6, 0, 2]), ["return x", 1, 6, 0, 2]);
   assert.deepEqual(unindented(["    f(x)", 0, 8]), ["f(x)", 0, 4]);
   assert.deepEqual(unindented(["f(x)"]), ["f(x)"]);

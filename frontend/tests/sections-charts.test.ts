@@ -10,7 +10,7 @@ import {
   familyOf,
   lanesOf,
   layout,
-  neighbour,
+  neighbor,
   parentsOf,
   type Phase,
   wholeView,
@@ -74,10 +74,10 @@ test("labels are short and in a unit that fits", () => {
   assert.deepEqual(byteTicks(100 * 1024, 4), [0, 32768, 65536, 98304]);
 });
 
-test("eager is neutral, others differ from each other in colour, shape and dash", () => {
+test("eager is neutral, others differ from each other in color, shape and dash", () => {
   const styles = stylesOf(["eager", "inductor", "aot", "inductor"]);
   assert.equal(styles.size, 3);
-  assert.equal(styles.get("eager")?.colour, 0);
+  assert.equal(styles.get("eager")?.color, 0);
   assert.notEqual(styles.get("inductor")?.shape, styles.get("aot")?.shape);
   assert.notEqual(styles.get("inductor")?.dash, styles.get("aot")?.dash);
 });
@@ -135,12 +135,12 @@ test("the arrow keys lead through a flame chart", () => {
   const parents = parentsOf(PHASES);
   assert.deepEqual(parents, [-1, 0, 1, 1, -1]);
   const flame = layout(PHASES, wholeView(PHASES), 1000);
-  assert.equal(neighbour(flame, parents, 0, "ArrowDown"), 1);
-  assert.equal(neighbour(flame, parents, 2, "ArrowRight"), 3);
-  assert.equal(neighbour(flame, parents, 2, "ArrowUp"), 1);
-  assert.equal(neighbour(flame, parents, 3, "ArrowRight"), null);
-  assert.equal(neighbour(flame, parents, 3, "ArrowDown"), 4, "on to the next thread");
-  assert.equal(neighbour(flame, parents, 0, "x"), null);
+  assert.equal(neighbor(flame, parents, 0, "ArrowDown"), 1);
+  assert.equal(neighbor(flame, parents, 2, "ArrowRight"), 3);
+  assert.equal(neighbor(flame, parents, 2, "ArrowUp"), 1);
+  assert.equal(neighbor(flame, parents, 3, "ArrowRight"), null);
+  assert.equal(neighbor(flame, parents, 3, "ArrowDown"), 4, "on to the next thread");
+  assert.equal(neighbor(flame, parents, 0, "x"), null);
 });
 
 test("phases of one name are added up, and belong to a part of torch", () => {

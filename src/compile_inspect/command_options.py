@@ -20,4 +20,4 @@ InputsOption = Annotated[
     ),
 ]
 NoGradOption = Annotated[bool, typer.Option("--no-grad", help="Run without gradients, as under torch.no_grad().")]
-NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR=1.")]
+NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colors, as with NO_COLOR=1.")]

@@ -39,7 +39,7 @@ class WrittenKernel:
 
 @dataclass(frozen=True)
 class WrittenModel:
-    """What became of one model: operations of its graphs, launches, and reasons that kept neighbours apart."""
+    """What became of one model: operations of its graphs, launches, and reasons that kept neighbors apart."""
 
     model: str
     operations: int
@@ -81,7 +81,7 @@ class InductorInspection:
         if reasons:
             reason, times = max(reasons.items(), key=lambda item: item[1])
             pairs = count(sum(reasons.values()), "pair")
-            told.append(f"Neighbours that were looked at and kept apart: {pairs}; for {times} the reason is: {reason}.")
+            told.append(f"Neighbors that were looked at and kept apart: {pairs}; for {times} the reason is: {reason}.")
         return tuple(told)
 
 

@@ -92,7 +92,7 @@ def _key(finding: Finding) -> tuple[str, str, int, str]:
 
 
 def summary_text(inspection: Inspection) -> str:
-    """The summary of a capture, without colour.
+    """The summary of a capture, without color.
 
     >>> print(summary_text(Inspection()))
     Nothing was compiled while this was recorded.
@@ -107,7 +107,7 @@ def summary_text(inspection: Inspection) -> str:
 
 
 def timing_text(timing: Timing) -> str:
-    """The tables of a timing, without colour."""
+    """The tables of a timing, without color."""
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.reporters.text.timing import print_timing
 

@@ -151,7 +151,7 @@ def _import_file(path: Path) -> Any:
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path.resolve():
         return known  # the target and its inputs may come from one file, which runs once
-    # As `python file.py` does: its neighbours can be imported.
+    # As `python file.py` does: its neighbors can be imported.
     sys.path.insert(0, str(path.absolute().parent))
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None:

@@ -62,7 +62,7 @@ class Options:
     """What an exception of the function at a trial point means: `stop` ends the run with the best point; `skip` takes the point
     as outside the domain, as if the value were infinite, and goes on. At x0 an exception is always raised."""
 
-    # The penalty function and how it is steered towards feasibility.
+    # The penalty function and how it is steered toward feasibility.
     penalty_parameter: float = 1.0
     """Weight μ of the objective in μ·f + violation at the start; it falls as needed, and rises where it was too small."""
     steering_violation_fraction: float = 0.1

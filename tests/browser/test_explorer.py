@@ -101,7 +101,7 @@ def test_a_click_keeps_it_lit_until_escape(opened: Any) -> None:
     assert opened.page.locator("#explorer .chosen, #explorer .lit").count() == 0
 
 
-def test_one_kernel_has_one_colour_in_all_panes(opened: Any) -> None:
+def test_one_kernel_has_one_color_in_all_panes(opened: Any) -> None:
     tab(opened, "graph", "Post-grad forward")
     tab(opened, "kernels", "Forward")
     capture = capture_in(opened.path)

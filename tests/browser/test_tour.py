@@ -104,7 +104,7 @@ def test_measurements_are_drawn_to_scale(touring: Callable[..., Any]) -> None:
     assert page.locator("#lesson-graph_breaks .measured").count() == 0
 
 
-def test_code_is_highlighted_and_changes_are_coloured(touring: Callable[..., Any]) -> None:
+def test_code_is_highlighted_and_changes_are_colored(touring: Callable[..., Any]) -> None:
     page = touring(everything()).page
     lesson = unfold(page, "graph_breaks")
     assert "def" in lesson.locator("[data-listing=python] .tok-keyword").all_inner_texts()
@@ -113,9 +113,9 @@ def test_code_is_highlighted_and_changes_are_coloured(touring: Callable[..., Any
     change = lesson.locator("[data-listing=diff]")
     assert change.locator(".removed").all_inner_texts() == ["-    print(x.sum())"]
     assert change.locator(".hunk").count() == 3
-    colour = "element => getComputedStyle(element).backgroundColor"
+    color = "element => getComputedStyle(element).backgroundColor"
     kept = change.locator(".diff-line:not(.removed, .hunk)").first
-    assert kept.inner_text() == " def f(x):" and kept.evaluate(colour) != change.locator(".removed").evaluate(colour)
+    assert kept.inner_text() == " def f(x):" and kept.evaluate(color) != change.locator(".removed").evaluate(color)
 
 
 def test_theory_is_folded_until_it_is_opened_or_printed(touring: Callable[..., Any], tmp_path: Path) -> None:

@@ -164,7 +164,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def journalled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def journaled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("journal") / "a.inspection"
     journal = FileJournal(path, {"schema": SCHEMA_VERSION, "pid": 3})
     common = {"compilation": "0/0", "time": 1.0, "thread": 1}
@@ -192,10 +192,10 @@ def test_every_truncation_of_a_capture_is_refused(whole: bytes, tmp_path: Path) 
         assert load_or_refuse(tmp_path / "a", whole[:length]) is None
 
 
-def test_every_truncation_of_a_journal_is_read(journalled: bytes, tmp_path: Path) -> None:
-    header = journalled.index(b"\n") + 1
-    for length in range(header, len(journalled) + 1):
-        inspection = load_or_refuse(tmp_path / "a", journalled[:length])
+def test_every_truncation_of_a_journal_is_read(journaled: bytes, tmp_path: Path) -> None:
+    header = journaled.index(b"\n") + 1
+    for length in range(header, len(journaled) + 1):
+        inspection = load_or_refuse(tmp_path / "a", journaled[:length])
         assert inspection is not None and not inspection.complete
         assert inspection.missing == ()
     assert inspection is not None and inspection.compilations[0].function == "forward"
@@ -205,9 +205,9 @@ def test_every_truncation_of_a_journal_is_read(journalled: bytes, tmp_path: Path
 @settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(position=st.floats(0, 1), value=st.integers(0, 255), of_journal=st.booleans())
 def test_flipped_bytes_never_raise_anything_else(
-    whole: bytes, journalled: bytes, tmp_path: Path, position: float, value: int, of_journal: bool
+    whole: bytes, journaled: bytes, tmp_path: Path, position: float, value: int, of_journal: bool
 ) -> None:
-    content = bytearray(journalled if of_journal else whole)
+    content = bytearray(journaled if of_journal else whole)
     content[int(position * (len(content) - 1))] = value
     load_or_refuse(tmp_path / "a", bytes(content))
 

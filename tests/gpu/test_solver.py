@@ -93,7 +93,7 @@ def test_a_trace_is_recorded_too() -> None:
     assert result.f == pytest.approx(-float(torch.linalg.eigvalsh(matrix)[-3:].sum()), abs=1e-6)
 
 
-def test_one_synchronisation_for_an_evaluation() -> None:
+def test_one_synchronization_for_an_evaluation() -> None:
     """With a recording: the point goes up, values and gradients come down, and the host waits once."""
     data = torch.randn(30, 2000, dtype=torch.float64, device="cuda")
     start = torch.nn.functional.normalize(torch.randn(30, dtype=torch.float64, device="cuda"), dim=0)
@@ -163,11 +163,11 @@ def test_what_cannot_be_recorded_does_not_keep_others_from_being() -> None:
 def test_pairs_beside_the_variables() -> None:
     """With many variables the last pairs lie on the device; the answer is that of the host."""
     generator = torch.Generator().manual_seed(0)
-    centre = torch.randn(5000, generator=generator, dtype=torch.float64)
+    center = torch.randn(5000, generator=generator, dtype=torch.float64)
     scale = 1.0 + torch.rand(5000, generator=generator, dtype=torch.float64)
     results = {}
     for device in ("cpu", "cuda"):
-        a, s = centre.to(device), scale.to(device)
+        a, s = center.to(device), scale.to(device)
 
         def separable(x: Tensor, a: Tensor = a, s: Tensor = s) -> Tensor:
             return (s * (x - a).square()).sum() + 0.1 * x.abs().sum()

@@ -19,7 +19,7 @@ LONG = {
 }
 """Cases that need more than 1000 iterations. The first is so flat near the optimum that a slope of 1e-6 is met 3e-6 above it;
 in both the way leads along a curved kink."""
-SLOW = {"generalised_lasso", "chained_mifflin2", "chained_crescent_2", "gill", "hs46"}
+SLOW = {"generalized_lasso", "chained_mifflin2", "chained_crescent_2", "gill", "hs46"}
 """More than a second."""
 
 SADDLES = {"chained_crescent_2"}

@@ -1,6 +1,6 @@
 """One test problem: its function, where to start, and what is known about its solution.
 
-Convention everywhere: minimise f(x) subject to ci(x) <= 0 and ce(x) = 0.
+Convention everywhere: minimize f(x) subject to ci(x) <= 0 and ce(x) = 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Case:
     smooth: bool = False
     """True only if f, ci and ce are all smooth."""
     convex: bool = False
-    """True only if the problem is convex, so that every local minimiser is global."""
+    """True only if the problem is convex, so that every local minimizer is global."""
     inequalities: int = 0
     equalities: int = 0
     source: str = ""
@@ -107,7 +107,7 @@ def largest(
 
 
 def lifted(case: Case) -> Case:
-    """The smooth form of a minimax problem: one more variable t, to be minimised above all pieces."""
+    """The smooth form of a minimax problem: one more variable t, to be minimized above all pieces."""
     pieces = case.pieces
     if pieces is None:
         raise ValueError(f"{case.name!r} is not a minimax problem")

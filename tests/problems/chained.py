@@ -14,19 +14,19 @@ LIMITED = "Karmitsa 2007 on Haarala-Miettinen-Mäkelä 2004, NonOpt"
 
 
 def lq_terms(x: Tensor) -> Tensor:
-    """The two pieces of LQ for each pair of neighbours, (2, n-1)."""
+    """The two pieces of LQ for each pair of neighbors, (2, n-1)."""
     left, right = x[:-1], x[1:]
     return torch.stack([-left - right, -left - right + left**2 + right**2 - 1])
 
 
 def cb3_terms(x: Tensor) -> Tensor:
-    """The three pieces of CB3 for each pair of neighbours, (3, n-1)."""
+    """The three pieces of CB3 for each pair of neighbors, (3, n-1)."""
     left, right = x[:-1], x[1:]
     return torch.stack([left**4 + right**2, (2 - left) ** 2 + (2 - right) ** 2, 2 * torch.exp(right - left)])
 
 
 def chained_lq(n: int = 20) -> Case:
-    """Sum of LQ over neighbours; convex."""
+    """Sum of LQ over neighbors; convex."""
     return Case(
         name="chained_lq" if n == 20 else f"chained_lq_{n}",
         function=unconstrained(lambda x: lq_terms(x).amax(0).sum()),
@@ -41,7 +41,7 @@ def chained_lq(n: int = 20) -> Case:
 
 
 def chained_cb3_1(n: int = 20) -> Case:
-    """Sum of CB3 over neighbours; convex."""
+    """Sum of CB3 over neighbors; convex."""
     return Case(
         name="chained_cb3_1" if n == 20 else f"chained_cb3_1_{n}",
         function=unconstrained(lambda x: cb3_terms(x).amax(0).sum()),
@@ -56,7 +56,7 @@ def chained_cb3_1(n: int = 20) -> Case:
 
 
 def chained_cb3_2(n: int = 20) -> Case:
-    """The largest of three sums over neighbours; convex."""
+    """The largest of three sums over neighbors; convex."""
     return Case(
         name="chained_cb3_2" if n == 20 else f"chained_cb3_2_{n}",
         function=unconstrained(lambda x: cb3_terms(x).sum(1).max()),

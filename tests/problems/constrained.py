@@ -161,7 +161,7 @@ def stiefel_trace(n: int = 5, columns: int = 2) -> Case:
     )
 
 
-def generalised_lasso() -> Case:
+def generalized_lasso() -> Case:
     """Total variation denoising; convex, without constraints, and nearly everywhere kinked at the solution."""
     signal = Constant(lasso_data().reshape(-1))
 
@@ -169,7 +169,7 @@ def generalised_lasso() -> Case:
         return ((x - signal(x)) ** 2).sum() + 0.5 * (x[1:] - x[:-1]).abs().sum()
 
     return Case(
-        name="generalised_lasso",
+        name="generalized_lasso",
         function=unconstrained(objective),
         n=80,
         start=(1.0,) * 80,
@@ -280,7 +280,7 @@ CONSTRAINED = catalog(
     basis_pursuit(),
     smallest_eigenvalue(),
     stiefel_trace(),
-    generalised_lasso(),
+    generalized_lasso(),
     robust_components(),
     output_feedback(),
 )

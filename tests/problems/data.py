@@ -18,7 +18,7 @@ def generator(seed: int) -> torch.Generator:
 
 
 def output_feedback_plant(states: int = 40, inputs: int = 10, outputs: int = 20) -> tuple[Tensor, Tensor, Tensor]:
-    """A, B and C of a synthetic plant, to be stabilised by u = X y."""
+    """A, B and C of a synthetic plant, to be stabilized by u = X y."""
     draws = generator(4)
     root = math.sqrt(states)
     dynamics = torch.randn(states, states, dtype=torch.float64, generator=draws) / root
@@ -47,7 +47,7 @@ def component_data(rows: int = 3, columns: int = 4) -> Tensor:
 
 
 def lasso_data(n: int = 80) -> Tensor:
-    """The noisy signal (n, 1) of the generalised LASSO, drawn in single precision."""
+    """The noisy signal (n, 1) of the generalized LASSO, drawn in single precision."""
     return torch.rand(n, 1, generator=generator(1)).double()
 
 
@@ -71,12 +71,12 @@ def flower_data() -> tuple[Tensor, Tensor]:
 
 
 def many_constraints_data(constraints: int, n: int, seed: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Centre (n, 1), rows (m, n), limits (m, 1) and starting point (n, 1) of the problem with many inequalities."""
+    """Center (n, 1), rows (m, n), limits (m, 1) and starting point (n, 1) of the problem with many inequalities."""
     draws = generator(seed)
-    centre = 2 * torch.randn(n, 1, generator=draws, dtype=torch.float64)
+    center = 2 * torch.randn(n, 1, generator=draws, dtype=torch.float64)
     rows = torch.randn(constraints, n, generator=draws, dtype=torch.float64) / math.sqrt(n)
     limits = torch.rand(constraints, 1, generator=draws, dtype=torch.float64) * 0.5
-    return centre, rows, limits, torch.randn(n, 1, generator=draws, dtype=torch.float64)
+    return center, rows, limits, torch.randn(n, 1, generator=draws, dtype=torch.float64)
 
 
 def image_data(batch: int = 100) -> tuple[Tensor, Tensor]:

@@ -67,15 +67,15 @@ def root_constraint(x: Tensor) -> Values:
 
 
 def cliff(x: Tensor) -> Tensor:
-    """NaN to the left of the minimiser of what is defined, which is on the border of the domain."""
+    """NaN to the left of the minimizer of what is defined, which is on the border of the domain."""
     return torch.sqrt(x[0]) + (x[1] - 1).abs()
 
 
-def circle_from_centre(x: Tensor) -> Values:
+def circle_from_center(x: Tensor) -> Values:
     return x.sum(), None, ((x**2).sum() - 1).reshape(1)
 
 
-def outside_from_centre(x: Tensor) -> Values:
+def outside_from_center(x: Tensor) -> Values:
     return (x[0] - 2) ** 2 + x[1] ** 2, (1 - (x**2).sum()).reshape(1), None
 
 
@@ -148,8 +148,8 @@ REGULARITY = (
     NegativeCase("feasibility", feasibility, 2, (0.0, 0.0), 0.0, inequalities=3, smooth=True, expected="STATIONARY"),
     NegativeCase("constant", unconstrained(lambda x: 0 * x.sum() + 3), 2, (1.0, 2.0), 3.0, smooth=True, expected="STATIONARY"),
     NegativeCase(
-        "circle_from_centre",
-        circle_from_centre,
+        "circle_from_center",
+        circle_from_center,
         2,
         (0.0, 0.0),
         -math.sqrt(2),
@@ -159,8 +159,8 @@ REGULARITY = (
         expected="STATIONARY",
     ),
     NegativeCase(
-        "outside_from_centre",
-        outside_from_centre,
+        "outside_from_center",
+        outside_from_center,
         2,
         (0.0, 0.0),
         0.0,

@@ -104,7 +104,7 @@ def output_feedback(states: int = 40, inputs: int = 10, outputs: int = 20) -> Pu
 
 
 def dictionary_learning(n: int = 30) -> Published:
-    """A3: the sparsest combination of the rows, on the sphere. Every unit vector is a local minimiser."""
+    """A3: the sparsest combination of the rows, on the sphere. Every unit vector is a local minimizer."""
     data, start = dictionary_data(n)
     matrix, count = Constant(data), data.shape[1]
 
@@ -212,7 +212,7 @@ def robust_components(rows: int = 3, columns: int = 4, iterations: int = 1000) -
     )
 
 
-def generalised_lasso(n: int = 80) -> Published:
+def generalized_lasso(n: int = 80) -> Published:
     """C2: total variation denoising."""
     signal = Constant(lasso_data(n))
 
@@ -263,8 +263,8 @@ MANY_CONSTRAINTS_OPTIMA = {
 
 def many_constraints(constraints: int = 100, n: int = 50, seed: int = 0) -> Published:
     """MC: a 1-norm and a square, within very many half-spaces; convex."""
-    centre, rows, limits, start = many_constraints_data(constraints, n, seed)
-    target, matrix, levels = Constant(centre), Constant(rows), Constant(limits)
+    center, rows, limits, start = many_constraints_data(constraints, n, seed)
+    target, matrix, levels = Constant(center), Constant(rows), Constant(limits)
 
     def function(variables: dict[str, Tensor]) -> StructuredValues:
         x = variables["x"]

@@ -24,7 +24,7 @@ def reference() -> dict[str, float]:
     dual = lsq_linear(difference.T, 2 * signal, bounds=(-0.5, 0.5), method="bvls", tol=1e-16).x
     lasso = dual @ difference @ signal - 0.25 * ((difference.T @ dual) ** 2).sum()
 
-    return {"basis_pursuit": float(program.fun), "generalised_lasso": float(lasso)}
+    return {"basis_pursuit": float(program.fun), "generalized_lasso": float(lasso)}
 
 
 def solve(case: Case, start: Tensor | None = None) -> tuple[float, float, Tensor]:
@@ -61,7 +61,7 @@ def solve(case: Case, start: Tensor | None = None) -> tuple[float, float, Tensor
 
 
 SHIFTED_STARTS = {"hs61": (5.0, -2.0, 3.0), "stiefel_trace": None}
-"""Where SLSQP cannot begin at the usual start; None where its linearised constraints are always dependent."""
+"""Where SLSQP cannot begin at the usual start; None where its linearized constraints are always dependent."""
 
 
 def confirmable() -> dict[str, Case]:

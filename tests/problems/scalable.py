@@ -127,7 +127,7 @@ def active_faces(n: int = 20) -> Case:
 
 
 def brown2(n: int = 20) -> Case:
-    """Nonsmooth generalisation of Brown's second function: |x_i| to powers of at least 1; nonconvex."""
+    """Nonsmooth generalization of Brown's second function: |x_i| to powers of at least 1; nonconvex."""
 
     def objective(x: Tensor) -> Tensor:
         left, right = x[:-1], x[1:]
@@ -146,7 +146,7 @@ def brown2(n: int = 20) -> Case:
 
 
 def chained_mifflin2(n: int = 20) -> Case:
-    """Sum of Mifflin 2 over neighbours; nonconvex."""
+    """Sum of Mifflin 2 over neighbors; nonconvex."""
 
     def objective(x: Tensor) -> Tensor:
         circle = x[:-1] ** 2 + x[1:] ** 2 - 1
@@ -166,13 +166,13 @@ def chained_mifflin2(n: int = 20) -> Case:
 
 
 def crescent_terms(x: Tensor) -> Tensor:
-    """The two pieces of crescent for each pair of neighbours, (2, n-1)."""
+    """The two pieces of crescent for each pair of neighbors, (2, n-1)."""
     circle = x[:-1] ** 2 + (x[1:] - 1) ** 2
     return torch.stack([circle + x[1:] - 1, -circle + x[1:] + 1])
 
 
 def chained_crescent_1(n: int = 20) -> Case:
-    """The larger of two sums over neighbours; nonconvex."""
+    """The larger of two sums over neighbors; nonconvex."""
 
     def pieces(x: Tensor) -> Tensor:
         return crescent_terms(x).sum(1)
@@ -190,7 +190,7 @@ def chained_crescent_1(n: int = 20) -> Case:
 
 
 def chained_crescent_2(n: int = 20) -> Case:
-    """Sum of crescent over neighbours; nonconvex."""
+    """Sum of crescent over neighbors; nonconvex."""
     return Case(
         name=named("chained_crescent_2", n, 20),
         function=unconstrained(lambda x: crescent_terms(x).amax(0).sum()),

@@ -1,9 +1,9 @@
-/** Lines of code: text in spans, coloured by the classes that came with it. Nothing in here is ever markup. */
+/** Lines of code: text in spans, colored by the classes that came with it. Nothing in here is ever markup. */
 import type { JSX } from "preact";
 import { type Line, TOKEN_CLASSES } from "../data";
 import { shorten } from "./format";
 
-/** Longer lines are data rather than code: they lose their end and their colours. */
+/** Longer lines are data rather than code: they lose their end and their colors. */
 const LONGEST = 5_000;
 
 export function CodeLine({ line }: { line: Line }): JSX.Element {

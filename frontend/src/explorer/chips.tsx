@@ -1,7 +1,7 @@
-/** Small coloured marks: the kernels that compute a line or a node. */
+/** Small colored marks: the kernels that compute a line or a node. */
 import type { JSX } from "preact";
 import { shorten } from "../common/format";
-import { hueOf, hueStyle, isBackward } from "./colours";
+import { hueOf, hueStyle, isBackward } from "./colors";
 import type { Links, Reference } from "./links";
 import { place } from "./things";
 

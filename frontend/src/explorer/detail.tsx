@@ -8,7 +8,7 @@ import { reveal } from "../common/navigation";
 import { bounded } from "../common/text";
 import type { Line } from "../data";
 import { chipTitle } from "./chips";
-import { hueOf, hueStyle, isBackward } from "./colours";
+import { hueOf, hueStyle, isBackward } from "./colors";
 import { stageLabel } from "./compilations";
 import { apartFrom, pairText } from "./fusion";
 import type { Lighting } from "./lighting";
@@ -27,7 +27,7 @@ export function Detail({ lighting }: { lighting: Lighting }): JSX.Element {
       {pinned === null ? (
         <p class="quiet">
           Point at a line, a node or a kernel to see what belongs to it; click it, or press Enter, to keep that and read the
-          details here. Colours are kernels: filled marks run forward, hollow ones backward. <kbd>/</kbd> searches,{" "}
+          details here. Colors are kernels: filled marks run forward, hollow ones backward. <kbd>/</kbd> searches,{" "}
           <kbd>Esc</kbd> lets go.
         </p>
       ) : (

@@ -2,7 +2,7 @@
 import type { JSX } from "preact";
 import { count, shorten } from "../common/format";
 import type { Graph } from "../data";
-import { hueOf, hueStyle } from "./colours";
+import { hueOf, hueStyle } from "./colors";
 import { type Box, boxId, HEADER } from "./layout";
 import { kernelsOfNode, type Links, type Reference } from "./links";
 import { place } from "./things";
@@ -166,7 +166,7 @@ function NodeBox(props: { links: Links; index: number; graph: Graph; box: Box; l
   const note = node.kind === "call" ? node.target : node.kind;
   return (
     <g
-      class={`node-box ${node.kind}${first ? " coloured" : ""}`}
+      class={`node-box ${node.kind}${first ? " colored" : ""}`}
       data-box={boxId(box)}
       data-node={place(index, box.node)}
       transform={`translate(${box.x} ${box.y})`}

@@ -1,4 +1,4 @@
-/** Why kernels were kept apart: what stands between neighbours in the list, and all the rest. */
+/** Why kernels were kept apart: what stands between neighbors in the list, and all the rest. */
 import { shorten } from "../common/format";
 import type { Lowering, NotFused } from "../data";
 

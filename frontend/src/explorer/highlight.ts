@@ -31,7 +31,7 @@ export function highlight(elements: Iterable<Element>, query: string): void {
   CSS.highlights.set(NAME, new Highlight(...ranges));
 }
 
-/** What is found may begin in one coloured word and end in the next, so the words are searched as one text. */
+/** What is found may begin in one colored word and end in the next, so the words are searched as one text. */
 function rangesIn(element: Element, wanted: string): Range[] {
   const nodes: Text[] = [];
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);

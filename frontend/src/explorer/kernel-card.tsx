@@ -5,7 +5,7 @@ import { CodeLine } from "../common/code";
 import { count, shorten } from "../common/format";
 import type { Kernel, Line, Lowering } from "../data";
 import { unindented } from "./code-lines";
-import { hueStyle } from "./colours";
+import { hueStyle } from "./colors";
 import { kernelCode } from "./search";
 import { place } from "./things";
 

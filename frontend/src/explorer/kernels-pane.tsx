@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { count, shorten } from "../common/format";
 import type { Lowering } from "../data";
-import { hueOf } from "./colours";
+import { hueOf } from "./colors";
 import { loweringTabs } from "./compilations";
 import { type Apart, keptApart, pairText, ordered } from "./fusion";
 import { KernelCard } from "./kernel-card";

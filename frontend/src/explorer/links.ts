@@ -192,7 +192,7 @@ function refined(
   return items.map((item, index) => [item, near[index] === true || !known.has(item[0])]);
 }
 
-/** The kernels whose colours a line shows: those of the stacks that end in it. */
+/** The kernels whose colors a line shows: those of the stacks that end in it. */
 export function kernelsOfLine(links: Links, path: number, line: number): Reference[] {
   const kernels = new Map<string, Reference>();
   for (const stack of links.stacksOfLine.get(place(path, line)) ?? []) {
@@ -201,7 +201,7 @@ export function kernelsOfLine(links: Links, path: number, line: number): Referen
   return [...kernels.values()].sort((one, other) => one[0] - other[0] || one[1] - other[1]);
 }
 
-/** The kernels whose colours a node shows: those that compute it, or that come of the same code in the same direction. */
+/** The kernels whose colors a node shows: those that compute it, or that come of the same code in the same direction. */
 export function kernelsOfNode(links: Links, graph: number, index: number): Reference[] {
   const node = links.capture.graphs[graph]?.nodes[index];
   if (!node) return [];

@@ -16,7 +16,7 @@ const STEADY = 4;
 
 export function usePanning(view: { current: View | null }, apply: (view: View) => void): Panning {
   const pointers = useRef(new Map<number, { x: number; y: number }>());
-  const travelled = useRef(0);
+  const traveled = useRef(0);
   const moved = useRef(false);
   const release = (event: PointerEvent): void => void pointers.current.delete(event.pointerId);
   return {
@@ -26,7 +26,7 @@ export function usePanning(view: { current: View | null }, apply: (view: View) =
       if (event.target instanceof Element && event.target.closest("button, [data-toggle]")) return;
       if (pointers.current.size === 0) {
         moved.current = false;
-        travelled.current = 0;
+        traveled.current = 0;
       }
       pointers.current.set(event.pointerId, { x: event.clientX, y: event.clientY });
     },
@@ -35,8 +35,8 @@ export function usePanning(view: { current: View | null }, apply: (view: View) =
       if (!before || !view.current || !(event.currentTarget instanceof Element)) return;
       const now = { x: event.clientX, y: event.clientY };
       const other = [...pointers.current].find(([id]) => id !== event.pointerId)?.[1];
-      travelled.current += Math.hypot(now.x - before.x, now.y - before.y);
-      if (travelled.current < STEADY && !other) return;
+      traveled.current += Math.hypot(now.x - before.x, now.y - before.y);
+      if (traveled.current < STEADY && !other) return;
       if (!moved.current) event.currentTarget.setPointerCapture(event.pointerId);
       moved.current = true;
       pointers.current.set(event.pointerId, now);

@@ -7,7 +7,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Line, Lowering } from "../data";
-import { hueOf, hueStyle } from "./colours";
+import { hueOf, hueStyle } from "./colors";
 import { CodeLines } from "./kernel-card";
 import type { Lighting } from "./lighting";
 import { type Segment, segments } from "./segments";

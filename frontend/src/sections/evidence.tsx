@@ -54,7 +54,7 @@ function TableView({ table }: { table: LessonTable }): JSX.Element {
   );
 }
 
-/** What became of a call, in a word: easier to see in colour. */
+/** What became of a call, in a word: easier to see in color. */
 const TONES: Record<string, Tone> = { compiles: "warn", reuses: "good", eager: "plain", raises: "bad" };
 
 function Cell({ text, first }: { text: string; first?: boolean }): JSX.Element {

@@ -17,7 +17,7 @@ import {
   FAMILIES,
   type Flame,
   layout,
-  neighbour,
+  neighbor,
   parentsOf,
   type Phase,
   type View,
@@ -45,7 +45,7 @@ export function FlameChart({ time }: { time: Time }): JSX.Element {
   return (
     <div class="flame" onKeyDown={(event) => event.key === "Escape" && zoomed.length > 0 && (back(), event.stopPropagation())}>
       <div class="chart-head">
-        <ul class="legend" aria-label="Colours">
+        <ul class="legend" aria-label="Colors">
           {FAMILIES.map((family) => (
             <li>
               <span class={`key ${familyClass(family)}`} aria-hidden="true" />
@@ -132,7 +132,7 @@ function Bars(props: BarsProps): JSX.Element {
       props.onZoom(bar.phase);
       return;
     }
-    const next = neighbour(flame, props.parents, bar.phase, event.key);
+    const next = neighbor(flame, props.parents, bar.phase, event.key);
     if (next === null) return;
     event.preventDefault();
     props.onCurrent(next);

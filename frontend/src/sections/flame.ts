@@ -1,7 +1,7 @@
 /**
  * The layout of compile phases: a lane for every thread, in it a row for every depth, time to the right.
  *
- * What is too narrow to be seen is drawn together with its neighbours: thousands of phases are then some hundred bars.
+ * What is too narrow to be seen is drawn together with its neighbors: thousands of phases are then some hundred bars.
  */
 import type { Time } from "../data";
 
@@ -104,8 +104,8 @@ export function parentsOf(phases: Phase[]): number[] {
   });
 }
 
-/** Where a key leads from a bar: to its neighbours in the row, to what it is part of, to its first part. */
-export function neighbour(flame: Flame, parents: number[], from: number, key: string): number | null {
+/** Where a key leads from a bar: to its neighbors in the row, to what it is part of, to its first part. */
+export function neighbor(flame: Flame, parents: number[], from: number, key: string): number | null {
   const at = flame.bars.findIndex((bar) => bar.phase === from);
   const bar = flame.bars[at];
   if (!bar) return flame.bars[0]?.phase ?? null;

@@ -120,7 +120,7 @@ class Leaning:
     dim: int | None
     index: int
     scaled: bool
-    """Whether the error is away from or towards zero, as from a wrong factor, and not up or down."""
+    """Whether the error is away from or toward zero, as from a wrong factor, and not up or down."""
     mean: float
     allowed: float
 

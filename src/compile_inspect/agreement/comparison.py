@@ -9,7 +9,7 @@ from compile_inspect.agreement.coverage import not_probed
 from compile_inspect.agreement.observation import at_state, observe
 from compile_inspect.agreement.reference import Point, Reference, listed, make_reference
 from compile_inspect.agreement.repetition import repeat
-from compile_inspect.agreement.values import Judgement
+from compile_inspect.agreement.values import Judgment
 from compile_inspect.records.agreement import Difference, DifferenceKind, Measured, Verdict
 from compile_inspect.variants import Prepared, Task
 from compile_inspect.variants.inductor import FROZEN
@@ -118,7 +118,7 @@ def _takes_one_form(prepared: Prepared, point: Point) -> bool:
     return FROZEN[0] in prepared.variant.assumes or (not point.given and prepared.build_seconds > RECOMPILE_SECONDS)
 
 
-def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: bool = True) -> Judgement:
+def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: bool = True) -> Judgment:
     """Run a variant at a point and judge it."""
     seen = observe(reference.task, prepared.run, point.inputs, point.seed)
     checks = {DifferenceKind.ALIASING}

@@ -8,19 +8,19 @@ from typing import Any
 from compile_inspect.agreement.forms import Form
 from compile_inspect.agreement.observation import Observation, opaque, same
 from compile_inspect.agreement.precision import real_dtype
-from compile_inspect.agreement.values import Bystanders, Judgement, judge_floats, judge_whole
+from compile_inspect.agreement.values import Bystanders, Judgment, judge_floats, judge_whole
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Difference, DifferenceKind
 
 
 def judge(
     seen: Observation, by: Bystanders, *, exact_kernels: bool = False, checks: Collection[DifferenceKind] = ()
-) -> Judgement:
+) -> Judgment:
     """Compare what a variant did with what eager did.
 
     `checks` are the kinds of difference to look for besides those of values and effects: STRIDES, ALIASING and AUTOGRAD.
     """
-    found = Judgement()
+    found = Judgment()
     if seen.error is not None or by.eager.error is not None:
         _judge_exceptions(seen, by, found)
         return found
@@ -81,7 +81,7 @@ COMPILERS = ("BackendCompilerFailed", "InternalTorchDynamoError", "InductorError
 """Exceptions by which a compiler says that it cannot go on; they are no answer of the function's."""
 
 
-def _judge_exceptions(seen: Observation, by: Bystanders, found: Judgement) -> None:
+def _judge_exceptions(seen: Observation, by: Bystanders, found: Judgment) -> None:
     """Both must raise. Another type is noted; a compiler that gives up has not raised what eager raises."""
     mine, eager = seen.error, by.eager.error
     if mine is not None and eager is not None:
@@ -113,7 +113,7 @@ def _others(name: str, by: Bystanders, shape: Any) -> tuple[Any, list[Any]]:
     return exact, [value for value in map(of, by.noisy) if value is not None]
 
 
-def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgement, exact_kernels: bool) -> None:
+def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgment, exact_kernels: bool) -> None:
     import torch
 
     if isinstance(mine, (float, complex)) and isinstance(eager, (float, complex)):

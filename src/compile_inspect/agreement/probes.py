@@ -215,7 +215,7 @@ def _subnormal(values: Any, generator: Any) -> Any:
 
 
 def _ties(values: Any, generator: Any) -> Any:
-    """Few different values: -1, 0, 1 and their likes, zeros of both signs among them, and equal neighbours."""
+    """Few different values: -1, 0, 1 and their likes, zeros of both signs among them, and equal neighbors."""
     import torch
 
     chosen = torch.tensor([0.0, -0.0, 1.0, -1.0], dtype=torch.float64).to(values.dtype)

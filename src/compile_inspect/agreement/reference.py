@@ -14,7 +14,7 @@ from compile_inspect.agreement.observation import Observation, State, observe, o
 from compile_inspect.agreement.precision import compute_dtype, floating_precision, in_float64, real_dtype
 from compile_inspect.agreement.probes import Habits, Probe, ends, habits_of, layout_probes, special_probes
 from compile_inspect.agreement.rounding import disturbed, disturbed_inputs
-from compile_inspect.agreement.values import Bystanders, Judgement
+from compile_inspect.agreement.values import Bystanders, Judgment
 from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import DifferenceKind
 from compile_inspect.target import Inputs
@@ -85,7 +85,7 @@ class Reference:
         closely: bool = True,
         exact_kernels: bool = False,
         checks: Collection[DifferenceKind] = (),
-    ) -> Judgement:
+    ) -> Judgment:
         """Compare a run with eager's; before it is called wrong, eager's own error is looked at more closely.
 
         That takes a dozen runs, and need not be done again where a variant is wrong elsewhere already.

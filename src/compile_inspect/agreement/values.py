@@ -26,7 +26,7 @@ class Bystanders:
 
 
 @dataclass
-class Judgement:
+class Judgment:
     """What was found at one point."""
 
     differences: list[Difference] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Judgement:
     """Values that draw random numbers and differ."""
 
 
-def judge_whole(name: str, mine: Any, eager: Any, others: tuple[Any, list[Any]], by: Bystanders, found: Judgement) -> None:
+def judge_whole(name: str, mine: Any, eager: Any, others: tuple[Any, list[Any]], by: Bystanders, found: Judgment) -> None:
     """Integers and truth values: equal, unless eager itself is undecided there."""
     import torch
 
@@ -75,7 +75,7 @@ def judge_floats(
     eager: Any,
     others: tuple[Any, list[Any]],
     by: Bystanders,
-    found: Judgement,
+    found: Judgment,
     exact_kernels: bool,
     dtype: Any,
 ) -> None:

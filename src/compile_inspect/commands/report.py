@@ -53,7 +53,7 @@ def report(
             others = len(load_together([item])) - 1
             if others:
                 typer.echo(f"{item}: captures of other processes of the same program ({others}) are not compared.", err=True)
-    captures = _labelled(loaded)
+    captures = _labeled(loaded)
     try:
         page = html(captures, title=title, comparison=compare, whole=whole)
     except (InspectError, OSError):
@@ -95,7 +95,7 @@ def _refuse(path: Path, files: Sequence[Path], force: bool) -> None:
         raise InspectError(f"{path} cannot be the name of a page ({error}); choose another one with -o") from error
 
 
-def _labelled(loaded: Sequence[tuple[Path, Inspection]]) -> list[tuple[str, Inspection]]:
+def _labeled(loaded: Sequence[tuple[Path, Inspection]]) -> list[tuple[str, Inspection]]:
     """A name for each capture, such that no two are the same."""
     names = [item.name for item, _ in loaded]
     if len(set(names)) < len(names):

@@ -173,7 +173,7 @@ class Foreign(Fixer):
             "Right where the result is a new tensor of the shape and type of the first one, as the fake version says, and "
             "where no gradient flows through it."
         )
-        told = "The code runs as one operator in the middle of the graph; torch does not optimise what is in it."
+        told = "The code runs as one operator in the middle of the graph; torch does not optimize what is in it."
         changed = expression_as_operator(source, statement)
         if changed:
             return [self.rewrite("Make the call an operator of its own", *changed, changes=told, where=where)]

@@ -78,7 +78,7 @@ class NumpyCalls(Fixer):
             )
         if "interp" in names:
             return (
-                "Find the neighbours with `torch.searchsorted` and mix them: "
+                "Find the neighbors with `torch.searchsorted` and mix them: "
                 "`y0 + (x - x0) * (y1 - y0) / (x1 - x0)`; torch has no `interp` of its own.",
             )
         if place.says("numpy.ndarray to Tensor"):

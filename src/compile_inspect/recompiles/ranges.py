@@ -74,7 +74,7 @@ def _values(text: str, word: str) -> Sequence[int]:
 
 
 def calls_of(target: Target, texts: Sequence[str]) -> tuple[Call, ...]:
-    """The calls of a target that ranges describe, each labelled with its values."""
+    """The calls of a target that ranges describe, each labeled with its values."""
     ranges = [parse_range(text) for text in texts]
     names = [item.name for item in ranges]
     if len(set(names)) < len(names):

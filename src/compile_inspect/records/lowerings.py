@@ -59,7 +59,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class NotFused:
-    """Two neighbours that the scheduler considered and kept apart."""
+    """Two neighbors that the scheduler considered and kept apart."""
 
     first: str
     second: str

@@ -136,7 +136,7 @@ class Measurement:
     variant: str
     refused: str = ""
     samples: tuple[float, ...] = ()
-    """Seconds per call, one for every round, as measured; on a GPU synchronisation is part of it."""
+    """Seconds per call, one for every round, as measured; on a GPU synchronization is part of it."""
     device_samples: tuple[float, ...] = ()
     """Seconds between device events around one call in every round; on a GPU only."""
     batch: int = 1

@@ -222,7 +222,7 @@ def conclude_agreement(agreement: Agreement) -> str:
         if Verdict.RANDOM in groups:
             return "Nothing was compared: the variants draw other random numbers than eager, or could not run."
         return "Nothing was compared: none of the variants could run."
-    sentences = [_judgement(agreement, groups)]
+    sentences = [_judgment(agreement, groups)]
     for verdict, told in ((Verdict.RANDOM, "draw other random numbers than eager"), (Verdict.REFUSED, "could not run")):
         if verdict in groups:
             sentences.append(f"Not compared: {_variant_names(groups[verdict])}, which {told}.")
@@ -245,7 +245,7 @@ def _not_probed(items: Sequence[VariantAgreement]) -> list[str]:
     return [text if len(names) == len(items) else f"{text} (of {_names(names)})" for text, names in concerned.items()]
 
 
-def _judgement(agreement: Agreement, groups: dict[Verdict, list[VariantAgreement]]) -> str:
+def _judgment(agreement: Agreement, groups: dict[Verdict, list[VariantAgreement]]) -> str:
     what = "values and gradients" if agreement.gradients else "values"
     # Variants that need inputs of the example's form were compared at fewer of them.
     most = "up to " if len(agreement.points) > 1 else ""

@@ -63,7 +63,7 @@ def trimmed_mean(values: Sequence[float]) -> tuple[float, float]:
     kept = ordered[cut : count - cut]
     if len(kept) < 2:
         return fmean(kept), math.inf if len(kept) == 1 else 0.0
-    # What was set aside still counts for the scatter, at the value of its nearest neighbour.
+    # What was set aside still counts for the scatter, at the value of its nearest neighbor.
     winsorized = [kept[0]] * cut + kept + [kept[-1]] * cut
     error = math.sqrt(variance(winsorized) / count) / (len(kept) / count)
     return fmean(kept), _student(len(kept) - 1) * error

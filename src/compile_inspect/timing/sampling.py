@@ -69,7 +69,7 @@ def interleave(
 
     Every round calls each once, in another order, until `seconds` are used (at least 5 rounds), or for exactly `rounds`
     rounds. Calls under 50 µs are timed in batches; before every sample of calls under 5 ms one is made that does not count.
-    On CUDA every call is followed by a synchronisation, which counts.
+    On CUDA every call is followed by a synchronization, which counts.
     """
     return sample_rounds(calls, device=device, seconds=seconds, rounds=rounds, on_round=on_round, clock=clock).wall
 

@@ -68,7 +68,7 @@ class Compiled(Variant):
         function = task.function if self.dynamic is None and not self.fullgraph else _apart(task.function)
         choices: dict[str, Any] = {"mode": mode, "dynamic": self.dynamic, "fullgraph": self.fullgraph}
         if "isolate_recompiles" in python_inspect.signature(torch.compile).parameters:
-            # Else other variants' compilations count towards this one's limit, past which Dynamo silently runs eager.
+            # Else other variants' compilations count toward this one's limit, past which Dynamo silently runs eager.
             choices["isolate_recompiles"] = True
         compiled = torch.compile(function, backend=self.backend, **choices)
 

@@ -34,7 +34,7 @@ class TorchScript(Variant):
         return None
 
     def build(self, task: Task) -> Prepared:
-        """Trace or script, then the calls in which TorchScript specialises."""
+        """Trace or script, then the calls in which TorchScript specializes."""
         import torch
 
         with warnings.catch_warnings():

@@ -305,13 +305,13 @@ class Combination:
 
     def _componentwise(self, gradients: list[_Gradient], weights: Vector) -> float:
         """The largest component of the combination, relative to a typical slope + the sum of what is combined in it."""
-        cancelled = self._slopes.copy()
+        canceled = self._slopes.copy()
         for gradient, weight in zip(gradients, weights.tolist(), strict=True):
             if weight != 0.0:
-                cancelled += weight * np.abs(gradient.row)
+                canceled += weight * np.abs(gradient.row)
         for multiplier, row in zip(self.multipliers[: self._at.equalities], self._at.jacobian, strict=False):
-            cancelled += abs(multiplier) * np.abs(row)
-        return float((np.abs(self.vector) / cancelled).max(initial=0.0))
+            canceled += abs(multiplier) * np.abs(row)
+        return float((np.abs(self.vector) / canceled).max(initial=0.0))
 
     def _tell_multipliers(self, gradients: list[_Gradient], weights: Vector) -> None:
         """Multipliers of the constraints, and what their parts say against the combination."""

@@ -72,7 +72,7 @@ class Curvature(NamedTuple):
 
 
 def limit_growth(pair: Curvature, product: Vector, fraction: float) -> Curvature:
-    """The pair with s moved towards H·y (`product`) so that s·y ≥ fraction · y·H·y.
+    """The pair with s moved toward H·y (`product`) so that s·y ≥ fraction · y·H·y.
 
     Where the gradient jumps across a kink, y can be long and nearly orthogonal to s; as it is, the pair would
     blow the matrix up along s.
@@ -86,7 +86,7 @@ def limit_growth(pair: Curvature, product: Vector, fraction: float) -> Curvature
 
 
 def curvature_pair(s: Vector, y: Vector, hessian_step: Vector | None, damping: float) -> Curvature:
-    """The pair for an update; y is moved towards B·s (B = H⁻¹) so that s·y ≥ damping · s·B·s.
+    """The pair for an update; y is moved toward B·s (B = H⁻¹) so that s·y ≥ damping · s·B·s.
 
     `hessian_step` is B·s. It costs nothing where s = −t·H·r, for then B·s = −t·r. None: no damping.
 

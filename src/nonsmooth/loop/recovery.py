@@ -130,7 +130,7 @@ class Recovery:
         patient = failure is StepFailure.SEARCH_FAILED or state.failures > 3
         if found.better is not None and patient:
             self._renew_matrix(state)
-            return self._towards_feasibility(state, found.better.x - at.x)
+            return self._toward_feasibility(state, found.better.x - at.x)
         if failure is StepFailure.NO_DECREASE and state.weight < THRESHOLDS.max_weight:
             self._steering.raise_weight(state)
             return Retry.WITH_LARGER_WEIGHT
@@ -192,7 +192,7 @@ class Recovery:
                 last, length = trial.f, 4.0 * length
         return False
 
-    def _towards_feasibility(self, state: State, way: Vector) -> AcceptedStep:
+    def _toward_feasibility(self, state: State, way: Vector) -> AcceptedStep:
         """Go on along a way that reduces the violation, as long as it does."""
         at, length = state.current, 1.0
         best = self._evaluate(at.x + way)

@@ -436,7 +436,7 @@ static void keep_sum(const Search *s, double *down, double *along) {
     if (steepness > 0) add(down, -sum / steepness, along, s->count);
 }
 
-/* Go towards the best values of the free entries; 1 if a bound stopped it. */
+/* Go toward the best values of the free entries; 1 if a bound stopped it. */
 static int advance(Search *s) {
     long count = s->count, position = -1;
     if (!count) { settle(s); return 0; }

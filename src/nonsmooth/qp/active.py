@@ -125,7 +125,7 @@ class _Search:
         return self.program.measure(self.y, float(self.slope @ self.y) - linear, linear)
 
     def _advance(self) -> bool:
-        """Go towards the best values of the free entries; whether a bound stopped it."""
+        """Go toward the best values of the free entries; whether a bound stopped it."""
         free = self.free
         if not len(free):
             return False

@@ -1,4 +1,4 @@
-"""The local model of the penalty function, its minimizer, and how it is steered towards feasibility.
+"""The local model of the penalty function, its minimizer, and how it is steered toward feasibility.
 
 At x the objective is modeled by the largest of its cuts, the constraints by their linearizations, and curvature by
 B = H⁻¹. With ρ = 1/μ the step minimizes

@@ -35,7 +35,7 @@ def normalized(x: Tensor) -> Tensor:
     return functional.layer_norm(x * 1000 + 1e4, (x.shape[-1],)).sum(0)
 
 
-def cancelling(x: Tensor) -> Tensor:
+def canceling(x: Tensor) -> Tensor:
     return (x.sum() - x.flip(0).sum()) + (x.sin().square() + x.cos().square() - 1).sum()
 
 
@@ -67,7 +67,7 @@ def thresholds(x: Tensor) -> tuple[Tensor, Tensor]:
 CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "chain of products": (chain, (draw(32, 64), draw(64, 64) / 4)),
     "layer norm": (normalized, (draw(16, 33),)),
-    "cancellation": (cancelling, (draw(4097),)),
+    "cancellation": (canceling, (draw(4097),)),
     "ties": (tied, (draw(7, 9),)),
     "not a number": (with_nan, (draw(50),)),
     "in place": (in_place, (draw(4, 3),)),

@@ -78,9 +78,9 @@ def test_nothing_is_said_where_compilation_failed_or_there_was_none() -> None:
 def test_the_headline_says_the_share(share: CompiledShare | None, sentence: str, style: str) -> None:
     from compile_inspect.reporters.counts import Counts
 
-    told, colour = verdict(Counts(compilations=2, graphs=1, breaks=1, share=share))
+    told, color = verdict(Counts(compilations=2, graphs=1, breaks=1, share=share))
     assert sentence in told
-    assert colour == style
+    assert color == style
 
 
 @pytest.mark.parametrize("body", [f"x = x + 1\n{LOOP}\nreturn x", "print(x)\nreturn x", "return x", "return len(x)"])

@@ -190,8 +190,8 @@ def test_a_program_without_torch_is_recorded_without_it(tmp_path: Path, without_
 
 def test_the_users_own_sitecustomize_still_runs(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text("import builtins; builtins.customised = 'yes'")
-    (tmp_path / "script.py").write_text("import sitecustomize; print(customised, sitecustomize.__file__)")
+    (tmp_path / "site" / "sitecustomize.py").write_text("import builtins; builtins.customized = 'yes'")
+    (tmp_path / "script.py").write_text("import sitecustomize; print(customized, sitecustomize.__file__)")
     path = f"{tmp_path / 'site'}:{ROOT / 'src'}"
     done = command("run", "script.py", cwd=tmp_path, PYTHONPATH=path)
     assert done.stdout == f"yes {tmp_path / 'site' / 'sitecustomize.py'}\n", done.stderr

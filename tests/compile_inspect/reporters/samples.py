@@ -329,7 +329,7 @@ def ranks() -> list[Inspection]:
 
 
 HOSTILE = "[red]x[/red][link=file:///etc]\x1b[31mEVIL\x1b]0;owned\x07\x9b2J\x00\r\nnext\tline:smile:\u202eabc\ud800"
-"""Markup, colour, a window title, a clear screen, NUL, line breaks, an emoji code, reversed text, half a character."""
+"""Markup, color, a window title, a clear screen, NUL, line breaks, an emoji code, reversed text, half a character."""
 
 
 def hostile() -> Inspection:

@@ -44,7 +44,7 @@ def test_the_data_is_what_the_front_end_was_compiled_for(captures: int) -> None:
 
 def test_the_schema_notices_evidence_that_is_wrong() -> None:
     data = data_of(report.html([], lessons=lessons()))
-    data["lessons"][0]["evidence"][1]["columns"][0]["align"] = "centre"
+    data["lessons"][0]["evidence"][1]["columns"][0]["align"] = "center"
     data["lessons"][1]["evidence"][0]["kind"] = "picture"
     del data["lessons"][2]["answer"]
     faults = Schema().faults(data, "Page")

@@ -88,7 +88,7 @@ def test_json_is_one_line_for_programs() -> None:
     assert [item["identifier"] for item in data["processes"][0]["breaks"]] == ["GB0059"]
 
 
-def test_without_a_terminal_the_width_is_fixed_and_there_is_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_the_width_is_fixed_and_there_is_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     text = run("step.inspection", "cache")
     assert ESCAPE not in text
     assert max(map(len, text.split("\n"))) <= 120

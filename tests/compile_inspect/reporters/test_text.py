@@ -32,13 +32,13 @@ def shown(
     *inspections: Inspection,
     section: str = "summary",
     width: int = 140,
-    colour: bool = False,
+    color: bool = False,
     files: tuple[str, ...] = (),
     **options: object,
 ) -> str:
     """The text of a section."""
     file = io.StringIO()
-    console = Console(file=file, width=width, force_terminal=colour, color_system="truecolor" if colour else None)
+    console = Console(file=file, width=width, force_terminal=color, color_system="truecolor" if color else None)
     named = files or tuple(f"{number}.inspection" for number in range(len(inspections)))
     render(inspections, section, console, files=named, options=ShowOptions(**options))  # type: ignore[arg-type]
     return file.getvalue()
@@ -92,7 +92,7 @@ def test_summary_tells_recompiles_limits_failures_gaps_and_notes() -> None:
 
 def test_summary_of_a_clean_capture_is_short_and_green() -> None:
     assert lines(shown(samples.whole()))[0] == "Captured whole: no graph break and no recompile."
-    assert "\x1b[1;32mCaptured whole" in shown(samples.whole(), colour=True)
+    assert "\x1b[1;32mCaptured whole" in shown(samples.whole(), color=True)
 
 
 def test_summary_claims_nothing_that_missing_evidence_could_contradict() -> None:
@@ -296,9 +296,9 @@ def test_code_is_printed_as_it_is_even_when_lines_are_long() -> None:
     assert "# /tmp/torchinductor_me/ab/cab.py\n" in text
 
 
-def test_code_is_highlighted_only_where_there_is_colour() -> None:
+def test_code_is_highlighted_only_where_there_is_color() -> None:
     assert "\x1b[" not in shown(samples.everything(), section="code")
-    assert "\x1b[94" in shown(samples.everything(), section="code", colour=True)
+    assert "\x1b[94" in shown(samples.everything(), section="code", color=True)
 
 
 def test_code_of_many_lowerings_is_folded() -> None:
@@ -498,9 +498,9 @@ def test_a_hostile_capture_cannot_drive_the_terminal(section: str, everything: b
 
 
 @pytest.mark.parametrize("section", SECTIONS)
-def test_in_colour_every_escape_sequence_is_ours(section: str) -> None:
-    text = shown(samples.hostile(), section=section, all=True, colour=True, width=4000)
-    # Colours and attributes only: no link, no cursor movement, no title.
+def test_in_color_every_escape_sequence_is_ours(section: str) -> None:
+    text = shown(samples.hostile(), section=section, all=True, color=True, width=4000)
+    # Colors and attributes only: no link, no cursor movement, no title.
     assert "\x1b" not in re.sub(r"\x1b\[[0-9;]*m", "", text)
     assert "EVIL" in text
 

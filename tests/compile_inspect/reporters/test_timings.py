@@ -133,8 +133,8 @@ def test_a_plot_is_drawn_with_what_the_terminal_can_show(encoding: str) -> None:
 
 def test_labels_of_a_plot_say_where_their_row_is() -> None:
     rows = [row.plain for row in line_plot([Line("x", ((1, 1e-3), (2, 1.0), (4, 1e-3)))], width=40, label="batch")]
-    labelled = {number: row[:8].strip() for number, row in enumerate(rows[:12]) if row[:8].strip()}
-    assert labelled == {0: "1.00 s", 6: "23.1 ms", 11: "1.0 ms"}  # a twelfth of a decade and a half up, not its middle
+    labeled = {number: row[:8].strip() for number, row in enumerate(rows[:12]) if row[:8].strip()}
+    assert labeled == {0: "1.00 s", 6: "23.1 ms", 11: "1.0 ms"}  # a twelfth of a decade and a half up, not its middle
 
 
 def test_json_holds_everything() -> None:

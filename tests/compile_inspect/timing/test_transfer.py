@@ -108,11 +108,11 @@ def test_a_module_of_a_local_class_has_its_weights() -> None:
 def test_what_cannot_be_sent_raises() -> None:
     import enum
 
-    class Colour(enum.Enum):
+    class Color(enum.Enum):
         RED = 1
 
     with pytest.raises(TargetError, match="has a metaclass"):
-        dumps(Colour.RED)
+        dumps(Color.RED)
     with Path(__file__).open() as file, pytest.raises(TypeError, match="TextIOWrapper"):
         dumps(lambda: file)
 

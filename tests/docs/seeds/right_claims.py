@@ -227,8 +227,8 @@ def backends_agree() -> None:
         torch.testing.assert_close(torch.compile(model, backend=backend)(batch), model(batch))
 
 
-def vectorised_lbfgs() -> None:
-    """The vectorised inner loop of L-BFGS gives what the loop gives (001, Vectorize L-BFGS Loops)."""
+def vectorized_lbfgs() -> None:
+    """The vectorized inner loop of L-BFGS gives what the loop gives (001, Vectorize L-BFGS Loops)."""
     torch.manual_seed(0)
     q, alpha, y = torch.randn(5, 3), torch.randn(3), torch.randn(5)
     looped = q.clone()
@@ -285,7 +285,7 @@ CLAIMS: tuple[Callable[[], None], ...] = (
     no_annotations,
     log_switches,
     backends_agree,
-    vectorised_lbfgs,
+    vectorized_lbfgs,
     in_place_bfgs,
     direct_csc,
     profile_runs,

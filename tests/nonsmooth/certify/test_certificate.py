@@ -56,7 +56,7 @@ STATIONARY: dict[str, tuple[Callable[[Tensor], Any], Point]] = {
     "active constraint": (lambda x: ((x**2).sum(), 1 - x[0], None), [1.0, 0.0]),
     "inactive constraint": (lambda x: ((x**2).sum(), x[0] - 1, None), [0.0, 0.0]),
     "equality": (lambda x: (x.sum(), None, (x**2).sum() - 2), [-1.0, -1.0]),
-    "maximiser on a circle": (lambda x: (x.sum(), None, (x**2).sum() - 2), [1.0, 1.0]),
+    "maximizer on a circle": (lambda x: (x.sum(), None, (x**2).sum() - 2), [1.0, 1.0]),
     "corner of constraints": (lambda x: (-x.sum(), torch.stack([x[0] - 1, x[1] - 1, x.sum() - 2]), None), [1.0, 1.0]),
     "constraint with a kink": (lambda x: (-x[1], x[0].abs() + x[1], None), [0.0, 0.0]),
     "kink and constraint": (

@@ -217,7 +217,7 @@ def test_duplicated_rows() -> None:
     np.testing.assert_allclose(solution.y, np.eye(8)[7], atol=1e-9)
 
 
-def nearly_cancelling(seed: int) -> Program:
+def nearly_canceling(seed: int) -> Program:
     """A gradient that rows nearly take away, each of them there several times with small differences: near a solution
     where pieces of a constraint meet, all programs are like this."""
     generator = np.random.default_rng(seed)
@@ -232,7 +232,7 @@ def nearly_cancelling(seed: int) -> Program:
 @pytest.mark.parametrize("compiled", [True, False])
 def test_answers_are_judged_by_what_is_left(compiled: bool) -> None:
     for seed in range(20):
-        given = nearly_cancelling(seed)
+        given = nearly_canceling(seed)
         solver = QPSolver("native")
         if not compiled:
             solver.kernel = None

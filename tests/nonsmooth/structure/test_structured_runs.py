@@ -191,10 +191,10 @@ def test_a_cell_of_a_network_is_no_relu() -> None:
     """Its node is that of a relu, and what it is called with is not the argument of one."""
     torch.manual_seed(15)
     cell = nn.RNNCell(4, 4, nonlinearity="relu").double().requires_grad_(False)
-    state, centre, weights = torch.randn(1, 4).double(), torch.randn(4).double(), 3 * torch.rand(4).double()
+    state, center, weights = torch.randn(1, 4).double(), torch.randn(4).double(), 3 * torch.rand(4).double()
 
     def function(x: Tensor) -> Tensor:
-        return (cell(x[None], state)[0] * weights).sum() + 0.3 * ((x - centre) ** 2).sum()
+        return (cell(x[None], state)[0] * weights).sum() + 0.3 * ((x - center) ** 2).sum()
 
     result = minimize(function, torch.zeros(4, dtype=torch.float64))
     stepped = minimize(function, torch.zeros(4, dtype=torch.float64), structure="off")

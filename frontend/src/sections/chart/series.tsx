@@ -1,9 +1,9 @@
-/** How a variant looks, the same in every chart: a colour, a shape and a dash, so that no one of them carries it alone. */
+/** How a variant looks, the same in every chart: a color, a shape and a dash, so that no one of them carries it alone. */
 import type { JSX } from "preact";
 
 export interface Style {
-  /** The number of its colour in the style sheet; 0 is the neutral one. */
-  colour: number;
+  /** The number of its color in the style sheet; 0 is the neutral one. */
+  color: number;
   shape: Shape;
   dash: string;
 }
@@ -13,7 +13,7 @@ export type Shape = "circle" | "square" | "triangle" | "diamond" | "cross" | "do
 const SHAPES: Shape[] = ["square", "triangle", "diamond", "cross", "down", "circle"];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "12 4", "4 2"];
 const COLOURS = 7;
-const EAGER: Style = { colour: 0, shape: "circle", dash: "" };
+const EAGER: Style = { color: 0, shape: "circle", dash: "" };
 
 export type Styles = Map<string, Style>;
 
@@ -28,7 +28,7 @@ export function stylesOf(variants: Iterable<string>): Styles {
       continue;
     }
     styles.set(name, {
-      colour: 1 + (next % COLOURS),
+      color: 1 + (next % COLOURS),
       shape: SHAPES[next % SHAPES.length] ?? "square",
       dash: DASHES[next % DASHES.length] ?? "",
     });
@@ -66,7 +66,7 @@ export function shapePath(shape: Shape, x: number, y: number, size: number): str
 /** What a variant looks like, beside its name. */
 export function Swatch({ style }: { style: Style }): JSX.Element {
   return (
-    <svg class={`swatch series-${style.colour}`} width="30" height="14" viewBox="0 0 30 14" aria-hidden="true">
+    <svg class={`swatch series-${style.color}`} width="30" height="14" viewBox="0 0 30 14" aria-hidden="true">
       <line class="series-line" x1="1" x2="29" y1="7" y2="7" stroke-dasharray={style.dash} />
       <path class="series-mark" d={shapePath(style.shape, 15, 7, 4)} />
     </svg>

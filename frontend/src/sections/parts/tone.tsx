@@ -1,4 +1,4 @@
-/** How good something is, as a sign and in words as well as a colour: nobody has to tell green from red. */
+/** How good something is, as a sign and in words as well as a color: nobody has to tell green from red. */
 import type { ComponentChildren, JSX } from "preact";
 import type { Tone } from "../../data";
 

@@ -72,7 +72,7 @@ function crossingLabel(cost: Cost, calls: number, narrow: boolean): string {
 /** A crossing: a ring around it, its label above, and its interval at the foot, where each has a level of its own. */
 function CrossingMark(props: {
   label: string;
-  colour: number;
+  color: number;
   x: number;
   y: number;
   top: number;
@@ -86,7 +86,7 @@ function CrossingMark(props: {
   const anchor = x + half > ends[1] ? "end" : x - half < ends[0] ? "start" : "middle";
   const level = foot - 4 - props.level * 5;
   return (
-    <g class={`crossing series-${props.colour}`}>
+    <g class={`crossing series-${props.color}`}>
       <line x1={x} x2={x} y1={top + 3} y2={foot} />
       <circle cx={x} cy={props.y} r="6" />
       <text x={x} y={top} text-anchor={anchor}>
@@ -165,7 +165,7 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
         {crossings.map((item, index) => (
           <CrossingMark
             label={crossingLabel(item.cost, item.calls, narrow)}
-            colour={styleOf(props.styles, item.cost.variant).colour}
+            color={styleOf(props.styles, item.cost.variant).color}
             x={x(item.calls)}
             y={y(totalAfter(eager, item.calls))}
             top={heights[index] ?? top}
@@ -183,7 +183,7 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
           const style = styleOf(props.styles, cost.variant);
           const never = index > 0 && crossing(eager, cost) === null;
           return (
-            <g class={`series-${style.colour}`} data-curve={cost.variant}>
+            <g class={`series-${style.color}`} data-curve={cost.variant}>
               <path
                 class="series-line"
                 stroke-dasharray={style.dash}

@@ -15,7 +15,7 @@ export function histogram(values: number[], [low, high]: [number, number], bins:
  * Places of dots around a middle line: dots that would cover each other are put above and below in turn.
  *
  * `size` is how wide a dot is, `half` how far it may lie from the middle. Where many fall together they move closer, as the
- * pile may not grow into its neighbours.
+ * pile may not grow into its neighbors.
  */
 export function pile(positions: number[], size: number, half: number): [x: number, y: number][] {
   if (positions.length === 0) return [];

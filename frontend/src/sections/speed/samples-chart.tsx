@@ -92,7 +92,7 @@ function OneRow(props: {
     [item, scale.domain[0], scale.domain[1], props.left, scale(scale.domain[1])],
   );
   return (
-    <g class={`series-${style.colour}`}>
+    <g class={`series-${style.color}`}>
       <line
         class="row-line"
         x1="0"

@@ -85,7 +85,7 @@ function OneTiming({ timing, index: number, styles }: { timing: Timing; index: n
           <ul class="legend" aria-label="Variants">
             {variants.map((variant) => (
               <li>
-                <Swatch style={styles.get(variant) ?? { colour: 0, shape: "circle", dash: "" }} />
+                <Swatch style={styles.get(variant) ?? { color: 0, shape: "circle", dash: "" }} />
                 {variant}
               </li>
             ))}

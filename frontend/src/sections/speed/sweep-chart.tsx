@@ -87,7 +87,7 @@ function Lines(props: {
         const upper = item.points.map((point) => `${x(point.x).toFixed(1)} ${y(point.high).toFixed(1)}`);
         const lower = [...item.points].reverse().map((point) => `${x(point.x).toFixed(1)} ${y(point.low).toFixed(1)}`);
         return (
-          <g class={`series-${style.colour}`}>
+          <g class={`series-${style.color}`}>
             <path class="band" d={`M${[...upper, ...lower].join("L")}Z`} />
             <path
               class="series-line"

@@ -97,7 +97,7 @@ class KernelCollector(Collector):
 
 
 class FusionCollector(Collector):
-    """Why neighbours were not fused."""
+    """Why neighbors were not fused."""
 
     name = "fusion"
 
@@ -200,7 +200,7 @@ class CodeCollector(Collector):
 
 
 def _extern_origins(kernel: Any) -> set[Any]:
-    # `origins` of a library call also lists its neighbours' nodes; `origin_node` is exact where it is known.
+    # `origins` of a library call also lists its neighbors' nodes; `origin_node` is exact where it is known.
     origin = getattr(kernel, "origin_node", None)
     return {origin} if origin is not None else set(kernel.origins)
 

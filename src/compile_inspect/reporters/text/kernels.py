@@ -83,7 +83,7 @@ def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions)
     ranked = sorted(reasons.items(), key=lambda entry: -sum(item.times for item in entry[1]))
     shown = options.first(ranked, _MOST_REASONS)
     console.print(Text("  Not fused", style="bold"), soft_wrap=True)
-    table = new_table(">Times", "Reason", "Neighbours")
+    table = new_table(">Times", "Reason", "Neighbors")
     for reason, items in shown:
         pairs = list(dict.fromkeys(_pair(item, numbers) for item in items))
         add_row(

@@ -1,6 +1,6 @@
 """Strings of somebody else's program, made safe to print.
 
-A capture may come from anywhere. Nothing in it may move the cursor, colour the screen, set the window title, or
+A capture may come from anywhere. Nothing in it may move the cursor, color the screen, set the window title, or
 make a line read differently from what it is; and rich must not see markup in it, which is why everything that is
 printed is a `Text`.
 """
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from rich.text import Text
 
 _ESCAPE_SEQUENCE = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colors, cursor
     # OSC and others: titles, links. Bounded, so that a flood of openings without an end is not searched to its end each time.
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]{0,4096}(?:\x07|\x1b\\|\x9c)"
 )

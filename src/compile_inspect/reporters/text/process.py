@@ -34,7 +34,7 @@ def render_processes(
 
 
 def _as_text(inspection: Inspection, renderer: Renderer, console: Console, options: ShowOptions) -> str:
-    """What the section would say, without colour; equal texts are equal evidence to a reader."""
+    """What the section would say, without color; equal texts are equal evidence to a reader."""
     file = io.StringIO()
     renderer(inspection, Console(file=file, width=console.width, color_system=None), options)
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Source code on the screen: highlighted where there is colour, untouched where there is none."""
+"""Source code on the screen: highlighted where there is color, untouched where there is none."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ def print_code(console: Console, code: str, language: str = "python") -> None:
 
 
 def highlight(console: Console, code: str, language: str = "python") -> Text:
-    """Colour `code`, which must be clean already, by what the terminal offers."""
+    """Color `code`, which must be clean already, by what the terminal offers."""
     if console.color_system is None or console.no_color:
         return Text(code)
     from rich.syntax import Syntax
 
-    # The theme takes the terminal's own colours, so that it reads on a dark and on a light background.
+    # The theme takes the terminal's own colors, so that it reads on a dark and on a light background.
     text = Syntax(code, language, theme="ansi_dark", background_color="default").highlight(code)
     text.rstrip()
     return text
 
 
 def print_excerpt(console: Console, location: Location, sources: Mapping[str, str], indent: str = "    ") -> None:
-    """Print the line of a location, marked, with its neighbours where the capture holds the file."""
+    """Print the line of a location, marked, with its neighbors where the capture holds the file."""
     lines, first = _excerpt(location, sources)
     if not lines:
         return

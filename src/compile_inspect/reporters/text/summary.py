@@ -59,7 +59,7 @@ def _print_processes(inspections: Sequence[Inspection], counts: Sequence[Counts]
 
 
 def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
-    """One sentence on how it went, and its colour; nothing is claimed that missing evidence could contradict.
+    """One sentence on how it went, and its color; nothing is claimed that missing evidence could contradict.
 
     >>> verdict(Counts(compilations=1, graphs=1))
     ('Captured whole: no graph break and no recompile.', 'green')

@@ -1,4 +1,4 @@
-"""One block of a transformer: attention and an MLP, each after a normalisation and around a residual."""
+"""One block of a transformer: attention and an MLP, each after a normalization and around a residual."""
 
 import torch
 from torch import nn
