@@ -55,7 +55,7 @@ def observe(workload: str, order: list[str], seconds: float, builds: int) -> dic
             "warm": item.build.warm_seconds,
             "payback": None if item.payback is None else item.payback.calls,
             "gain": None if item.payback is None else item.payback.gain_seconds,
-            "unclear": item.payback is not None and item.payback.unclear,
+            "unclear": item.payback is not None and item.payback.is_unclear,
         }
     return found
 

@@ -10,7 +10,7 @@ for eager, for a second or two, and next to as fast as ever for compiled code: c
 of a second, see one or the other (`--over 0`). `--allocator keep` runs everything with MALLOC_MMAP_MAX_=0 and
 MALLOC_TRIM_THRESHOLD_=1000000000: without, the C library gives the temporaries of a call back to the system at one time and
 keeps them at another, which changes eager calls of the information scorer by a factor of two to four
-(`Doubt.PAGE_FAULTS`).
+(`MeasurementWarning.PAGE_FAULTS`).
 
 `--clock cpu` counts the CPU time of the calling thread instead of wall time, for a machine that is shared with others: there
 the 50 calls see another load than the minutes that follow. The build is wall time in both.
@@ -86,7 +86,7 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str, over: f
     return {
         "build": prepared.build_seconds,
         "predicted": predicted.calls,
-        "unclear": predicted.unclear,
+        "unclear": predicted.is_unclear,
         "low": predicted.low,
         "high": predicted.high,
         "observed": extrapolated if crossed is None else crossed,

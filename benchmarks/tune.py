@@ -37,8 +37,8 @@ def measure(name: str, device: str, seconds: float, modes: list[str], budget: fl
     print(tuned.decision)
     calls = {"eager": task.function, "tune": tuned}
     refused = {}
-    if device == "cuda" and tuned.decision.chosen.startswith("cuda-graph"):
-        calls["tune, outputs reused"] = tune(target, variants=[tuned.decision.chosen], reuse_outputs=True)
+    if device == "cuda" and tuned.decision.variant.startswith("cuda-graph"):
+        calls["tune, outputs reused"] = tune(target, variants=[tuned.decision.variant], reuse_outputs=True)
     for mode in modes:
         try:
             prepared = variant(mode).prepare(task)
@@ -48,7 +48,7 @@ def measure(name: str, device: str, seconds: float, modes: list[str], budget: fl
     # No context around each call: the modes are set once, outside.
     ready = {key: once(task, call) if task.gradients else _plain(task, call) for key, call in calls.items()}
     if "tune, outputs reused" in calls:
-        prepared = variant(tuned.decision.chosen).prepare(task)
+        prepared = variant(tuned.decision.variant).prepare(task)
         ready["raw"] = prepared.flat.direct.graph.replay
     with torch.set_grad_enabled(task.gradients):  # once, not at every call
         refused |= _take_out_failing(ready)
@@ -56,7 +56,7 @@ def measure(name: str, device: str, seconds: float, modes: list[str], budget: fl
     summaries = {key: summarize(values) for key, values in samples.items()}
     return {
         "name": name,
-        "chosen": tuned.decision.chosen,
+        "chosen": tuned.decision.variant,
         "decided_in": tuned.decision.seconds,
         "times": {key: (item.median, item.low, item.high) for key, item in summaries.items()},
         "refused": refused,

@@ -97,7 +97,7 @@ def recorded(name, module, trainer, loader):
         print(f"  graph break at {Path(place.file).name}:{place.line}  {place.code}")
         print(f"    {cause.kind}")
     for recompile in inspection.recompiles:
-        failure = recompile.latest
+        failure = recompile.latest_failure
         print(f"  recompile {recompile.compilation}: {failure.variable} was {failure.expected}, is {failure.actual}")
     losses = torch.tensor([float(value) for value in module.logged]).reshape(trainer.epochs, len(loader)).mean(dim=1)
     print(f"  mean loss of the first epoch {losses[0]:.4f}, of the last {losses[-1]:.4f}, {len(loader)} batches each\n")

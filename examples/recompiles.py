@@ -26,7 +26,7 @@ def main():
 
     print(f"{len(inspection.compilations)} compilations of {inspection.compilations[0].function}")
     for recompile in inspection.recompiles:
-        failure = recompile.latest
+        failure = recompile.latest_failure
         print(f"{recompile.compilation}: {failure.variable} was {failure.expected}, is {failure.actual}")
         print(f"     {failure.reason}")
         print(f"     {failure.location}")

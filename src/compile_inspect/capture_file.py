@@ -16,7 +16,7 @@ from typing import Any
 
 from compile_inspect import __version__, journal
 from compile_inspect.errors import CaptureError
-from compile_inspect.records import SCHEMA_VERSION, Inspection
+from compile_inspect.records import OLDEST_READABLE_SCHEMA, SCHEMA_VERSION, Inspection
 from compile_inspect.serialization import from_data, to_data
 
 FORMAT = "compile-inspect capture"
@@ -184,6 +184,8 @@ def _check_manifest(path: Path, manifest: Any) -> None:
 def _check_schema(path: Path, schema: Any) -> None:
     if not isinstance(schema, int) or schema < 1:
         raise CaptureError(f"{path} does not say which schema it uses: it is damaged")
+    if schema < OLDEST_READABLE_SCHEMA:
+        raise CaptureError(f"{path} uses schema {schema}, which no released version wrote: record again")
     if schema > SCHEMA_VERSION:
         raise CaptureError(
             f"{path} uses schema {schema}, newer than the {SCHEMA_VERSION} this version reads: upgrade compile-inspect"

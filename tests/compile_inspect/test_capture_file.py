@@ -16,8 +16,10 @@ from compile_inspect.capture_file import FORMAT, load, load_together, process_pa
 from compile_inspect.errors import CaptureError
 from compile_inspect.journal import FileJournal
 from compile_inspect.records import (
+    OLDEST_READABLE_SCHEMA,
     SCHEMA_VERSION,
     Compilation,
+    CompilationOutcome,
     Direction,
     Graph,
     Inspection,
@@ -25,7 +27,6 @@ from compile_inspect.records import (
     Lowering,
     MemoryEstimate,
     Node,
-    Outcome,
     Process,
     Stack,
     Stage,
@@ -37,7 +38,7 @@ def sample(session: str = "s", pid: int = 1, rank: int | None = None) -> Inspect
     return Inspection(
         process=Process(pid=pid, rank=rank, session=session),
         compilations=(
-            Compilation("0/0", "forward", "model.py", 3, Outcome.COMPILED, seconds=1.5, dynamic_symbols={"s0": "x"}),
+            Compilation("0/0", "forward", "model.py", 3, CompilationOutcome.COMPILED, seconds=1.5, dynamic_symbols={"s0": "x"}),
         ),
         graphs=(
             Graph(
@@ -97,6 +98,7 @@ def manifest(**changes: object) -> dict[str, object]:
     ("members", "sentence"),
     [
         ({"manifest": manifest(schema=SCHEMA_VERSION + 1), "inspection": {}}, "newer than"),
+        ({"manifest": manifest(schema=OLDEST_READABLE_SCHEMA - 1), "inspection": {}}, "record again"),
         ({"manifest": manifest(schema="1"), "inspection": {}}, "does not say which schema"),
         ({"manifest": manifest(format="other"), "inspection": {}}, "not a capture"),
         ({"manifest": [], "inspection": {}}, "not a capture"),
@@ -197,7 +199,7 @@ def test_every_truncation_of_a_journal_is_read(journaled: bytes, tmp_path: Path)
     for length in range(header, len(journaled) + 1):
         inspection = load_or_refuse(tmp_path / "a", journaled[:length])
         assert inspection is not None and not inspection.complete
-        assert inspection.missing == ()
+        assert inspection.missing_evidence == ()
     assert inspection is not None and inspection.compilations[0].function == "forward"
     assert inspection.recompiles[0].failures[0].expected == "3"
 

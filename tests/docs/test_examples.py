@@ -231,8 +231,8 @@ def test_record_a_training_loop(run: Run) -> None:
 def test_target(command: Run, tmp_path: Path) -> None:
     command("-m", "compile_inspect", "inspect", f"{EXAMPLES / 'target.py'}:target")
     inspection = compile_inspect.load(tmp_path / "target.inspection")
-    assert [item.latest.expected for item in inspection.recompiles if item.latest] == ["4"]
-    assert [item.latest.actual for item in inspection.recompiles if item.latest] == ["6"]
+    assert [item.latest_failure.expected for item in inspection.recompiles if item.latest_failure] == ["4"]
+    assert [item.latest_failure.actual for item in inspection.recompiles if item.latest_failure] == ["6"]
     shown = command("-m", "compile_inspect", "show", "target.inspection", "kernels")
     assert "forward" in shown and "backward" in shown
 

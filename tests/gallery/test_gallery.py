@@ -21,7 +21,7 @@ from compile_inspect.fixes import FIXERS, advise
 from compile_inspect.fixes.base import Place
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.records import GraphBreak
-from compile_inspect.records.fixes import Proof, Proposal, Standing
+from compile_inspect.records.fixes import Proof, ProofStatus, Proposal
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.py"))
 
@@ -83,7 +83,7 @@ def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
     assert places == marked(path), [(cause.kind, str(cause.own_location)) for cause in causes]
     for cause in causes:
         advice = advise(cause, found.inspection.sources)
-        assert advice.why and not advice.why.startswith("GB")
+        assert advice.reason and not advice.reason.startswith("GB")
         assert advice.proposals or advice.hints, "neither a fix nor an honest word"
     tried: dict[str, Proof] = {}
     named = {*wanted.get("proven", ()), *wanted.get("withdrawn", ())}
@@ -94,7 +94,7 @@ def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
     offered = [proposal.title for _, proposal in proposals(path, found)]
     for title in wanted.get("proven", ()):
         assert title in tried, f"{title!r} was not proposed, only {offered}"
-        assert tried[title].standing is Standing.PROVEN, (title, tried[title])
+        assert tried[title].status is ProofStatus.PROVEN, (title, tried[title])
         assert tried[title].breaks[1] < tried[title].breaks[0]
     for title in wanted.get("withdrawn", ()):
         assert title in tried, f"{title!r} was not proposed, only {offered}"
@@ -108,7 +108,7 @@ def test_proposals_that_are_not_named_can_be_tried(path: Path) -> None:
     named = {title for _, _, title in titles(path)}
     for cause, proposal in proposals(path, found):
         if proposal.title not in named:
-            assert found.prove(cause, proposal).standing in Standing
+            assert found.prove(cause, proposal).status in ProofStatus
 
 
 def test_what_is_left_to_long_runs_is_proven_for_others() -> None:

@@ -33,7 +33,7 @@ def model() -> torch.nn.Module:
 
 def test_triton_kernels_have_nodes_lines_and_source() -> None:
     inspection = compile_inspect.inspect(model(), torch.randn(32, 64, device="cuda"))
-    assert inspection.missing == ()
+    assert inspection.missing_evidence == ()
     assert any("H200" in name or name for name in inspection.environment.devices)
     kinds = {kernel.kind for _, kernel in inspection.kernels()}
     assert kinds == {KernelKind.TRITON, KernelKind.EXTERN}
@@ -50,7 +50,7 @@ def test_triton_kernels_have_nodes_lines_and_source() -> None:
         graph = inspection.graph(lowering.graph)
         names = {node.name for node in graph.nodes}
         assert names == {name for kernel in lowering.kernels for name in kernel.nodes} | {
-            item.name for item in lowering.unplaced
+            item.name for item in lowering.unplaced_nodes
         }
         assert lowering.memory is not None
     values = [kind for graph in inspection.graphs_at(Stage.FORWARD) for node in graph.nodes for kind in node.value]

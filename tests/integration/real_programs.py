@@ -74,13 +74,17 @@ def hold_against_torch(twice: Twice, *, ranks: int = 1) -> None:
         stats = counters.get("stats", {})
         assert inspection.graph_count == stats.get("unique_graphs", 0)
         assert inspection.graph_count == len(inspection.graphs_at(Stage.DYNAMO))
-        if inspection.share is not None:
+        if inspection.compiled_share is not None:
             captured = stats.get("calls_captured", 0)
             # Torch adds up all versions of a frame, and what it traced before it began again to make numbers tensors.
             reasons = [reason for item in inspection.compilations for reason in item.restart_reasons]
             added = bool(inspection.recompiles) or any("TensorifyScalarRestart" in reason for reason in reasons)
-            assert inspection.share.compiled < captured if added else inspection.share.compiled == captured
-        assert inspection.missing == ()
+            assert (
+                inspection.compiled_share.compiled_operations < captured
+                if added
+                else inspection.compiled_share.compiled_operations == captured
+            )
+        assert inspection.missing_evidence == ()
     ours = {
         (stack.innermost.file, stack.innermost.line)
         for inspection in twice.inspections

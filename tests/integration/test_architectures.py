@@ -93,11 +93,11 @@ def test_breaks_of_an_architecture(name: str) -> None:
     finally:
         logger.removeHandler(listener)
         torch._logging.set_logs()
-    assert inspection.compilations and not inspection.missing
+    assert inspection.compilations and not inspection.missing_evidence
     ours = {cause.identifier for cause in inspection.breaks if cause.identifier}
     assert listener.seen - CONSEQUENCES <= ours
     for finding in advised(inspection):
-        assert finding.advice.why
+        assert finding.advice.reason
         assert finding.cause.location is not None and not finding.cause.location.in_torch
         assert not any(
             item.file.startswith(transformers.__path__[0]) for fix in finding.advice.proposals for item in fix.replacements

@@ -60,12 +60,12 @@ def test_cache_filled_without_the_recorder_is_hit_with_it(both, tmp_path: Path) 
     assert run_recorded(PROGRAMS / "compared.py", output=output, cache=folder / "plain").returncode == 0
     inspection = compile_inspect.load(output)
     assert {event.outcome.name for event in inspection.caches if event.cache == "FX graph"} == {"HIT"}
-    assert inspection.missing == ()
+    assert inspection.missing_evidence == ()
     # The scheduler did not run, and the capture says so instead of inventing anything.
     cached = [lowering for lowering in inspection.lowerings if lowering.from_cache]
     assert cached
     for lowering in cached:
-        assert lowering.code and lowering.not_fused == () and lowering.unplaced == ()
+        assert lowering.code and lowering.unfused_pairs == () and lowering.unplaced_nodes == ()
         graph = inspection.graph(lowering.graph)
         assert graph is not None and graph.nodes and graph.from_text
         assert all(kernel.call_line for kernel in lowering.kernels)

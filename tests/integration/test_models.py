@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from compile_inspect.records import BreakEffect, CacheOutcome, Direction, Fate, KernelKind, Outcome, Stage
+from compile_inspect.records import BreakEffect, CacheOutcome, CompilationOutcome, Direction, KernelKind, NodeOutcome, Stage
 from conftest import PROGRAMS, Recorded, run_plain
 
 MODELS = ("mlp", "breaking", "gpt2", pytest.param("bert", marks=pytest.mark.slow))
@@ -19,12 +19,12 @@ GetRecorded = Callable[[str], Recorded]
 def test_every_kind_of_evidence_is_there(name: str, recorded: GetRecorded) -> None:
     inspection = recorded(name).inspection
     assert inspection.complete
-    assert inspection.missing == ()
+    assert inspection.missing_evidence == ()
     assert inspection.environment.torch
     assert inspection.environment.python
     assert inspection.environment.threads
     assert inspection.compilations
-    assert all(item.outcome is Outcome.COMPILED for item in inspection.compilations)
+    assert all(item.outcome is CompilationOutcome.COMPILED for item in inspection.compilations)
     assert all(item.backend == "inductor" and item.seconds for item in inspection.compilations)
     for stage in (Stage.DYNAMO, Stage.JOINT, Stage.FORWARD, Stage.BACKWARD, Stage.POST_GRAD):
         graphs = inspection.graphs_at(stage)
@@ -33,7 +33,7 @@ def test_every_kind_of_evidence_is_there(name: str, recorded: GetRecorded) -> No
     assert inspection.guards
     assert {lowering.direction for lowering in inspection.lowerings} >= {Direction.FORWARD, Direction.BACKWARD}
     assert all(lowering.code and lowering.memory is not None for lowering in inspection.lowerings)
-    assert any(lowering.not_fused for lowering in inspection.lowerings)
+    assert any(lowering.unfused_pairs for lowering in inspection.lowerings)
     assert {event.cache for event in inspection.caches} == {"FX graph", "AOTAutograd"}
     assert all(event.outcome is CacheOutcome.MISS and event.key for event in inspection.caches)
     names = {phase.name for phase in inspection.phases}
@@ -79,11 +79,17 @@ def test_every_kernel_names_a_line_and_every_node_is_accounted_for(name: str, re
         assert graph is not None
         names = {node.name for node in graph.nodes}
         placed = {node for kernel in lowering.kernels for node in kernel.nodes}
-        unplaced = {item.name: item.fate for item in lowering.unplaced}
+        unplaced = {item.name: item.outcome for item in lowering.unplaced_nodes}
         assert names == placed | unplaced.keys()
         assert not placed & unplaced.keys()
         # On these models nothing needs the softer explanations: what is in no kernel computes nothing.
-        assert set(unplaced.values()) <= {Fate.INPUT, Fate.OUTPUT, Fate.VIEW, Fate.ITEM, Fate.CONSTANT}
+        assert set(unplaced.values()) <= {
+            NodeOutcome.INPUT,
+            NodeOutcome.OUTPUT,
+            NodeOutcome.VIEW,
+            NodeOutcome.ITEM,
+            NodeOutcome.CONSTANT,
+        }
 
 
 def logged_breaks(text: str) -> set[tuple[str, str]]:
@@ -157,9 +163,9 @@ def test_recompile_names_variable_expected_actual_and_line(recorded: GetRecorded
     first = inspection.recompiles[0]
     assert first.compilation == "0/1"
     assert first.function == "forward"
-    failure = first.latest
+    failure = first.latest_failure
     assert failure is not None
-    assert (failure.against, failure.variable, failure.expected, failure.actual) == ("0/0", "x", "4", "5")
+    assert (failure.earlier_version, failure.variable, failure.expected, failure.actual) == ("0/0", "x", "4", "5")
     assert failure.location is not None and "self.layer(x)" in failure.location.code
     again = inspection.compilation("0/1")
     assert again is not None and again.is_recompile
@@ -168,13 +174,13 @@ def test_recompile_names_variable_expected_actual_and_line(recorded: GetRecorded
 
 def test_guards_are_readable_and_noise_is_marked(recorded: GetRecorded) -> None:
     inspection = recorded("breaking").inspection
-    telling = [guard for guard in inspection.guards if guard.compilation == "0/0" and not guard.noise]
+    telling = [guard for guard in inspection.guards if guard.compilation == "0/0" and not guard.is_internal]
     conditions = {guard.variable: guard for guard in telling if guard.kind == "TENSOR_MATCH"}
     assert set(conditions) == {"x", "self.layer.weight", "self.layer.bias"}
     assert "float32" in conditions["x"].condition and "size=[4, 16]" in conditions["x"].condition
     assert all(guard.location is not None for guard in telling)
     assert not any(re.search(r"\d{9,}", guard.condition) for guard in telling)  # no addresses
-    assert sum(guard.noise for guard in inspection.guards) > len(inspection.guards) / 2
+    assert sum(guard.is_internal for guard in inspection.guards) > len(inspection.guards) / 2
     scale = next(guard for guard in inspection.guards if guard.variable == "self.scale" and guard.kind == "EQUALS_MATCH")
     assert scale.condition == "self.scale == 3"
 

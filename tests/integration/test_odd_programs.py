@@ -17,7 +17,7 @@ import torch
 
 import compile_inspect
 from compile_inspect.errors import CaptureError
-from compile_inspect.records import Inspection, Outcome, Stage
+from compile_inspect.records import CompilationOutcome, Inspection, Stage
 from conftest import PROGRAMS, environment, fresh_function, run_plain, run_recorded
 
 ODD = PROGRAMS / "odd"
@@ -76,7 +76,12 @@ def test_ids_stay_apart_when_torch_counts_anew(ran: Callable[[str], tuple[Proces
     assert [item.is_recompile for item in resets] == [False, False, False, True]
     sine = inspection.graphs_at(Stage.DYNAMO)[0]
     assert (sine.compilation, tuple(sine.call_counts)) == ("0/0", ("Tensor.sin",))
-    assert all(failure.against.endswith("@1") for item in inspection.recompiles for failure in item.failures if failure.against)
+    assert all(
+        failure.earlier_version.endswith("@1")
+        for item in inspection.recompiles
+        for failure in item.failures
+        if failure.earlier_version
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs /dev/fd")
@@ -156,7 +161,7 @@ def test_an_interrupted_compilation_is_no_success() -> None:
     with compile_inspect.record() as recording, pytest.raises(KeyboardInterrupt):
         torch.compile(fresh_function("return x + 1"), backend=backend)(torch.ones(2))
     (compilation,) = recording.inspection.compilations
-    assert (compilation.outcome, compilation.failure) == (Outcome.FAILED, "KeyboardInterrupt")
+    assert (compilation.outcome, compilation.failure) == (CompilationOutcome.FAILED, "KeyboardInterrupt")
 
 
 def test_a_global_that_changed_has_its_values() -> None:
@@ -169,8 +174,8 @@ def test_a_global_that_changed_has_its_values() -> None:
         program.__globals__["THRESHOLD"] = 2
         compiled(torch.ones(2))
     (recompile,) = recording.inspection.recompiles
-    assert recompile.latest is not None
-    assert (recompile.latest.expected, recompile.latest.actual) == ("1", "2")
+    assert recompile.latest_failure is not None
+    assert (recompile.latest_failure.expected, recompile.latest_failure.actual) == ("1", "2")
 
 
 def test_a_compiled_optimizer_is_placed_where_it_is_called() -> None:

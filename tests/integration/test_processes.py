@@ -11,7 +11,7 @@ import pytest
 
 import compile_inspect
 from compile_inspect.capture_file import load_together
-from compile_inspect.records import Outcome
+from compile_inspect.records import CompilationOutcome
 from conftest import PROGRAMS, environment, run_plain, run_recorded
 
 Workers = tuple[Path, subprocess.CompletedProcess[str]]
@@ -68,9 +68,9 @@ def test_a_killed_program_leaves_what_was_seen(tmp_path: Path, quick_cache: Path
     inspection = compile_inspect.load(output)
     assert not inspection.complete
     assert [(item.function, item.outcome) for item in inspection.compilations] == [
-        ("first", Outcome.COMPILED),
-        ("second", Outcome.COMPILED),
-        ("torch_dynamo_resume_in_second_at_20", Outcome.UNFINISHED),
+        ("first", CompilationOutcome.COMPILED),
+        ("second", CompilationOutcome.COMPILED),
+        ("torch_dynamo_resume_in_second_at_20", CompilationOutcome.UNFINISHED),
     ]
     (cause,) = inspection.breaks
     assert cause.location is not None and "a break before the end" in cause.location.code

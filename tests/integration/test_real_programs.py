@@ -54,8 +54,8 @@ def _train_step(twice: Twice) -> None:
 
 def _optimizer_step(twice: Twice) -> None:
     assert "there is nothing to do about it" in twice.summary
-    assert twice.inspection.share is not None
-    assert twice.inspection.share.fraction == 1.0
+    assert twice.inspection.compiled_share is not None
+    assert twice.inspection.compiled_share.fraction == 1.0
 
 
 def _threads(twice: Twice) -> None:
@@ -95,8 +95,8 @@ def test_the_remedy_for_a_wrapper_compiles_the_model(tmp_path: Path, name: str, 
     hold_against_torch(twice)
     for inspection in twice.inspections:
         assert inspection.graph_count > 0
-        assert inspection.share is not None
-        assert inspection.share.fraction == 1.0
+        assert inspection.compiled_share is not None
+        assert inspection.compiled_share.fraction == 1.0
     assert "What to do" not in twice.summary
 
 

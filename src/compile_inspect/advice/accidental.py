@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from compile_inspect.records import Inspection, Location
-from compile_inspect.records.accidents import Accident, Holder, Suspicion
+from compile_inspect.records.accidental_guards import AccidentalGuard, FailureEvidence, ValueOrigin
 
 _NUMBER = re.compile(r"== (?P<value>-?\d[\d_.e+-]*|True|False)$")
 _ON_VALUES = ("EQUALS_MATCH", "CONSTANT_MATCH", "ID_MATCH")
@@ -16,31 +16,35 @@ _ATTRIBUTE = re.compile(r"^L\['\w+'\](?:\.\w+|\._modules\['\w+'\])*\.(?P<name>\w
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\](?:\.\w+)*$")
 
 
-def accidental(inspection: Inspection) -> tuple[Accident, ...]:
+def accidental(inspection: Inspection) -> tuple[AccidentalGuard, ...]:
     """Guards that look accidental, the surest first."""
     failed = {failure.variable for recompile in inspection.recompiles for failure in recompile.failures}
-    found: dict[tuple[str, str], Accident] = {}
+    found: dict[tuple[str, str], AccidentalGuard] = {}
     for guard in inspection.guards:
         number = _NUMBER.search(guard.condition)
-        if guard.noise or number is None or guard.kind not in _ON_VALUES:
+        if guard.is_internal or number is None or guard.kind not in _ON_VALUES:
             continue
-        for pattern, holder in ((_LOCAL, Holder.ARGUMENT), (_GLOBAL, Holder.GLOBAL), (_ATTRIBUTE, Holder.ATTRIBUTE)):
+        for pattern, holder in (
+            (_LOCAL, ValueOrigin.ARGUMENT),
+            (_GLOBAL, ValueOrigin.GLOBAL),
+            (_ATTRIBUTE, ValueOrigin.ATTRIBUTE),
+        ):
             match = pattern.match(guard.source)
             if match is None:
                 continue
-            name = guard.source.rpartition(".")[2] if holder is Holder.GLOBAL and "." in guard.source else match["name"]
+            name = guard.source.rpartition(".")[2] if holder is ValueOrigin.GLOBAL and "." in guard.source else match["name"]
             line = next(_assignments(inspection.sources, name, holder), None)
             if guard.variable not in failed and line is None:
                 break  # a constant, as far as anybody knows
-            suspicion = Suspicion.SEEN if guard.variable in failed else Suspicion.CHANGED
-            accident = Accident(guard, number["value"], holder, suspicion, line)
+            suspicion = FailureEvidence.FAILED_BEFORE if guard.variable in failed else FailureEvidence.CHANGED_VALUE
+            accident = AccidentalGuard(guard, number["value"], holder, suspicion, line)
             found.setdefault((guard.variable, number["value"]), accident)
             break
-    order = list(Suspicion)
-    return tuple(sorted(found.values(), key=lambda item: order.index(item.suspicion)))
+    order = list(FailureEvidence)
+    return tuple(sorted(found.values(), key=lambda item: order.index(item.evidence)))
 
 
-def _assignments(sources: Mapping[str, str], name: str, holder: Holder) -> Iterator[Location]:
+def _assignments(sources: Mapping[str, str], name: str, holder: ValueOrigin) -> Iterator[Location]:
     """Lines that change an attribute outside the making of its object, or a global inside a function."""
     for file, text in sources.items():
         try:
@@ -57,16 +61,16 @@ def _assignments(sources: Mapping[str, str], name: str, holder: Holder) -> Itera
                     yield Location(file, node.lineno, function.name, code)  # type: ignore[attr-defined]
 
 
-def _changes(node: ast.AST, name: str, holder: Holder, declared: set[str]) -> bool:
+def _changes(node: ast.AST, name: str, holder: ValueOrigin, declared: set[str]) -> bool:
     if isinstance(node, ast.AugAssign):
         targets: list[ast.expr] = [node.target]
     elif isinstance(node, ast.Assign):
         targets = node.targets
     else:
         return False
-    if holder is Holder.ATTRIBUTE:
+    if holder is ValueOrigin.ATTRIBUTE:
         wanted = f"self.{name}"
         return any(isinstance(target, ast.Attribute) and ast.unparse(target) == wanted for target in targets)
-    return holder is Holder.GLOBAL and name in declared and any(
+    return holder is ValueOrigin.GLOBAL and name in declared and any(
         isinstance(target, ast.Name) and target.id == name for target in targets
     )  # fmt: skip

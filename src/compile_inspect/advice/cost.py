@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compile_inspect.records import GraphBreak, Inspection, Outcome
+from compile_inspect.records import CompilationOutcome, GraphBreak, Inspection
 from compile_inspect.records.compilations import first_of_frame
 from compile_inspect.records.cost import BreakCost
 
@@ -25,5 +25,5 @@ def break_cost(inspection: Inspection, cause: GraphBreak) -> BreakCost:
         before=sum(item.graph_calls for item in hit),
         after=sum(item.graph_calls for item in behind if item.id not in cause.compilations),
         kernels=sum(len(item.kernels) for item in inspection.lowerings if item.compilation in sides),
-        frames=sum(item.outcome is Outcome.SKIPPED for item in hit),
+        frames=sum(item.outcome is CompilationOutcome.SKIPPED for item in hit),
     )

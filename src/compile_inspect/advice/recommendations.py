@@ -9,7 +9,7 @@ from enum import Enum
 from compile_inspect.advice.speedups import compared
 from compile_inspect.advice.wrappers import remedies
 from compile_inspect.records import BreakEffect, CudaGraphOutcome, Inspection
-from compile_inspect.records.accidents import Accident, Suspicion
+from compile_inspect.records.accidental_guards import AccidentalGuard, FailureEvidence
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.fixes import Finding
 from compile_inspect.records.recompile_causes import RecompileCause
@@ -54,7 +54,10 @@ class Recommendation:
 
 
 def recommendations(
-    inspection: Inspection, findings: Sequence[Finding], accidents: Sequence[Accident], causes: Sequence[RecompileCause] = ()
+    inspection: Inspection,
+    findings: Sequence[Finding],
+    accidents: Sequence[AccidentalGuard],
+    causes: Sequence[RecompileCause] = (),
 ) -> Iterator[Recommendation]:
     """Yield mismatches first, then failed compilations, fixes of graph breaks, faster variants, and causes of recompiles.
 
@@ -72,7 +75,7 @@ def recommendations(
     yield from _about_recompiles(inspection, causes)
     for accident in accidents:
         title = f"{accident.guard.variable} is compiled in as {accident.value}"
-        basis = Basis.MEASURED if accident.suspicion is Suspicion.SEEN else Basis.SUGGESTED
+        basis = Basis.MEASURED if accident.evidence is FailureEvidence.FAILED_BEFORE else Basis.SUGGESTED
         yield Recommendation(title, accident.remedy, Subject.GUARDS, basis)
     for event in inspection.cuda_graphs:
         if event.outcome is CudaGraphOutcome.SKIPPED:
@@ -95,7 +98,7 @@ def _about_failures(inspection: Inspection) -> Iterator[Recommendation]:
         number = None
         if failure.compilation is not None:
             number = numbers.get(failure.compilation)
-        elif any(other.told == failure.told for other in inspection.failures if other is not failure):
+        elif any(other.summary == failure.summary for other in inspection.failures if other is not failure):
             continue  # the exception of a compilation, on its way out of the program
         reason = failure_sentence(failure, inspection)
         yield Recommendation(headline(failure, inspection), reason, Subject.COMPILATIONS, Basis.MEASURED, number)
@@ -104,25 +107,25 @@ def _about_failures(inspection: Inspection) -> Iterator[Recommendation]:
 def _about_limits(inspection: Inspection) -> Iterator[Recommendation]:
     for limit in inspection.limits:
         recompiles = [item for item in inspection.recompiles if item.function == limit.function]
-        reason = cause(recompiles[-1].latest) if recompiles else limit.last_reason
+        reason = cause(recompiles[-1].latest_failure) if recompiles else limit.last_reason
         title = f"Stop {function_name(limit.function)} from being compiled again and again"
         yield Recommendation(title, reason, Subject.RECOMPILES, Basis.MEASURED)
 
 
 def _about_breaks(findings: Sequence[Finding], failed: set[str]) -> Iterator[Recommendation]:
     for number, finding in enumerate(findings, 1):
-        chosen = finding.chosen
+        chosen = finding.best_proposal
         if finding.cause.effect is BreakEffect.RAISED and failed & set(finding.cause.compilations) and chosen is None:
             continue  # the failure has a recommendation of its own
         place = where(finding.cause.own_location or finding.cause.location)
         if chosen is None:
             title = f"Remove the graph break at {place}: {shorten(finding.cause.kind, 60)}"
-            yield Recommendation(title, finding.advice.why, Subject.BREAKS, Basis.SUGGESTED, number)
+            yield Recommendation(title, finding.advice.reason, Subject.BREAKS, Basis.SUGGESTED, number)
             continue
-        reason = finding.advice.why
+        reason = finding.advice.reason
         if finding.gain and finding.gain > 0:
             reason += f" It saves {seconds(finding.gain)} of a call."
-        unreached = dict(finding.trials)[chosen].unreached
+        unreached = dict(finding.trials)[chosen].unreached_lines
         if unreached:  # no trial compared these lines
             reason += f" No input reaches line {unreached[0]}, so nothing is proven about it."
         basis = Basis.SUGGESTED if unreached else Basis.PROVEN
@@ -137,18 +140,18 @@ def _about_recompiles(inspection: Inspection, causes: Sequence[RecompileCause]) 
             continue  # the limit has a recommendation of its own
         times = count(len(item.recompiles), "recompile")
         if item.remedies:
-            yield Recommendation(f"{item.remedies[0].title} ({times})", item.why, Subject.RECOMPILES, Basis.SUGGESTED)
+            yield Recommendation(f"{item.remedies[0].title} ({times})", item.reason, Subject.RECOMPILES, Basis.SUGGESTED)
         else:
-            yield Recommendation(f"See what led to {times}", item.why, Subject.RECOMPILES, Basis.MEASURED)
+            yield Recommendation(f"See what led to {times}", item.reason, Subject.RECOMPILES, Basis.MEASURED)
 
 
 def _about_speed(inspection: Inspection) -> Iterator[Recommendation]:
     comparison = compared(inspection)
-    if comparison is None or comparison.usual.speed is None:
+    if comparison is None or comparison.usual.speedup is None:
         return
-    usual, fastest, speed = comparison.usual, comparison.fastest, comparison.usual.speed
-    if fastest is not None and fastest.speed is not None and fastest.speed.low > speed.high:
-        ratios = f"{fastest.speed.ratio:.2f}{TIMES} with {fastest.variant}, {speed.ratio:.2f}{TIMES} with {usual.variant}"
+    usual, fastest, speed = comparison.usual, comparison.fastest, comparison.usual.speedup
+    if fastest is not None and fastest.speedup is not None and fastest.speedup.low > speed.high:
+        ratios = f"{fastest.speedup.ratio:.2f}{TIMES} with {fastest.variant}, {speed.ratio:.2f}{TIMES} with {usual.variant}"
         reason = (
             f"Speedup over eager on {comparison.of}: {ratios}. "
             "compile_inspect.tune returns it after checking that it agrees with eager."
@@ -156,6 +159,6 @@ def _about_speed(inspection: Inspection) -> Iterator[Recommendation]:
         title = "Use a faster variant: compile_inspect.tune(function, …)"
         yield Recommendation(title, reason, Subject.SPEED, Basis.MEASURED)
     elif speed.high < 1 and fastest is None:
-        pays = ", and the build never pays back" if usual.payback is not None and usual.payback.never else ""
+        pays = ", and the build never pays back" if usual.payback is not None and usual.payback.never_pays else ""
         reason = f"Speedup over eager with {usual.variant}: {speed.ratio:.2f}{TIMES}{pays}."
         yield Recommendation(f"Leave it in eager mode: {comparison.of}", reason, Subject.SPEED, Basis.MEASURED)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from compile_inspect.records import Inspection
 from compile_inspect.records.agreement import Verdict
-from compile_inspect.records.timing import Measurement, Speed, Timing, TimingPoint
+from compile_inspect.records.timing import Measurement, Speedup, Timing, TimingPoint
 from compile_inspect.wording.plain import one_line, shorten
 from compile_inspect.wording.quantities import TIMES, sizes
 
@@ -19,13 +19,13 @@ class SizeSpeed:
     """How fast a variant is at one size of the inputs."""
 
     variant: str
-    speed: Speed
+    speed: Speedup
     of: str
 
     def __str__(self) -> str:
         """The ratio with its interval, and of what.
 
-        >>> str(SizeSpeed("inductor", Speed(0.92, 0.9, 0.94), "f, batch 8"))
+        >>> str(SizeSpeed("inductor", Speedup(0.92, 0.9, 0.94), "f, batch 8"))
         'inductor 0.92× (95 % interval 0.90 to 0.94) on f, batch 8'
         """
         interval = f"95 % interval {self.speed.low:.2f} to {self.speed.high:.2f}"
@@ -54,8 +54,8 @@ class Comparison:
     @property
     def never_pays_back(self) -> bool:
         """Whether the build never pays back, and the whole interval says so."""
-        speed, payback = self.usual.speed, self.usual.payback
-        return payback is not None and payback.never and speed is not None and speed.high < 1
+        speed, payback = self.usual.speedup, self.usual.payback
+        return payback is not None and payback.never_pays and speed is not None and speed.high < 1
 
 
 def compared(inspection: Inspection) -> Comparison | None:
@@ -69,10 +69,10 @@ def compared(inspection: Inspection) -> Comparison | None:
     }
     for timing in reversed(inspection.timings):
         for point in reversed(timing.points):
-            ran = [item for item in point.measurements if item.speed is not None and item.variant not in (_EAGER, *wrong)]
+            ran = [item for item in point.measurements if item.speedup is not None and item.variant not in (_EAGER, *wrong)]
             if ran:
                 usual = next((item for item in ran if item.variant == _USUAL), None)
-                fastest = max(ran, key=lambda item: item.speed.ratio if item.speed else 0.0)
+                fastest = max(ran, key=lambda item: item.speedup.ratio if item.speedup else 0.0)
                 chosen = usual or fastest
                 other = None if usual is None or fastest is usual else fastest
                 return Comparison(chosen, other, _of(timing, point), _sizes(timing, chosen.variant))
@@ -81,10 +81,10 @@ def compared(inspection: Inspection) -> Comparison | None:
 
 def _sizes(timing: Timing, variant: str) -> tuple[SizeSpeed, ...]:
     return tuple(
-        SizeSpeed(variant, item.speed, _of(timing, point))
+        SizeSpeed(variant, item.speedup, _of(timing, point))
         for point in timing.points
         for item in point.measurements
-        if item.variant == variant and item.speed is not None
+        if item.variant == variant and item.speedup is not None
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compile_inspect.records import GraphBreak, Inspection, Outcome
+from compile_inspect.records import CompilationOutcome, GraphBreak, Inspection
 from compile_inspect.records.locations import is_torch_file
 
 _DATA_PARALLEL = "torch/nn/parallel/distributed.py"
@@ -36,7 +36,7 @@ def remedies(inspection: Inspection) -> Iterator[str]:
     for files, sentence in _WRAPPERS.items():
         if _is_compiled(inspection, files) and not _compiled_below(inspection, files):
             yield sentence.format(extent=_NOTHING if inspection.nothing_compiled else "")
-    broken = [item for item in inspection.leading_breaks if _is_optimizer_break(inspection, item)]
+    broken = [item for item in inspection.root_breaks if _is_optimizer_break(inspection, item)]
     lines = [item.own_location for item in broken if item.own_location is not None]
     if lines:
         yield _STEP.format(line=f"`{lines[0].code}` inside compiled code" if lines[0].code else "An optimizer's step")
@@ -63,7 +63,7 @@ def _is_compiled(inspection: Inspection, files: str) -> bool:
 def _compiled_below(inspection: Inspection, files: str) -> bool:
     """Whether a graph was compiled of what these files call, or of themselves."""
     return any(
-        item.outcome is Outcome.COMPILED and item.graph_calls and _passes(inspection, item.call_stack, files)
+        item.outcome is CompilationOutcome.COMPILED and item.graph_calls and _passes(inspection, item.call_stack, files)
         for item in inspection.compilations
     )
 

@@ -66,7 +66,7 @@ def verify(
         gradients=task.gradients,
         points=tuple(point.name for point in reference.points),
         variants=tuple(found),
-        reference=reference.has_float64,
+        has_reference=reference.has_float64,
         notes=tuple(reference.notes),
     )
 
@@ -138,7 +138,7 @@ def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> Va
         notes,
         culprit,
         comparison.not_probed,
-        prepared.eager_because,
+        prepared.eager_reason,
     )
 
 

@@ -10,7 +10,7 @@ from compile_inspect.agreement.observation import at_state, observe
 from compile_inspect.agreement.reference import Point, Reference, listed, make_reference
 from compile_inspect.agreement.repetition import repeat
 from compile_inspect.agreement.values import Judgment
-from compile_inspect.records.agreement import Difference, DifferenceKind, Measured, Verdict
+from compile_inspect.records.agreement import Difference, DifferenceKind, MeasuredError, Verdict
 from compile_inspect.variants import Prepared, Task
 from compile_inspect.variants.inductor import FROZEN
 
@@ -28,7 +28,7 @@ class Comparison:
     assumptions: tuple[str, ...] = ()
     """What must stay as it is for the variant to stay right, each for example `scale stays 2.0`."""
     differences: tuple[Difference, ...] = ()
-    measured: tuple[Measured, ...] = ()
+    measured: tuple[MeasuredError, ...] = ()
     notes: tuple[str, ...] = ()
     wrong_at: Point | None = None
     """The first point at which it is wrong."""
@@ -69,7 +69,7 @@ def undecidable(reference: Reference) -> Comparison | None:
 
 def _compare(prepared: Prepared, reference: Reference) -> Comparison:
     differences: list[Difference] = []
-    measured: list[Measured] = []
+    measured: list[MeasuredError] = []
     notes: list[str] = []
     incomparable: list[str] = []
     left_out: list[Point] = []
@@ -129,10 +129,10 @@ def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: b
     return reference.judge(seen, point, closely=closely, exact_kernels=prepared.variant.exact, checks=checks)
 
 
-def _largest(measured: list[Measured]) -> tuple[Measured, ...]:
+def _largest(measured: list[MeasuredError]) -> tuple[MeasuredError, ...]:
     """For every value the point where the error comes closest to what is allowed, or goes beyond."""
-    worst: dict[str, Measured] = {}
+    worst: dict[str, MeasuredError] = {}
     for item in measured:
-        if item.name not in worst or item.error * worst[item.name].allowed > worst[item.name].error * item.allowed:
+        if item.name not in worst or item.error * worst[item.name].tolerance > worst[item.name].error * item.tolerance:
             worst[item.name] = item
     return tuple(worst.values())

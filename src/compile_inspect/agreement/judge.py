@@ -26,18 +26,18 @@ def judge(
         return found
     if seen.declined is not None:
         message = f"the variant's result cannot be compared: {seen.declined}"
-        found.differences.append(Difference(by.point, "result", DifferenceKind.FORM, message))
+        found.differences.append(Difference(by.point, "result", DifferenceKind.METADATA, message))
         return found
     if list(seen.values) != list(by.eager.values):
         missing = [name for name in by.eager.values if name not in seen.values]
         extra = [name for name in seen.values if name not in by.eager.values]
         message = f"the result has another structure (missing {missing or 'nothing'}, besides {extra or 'nothing'})"
-        found.differences.append(Difference(by.point, "result", DifferenceKind.FORM, message))
+        found.differences.append(Difference(by.point, "result", DifferenceKind.METADATA, message))
         return found
     for name in dict.fromkeys([*by.eager.changes, *seen.changes]):
         if (name in seen.changes) != (name in by.eager.changes) and not _uncertain_change(name, by):
             who = "eager changes it and the variant does not" if name in by.eager.changes else "only the variant changes it"
-            found.differences.append(Difference(by.point, f"{name} after the call", DifferenceKind.EFFECT, who))
+            found.differences.append(Difference(by.point, f"{name} after the call", DifferenceKind.SIDE_EFFECT, who))
     mine, eager = seen.everything, by.eager.everything
     for name, value in eager.items():
         if name in mine:
@@ -49,13 +49,13 @@ def judge(
     for name, form in by.eager.forms.items():
         if name in seen.forms:
             different = _form_differences(name, seen.forms[name], form, by)
-            found.differences += [item for item in different if item.kind in checks or item.kind is DifferenceKind.FORM]
+            found.differences += [item for item in different if item.kind in checks or item.kind is DifferenceKind.METADATA]
     return found
 
 
 def _form_differences(name: str, mine: Form, eager: Form, by: Bystanders) -> Iterator[Difference]:
     if mine.kind != eager.kind:
-        yield Difference(by.point, name, DifferenceKind.FORM, f"it is a {mine.kind} where eager gives a {eager.kind}")
+        yield Difference(by.point, name, DifferenceKind.METADATA, f"it is a {mine.kind} where eager gives a {eager.kind}")
     if eager.strides is not None and mine.strides != eager.strides:
         message = f"its strides are {mine.strides} where eager's are {eager.strides}"
         yield Difference(by.point, name, DifferenceKind.STRIDES, message)
@@ -90,14 +90,14 @@ def _judge_exceptions(seen: Observation, by: Bystanders, found: Judgment) -> Non
             return
         sentence = f"eager raises {eager} and the variant {mine}"
         if own in COMPILERS:
-            found.differences.append(Difference(by.point, "result", DifferenceKind.RAISED, sentence))
+            found.differences.append(Difference(by.point, "result", DifferenceKind.EXCEPTION, sentence))
         else:
             found.notes.append(f"at {by.point}, {sentence}")
         return
     message = f"eager raises {eager} and the variant does not"
     if eager is None:
         message = f"the variant raises {mine} and eager does not"
-    found.differences.append(Difference(by.point, "result", DifferenceKind.RAISED, message))
+    found.differences.append(Difference(by.point, "result", DifferenceKind.EXCEPTION, message))
 
 
 def _others(name: str, by: Bystanders, shape: Any) -> tuple[Any, list[Any]]:
@@ -124,7 +124,7 @@ def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgme
     if not torch_private.is_tensor(mine) or not torch_private.is_tensor(eager):
         if not same(mine, eager) and not _unsteady_object(name, eager, by):
             message = f"eager gives {_short(eager)} and the variant {_short(mine)}"
-            found.differences.append(Difference(by.point, name, DifferenceKind.WHOLE, message))
+            found.differences.append(Difference(by.point, name, DifferenceKind.DISCRETE, message))
         return
     for what, here, there in (
         ("shape", tuple(mine.shape), tuple(eager.shape)),
@@ -133,7 +133,7 @@ def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgme
     ):
         if here != there:
             message = f"{what} {here} where eager has {there}"
-            found.differences.append(Difference(by.point, name, DifferenceKind.FORM, message))
+            found.differences.append(Difference(by.point, name, DifferenceKind.METADATA, message))
             return
     if eager.numel() == 0:
         return

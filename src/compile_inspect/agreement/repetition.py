@@ -56,7 +56,7 @@ def repeat(reference: Reference, prepared: Prepared) -> tuple[list[Difference], 
 
 def _later(item: Difference, call: int) -> Difference:
     message = f"at call {call}, as it was not at the first: {item.message}"
-    return Difference(item.point, item.name, DifferenceKind.LATER_CALL, message, item.error, item.eager_error, item.allowed)
+    return Difference(item.point, item.name, DifferenceKind.LATER_CALL, message, item.error, item.eager_error, item.tolerance)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 from compile_inspect.agreement.allowance import FACTOR, Allowance
 from compile_inspect.agreement.observation import Observation
-from compile_inspect.records.agreement import Difference, DifferenceKind, Measured
+from compile_inspect.records.agreement import Difference, DifferenceKind, MeasuredError
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Judgment:
     """What was found at one point."""
 
     differences: list[Difference] = field(default_factory=list)
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[MeasuredError] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     incomparable: list[str] = field(default_factory=list)
     """Values that draw random numbers and differ."""
@@ -60,7 +60,7 @@ def judge_whole(name: str, mine: Any, eager: Any, others: tuple[Any, list[Any]],
         Difference(
             by.point,
             name,
-            DifferenceKind.WHOLE,
+            DifferenceKind.DISCRETE,
             message,
             index=place,
             eager=str(eager[place].item()),
@@ -107,7 +107,7 @@ def judge_floats(
     ratio = distance / allowed
     worst = tuple(torch.nonzero(ratio == ratio.max())[0].tolist())
     sizes = {"error": float(distance[worst]), "eager_error": float(own[worst]), "allowed": float(allowed[worst])}
-    found.measured.append(Measured(name, **sizes))
+    found.measured.append(MeasuredError(name, **sizes))
     wrong = ratio > 1
     if bool(wrong.any()):
         message = (

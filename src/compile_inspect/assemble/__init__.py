@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 
 from compile_inspect.assemble.breaks import assemble_breaks
 from compile_inspect.assemble.compilations import assemble_bytecode, assemble_compilations, assemble_phases
+from compile_inspect.assemble.compiled_share import assemble_share
 from compile_inspect.assemble.failures import assemble_failures
 from compile_inspect.assemble.graphs import assemble_graphs
 from compile_inspect.assemble.guards import assemble_guards
 from compile_inspect.assemble.lowerings import assemble_lowerings
 from compile_inspect.assemble.recompiles import assemble_limits, assemble_recompiles
 from compile_inspect.assemble.runtime import assemble_caches, assemble_cuda_graphs
-from compile_inspect.assemble.share import assemble_share
 from compile_inspect.assemble.specializations import assemble_specializations
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
-from compile_inspect.records import Environment, Inspection, Missing, Process
+from compile_inspect.records import Environment, Inspection, MissingEvidence, Process
 from compile_inspect.serialization import from_data
 
 Part = TypeVar("Part")
@@ -71,7 +71,7 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         notes=tuple(dict.fromkeys(str(event.get("text")) for event in of_kind["note"])),
         compilations=compilations,
         failures=parts.build("failures", assemble_failures, of_kind["failure"], by_id, stacks),
-        share=shares[0] if shares else None,
+        compiled_share=shares[0] if shares else None,
         graphs=(*graphs, *(graph for _, graph in lowered)),
         breaks=breaks,
         guards=guards,
@@ -85,7 +85,9 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         bytecode=parts.build("bytecode", assemble_bytecode, of_kind["bytecode"]),
         stacks=stacks.all(),
         # Last, when every part has had its chance to be missing.
-        missing=tuple(Missing(collector, reason, times) for (collector, reason), times in parts.missing.items()),
+        missing_evidence=tuple(
+            MissingEvidence(collector, reason, times) for (collector, reason), times in parts.missing.items()
+        ),
     )
 
 

@@ -102,7 +102,7 @@ def assemble_breaks(events: Iterable[Event], stacks: StackTable, call_stacks: Ma
                 _merge(causes, _from_log(event, stacks, frame))
             else:
                 _merge_failure(causes, _from_metrics(event, stacks, frame, whole_graph.get(identifier, False)))
-    return [replace(met.record, follows=_leader(causes, number)) for number, met in enumerate(causes)]
+    return [replace(met.record, parent=_leader(causes, number)) for number, met in enumerate(causes)]
 
 
 def _leader(causes: list[_Met], number: int) -> int | None:

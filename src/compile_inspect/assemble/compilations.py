@@ -8,7 +8,7 @@ from typing import Any
 from compile_inspect.assemble.names import readable_name
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
-from compile_inspect.records import Bytecode, Compilation, Outcome, Phase
+from compile_inspect.records import Bytecode, Compilation, CompilationOutcome, Phase
 from compile_inspect.records.compilations import first_of_frame
 
 # What makes Dynamo give up on a frame; anything else is an error.
@@ -130,19 +130,19 @@ def is_soft_failure(kind: str) -> bool:
     return any(name in kind for name in _SOFT_FAILURES)
 
 
-def _outcome(known: dict[str, Any]) -> Outcome:
+def _outcome(known: dict[str, Any]) -> CompilationOutcome:
     metrics = known.get("metrics")
     if known.get("interrupted"):
-        return Outcome.FAILED
+        return CompilationOutcome.FAILED
     if metrics is None:
-        return Outcome.UNFINISHED
+        return CompilationOutcome.UNFINISHED
     kind = str(metrics.get("fail_type") or "")
     if kind:
         # With suppress_errors the program does not see a failure, and it is one all the same.
-        return Outcome.SKIPPED if is_soft_failure(kind) and not known.get("fullgraph") else Outcome.FAILED
+        return CompilationOutcome.SKIPPED if is_soft_failure(kind) and not known.get("fullgraph") else CompilationOutcome.FAILED
     if metrics.get("has_guarded_code") is False:
-        return Outcome.NOTHING_TO_COMPILE
-    return Outcome.COMPILED
+        return CompilationOutcome.NOTHING_TO_COMPILE
+    return CompilationOutcome.COMPILED
 
 
 def _seconds(metrics: dict[str, Any]) -> float:

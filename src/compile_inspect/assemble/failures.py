@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
-from compile_inspect.records import Compilation, Failure, Outcome
+from compile_inspect.records import Compilation, CompilationOutcome, Failure
 
 
 def assemble_failures(events: Iterable[Event], by_id: Mapping[str, Compilation], stacks: StackTable) -> Iterator[Failure]:
@@ -15,7 +15,7 @@ def assemble_failures(events: Iterable[Event], by_id: Mapping[str, Compilation],
     for event in events:
         identifier = event.get("compilation")
         compilation = None if identifier is None else by_id.get(identifier)
-        if identifier is not None and (compilation is None or compilation.outcome is not Outcome.FAILED):
+        if identifier is not None and (compilation is None or compilation.outcome is not CompilationOutcome.FAILED):
             continue
         stack = stacks.add_rows(event["rows"]) if "rows" in event else stacks.number(event.get("stack"))
         if compilation is not None:
@@ -25,7 +25,7 @@ def assemble_failures(events: Iterable[Event], by_id: Mapping[str, Compilation],
             str(event["error"]), str(event["message"]), str(event["cause"]), compilation=identifier, stack=stack
         )
     for identifier, compilation in by_id.items():
-        if compilation.outcome is Outcome.FAILED and identifier not in found:
+        if compilation.outcome is CompilationOutcome.FAILED and identifier not in found:
             error, _, message = (compilation.failure or "").partition(": ")
             found[identifier] = Failure(error, message, compilation=identifier, stack=compilation.call_stack)
     yield from (failure for identifier, failure in found.items() if identifier is not None)

@@ -91,7 +91,7 @@ def parse_tree(tree: str, compilation: str | None, behind: dict[str, int], stack
             condition=condition,
             location=stacks.user_line(number) if number is not None else stacks.find(*_commented_place(leaf["text"])),
             stack=number,
-            noise=leaf["kind"] in _NOISE_KINDS or any(map(_NOISE_TEXT.search, (source, text, condition))),
+            is_internal=leaf["kind"] in _NOISE_KINDS or any(map(_NOISE_TEXT.search, (source, text, condition))),
         )
 
 

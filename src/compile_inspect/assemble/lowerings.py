@@ -22,8 +22,8 @@ from compile_inspect.records import (
     Lowering,
     MemoryEstimate,
     Node,
-    NotFused,
     Stage,
+    UnfusedPair,
 )
 
 
@@ -123,8 +123,8 @@ def _finish(
         code=work.code,
         code_path=work.path,
         kernels=kernels,
-        unplaced=() if work.from_cache else explain_unplaced(graph, placed),
-        not_fused=_not_fused(work.not_fused, kernels),
+        unplaced_nodes=() if work.from_cache else explain_unplaced(graph, placed),
+        unfused_pairs=_not_fused(work.not_fused, kernels),
         memory=_memory(work.memory),
         from_cache=work.from_cache,
     )
@@ -224,7 +224,11 @@ def _with_known_kernels(lowering: Lowering, graph: Graph, earlier: Lowering) -> 
         found = {stack for name in kernel.nodes if (stack := stack_of.get(name)) is not None}
         kernels.append(replace(kernel, stacks=tuple(sorted(found))))
     return replace(
-        lowering, kernels=tuple(kernels), unplaced=earlier.unplaced, not_fused=earlier.not_fused, memory=earlier.memory
+        lowering,
+        kernels=tuple(kernels),
+        unplaced_nodes=earlier.unplaced_nodes,
+        unfused_pairs=earlier.unfused_pairs,
+        memory=earlier.memory,
     )
 
 
@@ -242,7 +246,7 @@ class _Captured:
                     self.by_line[graph.compilation][stack.innermost].add(node.stack)
 
 
-def _not_fused(rows: Iterable[list[Any]], kernels: Iterable[Kernel]) -> tuple[NotFused, ...]:
+def _not_fused(rows: Iterable[list[Any]], kernels: Iterable[Kernel]) -> tuple[UnfusedPair, ...]:
     home = {name: kernel.name for kernel in kernels for name in kernel.scheduler_nodes}
 
     def kernel_of(name: str) -> str | None:
@@ -250,7 +254,7 @@ def _not_fused(rows: Iterable[list[Any]], kernels: Iterable[Kernel]) -> tuple[No
         return home.get(name) or home.get(name.split("_")[0])
 
     return tuple(
-        NotFused(first, second, reason, kernel_of(first), kernel_of(second), times)
+        UnfusedPair(first, second, reason, kernel_of(first), kernel_of(second), times)
         for first, second, reason, times in rows
         # Tried and refused at first, then fused in a later round: no longer true.
         if kernel_of(first) is None or kernel_of(first) != kernel_of(second)

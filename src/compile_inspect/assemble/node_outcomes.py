@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from compile_inspect.records import Fate, Graph, Node, UnplacedNode
+from compile_inspect.records import Graph, Node, NodeOutcome, UnplacedNode
 
 # Operations whose result shares the memory of their input.
 _VIEWS = frozenset(
@@ -67,26 +67,26 @@ def _reaches_kernel(graph: Graph, users: dict[str, list[str]], placed: set[str])
     return reaching
 
 
-def _fate(node: Node, nodes: dict[str, Node], users: dict[str, list[str]], reaches: set[str]) -> Fate:
+def _fate(node: Node, nodes: dict[str, Node], users: dict[str, list[str]], reaches: set[str]) -> NodeOutcome:
     if node.operation == "placeholder":
-        return Fate.INPUT
+        return NodeOutcome.INPUT
     if node.operation == "output":
-        return Fate.OUTPUT
+        return NodeOutcome.OUTPUT
     if node.operation == "get_attr":
-        return Fate.CONSTANT
+        return NodeOutcome.CONSTANT
     name = operation_name(node.target)
     if name == "getitem":
-        return Fate.ITEM
+        return NodeOutcome.ITEM
     if name in _VIEWS:
-        return Fate.VIEW
+        return NodeOutcome.VIEW
     if not node.value:
         sizes = name.startswith("sym_") or not node.target.startswith(("aten.", "prims.", "torch.ops", "higher_order"))
-        return Fate.SYMBOL if sizes and not name.startswith("_") else Fate.WRAPPER
+        return NodeOutcome.SYMBOL if sizes and not name.startswith("_") else NodeOutcome.WRAPPER
     if name.startswith("copy") and len(node.inputs) == 1:  # onto itself: nothing is left to do
-        return Fate.UNUSED
+        return NodeOutcome.UNUSED
     if not users[node.name] and name not in _COPIES:
-        return Fate.UNUSED
-    return Fate.FOLDED if node.name in reaches else Fate.WRAPPER
+        return NodeOutcome.UNUSED
+    return NodeOutcome.FOLDED if node.name in reaches else NodeOutcome.WRAPPER
 
 
 def operation_name(target: str) -> str:

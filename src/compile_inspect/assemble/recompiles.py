@@ -51,7 +51,7 @@ def assemble_recompiles(
         parsed = (_among_threads(_with_global_state(failure, states), several) for failure in parsed)
         # Torch's text for a tensor says what differs but not where the tensor is used; its guard knows.
         failures = tuple(
-            failure if failure.location else replace(failure, location=places.get((failure.against, failure.variable)))
+            failure if failure.location else replace(failure, location=places.get((failure.earlier_version, failure.variable)))
             for failure in parsed
         )
         recompiles.append(
@@ -93,7 +93,11 @@ def assemble_limits(events: Iterable[Event], compilations: Mapping[str, Compilat
 def _in_this_run(failure: GuardFailure, compilation: str) -> GuardFailure:
     """Torch names the earlier version by its bare id; after a reset ours are marked."""
     mark = compilation.partition("@")[2]
-    return failure if failure.against is None or not mark else replace(failure, against=f"{failure.against}@{mark}")
+    return (
+        failure
+        if failure.earlier_version is None or not mark
+        else replace(failure, earlier_version=f"{failure.earlier_version}@{mark}")
+    )
 
 
 def _frame(identifier: str | None, compilations: Mapping[str, Compilation]) -> Compilation | None:
@@ -107,7 +111,7 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
     """One failed guard.
 
     >>> failure = parse_failure("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5", {})
-    >>> failure.against, failure.variable, failure.expected, failure.actual
+    >>> failure.earlier_version, failure.variable, failure.expected, failure.actual
     ('0/0', 'x', '4', '5')
     >>> parse_failure("0/0: tensor 'kwargs['ids']' size mismatch at index 0. expected 4, actual 5", {}).variable
     "kwargs['ids']"
@@ -174,7 +178,7 @@ def _with_global_state(failure: GuardFailure, trees: Mapping[str | None, str]) -
     if changed is None:
         return failure
     name = changed["name"]
-    match = _STATE.search(trees.get(failure.against, ""))
+    match = _STATE.search(trees.get(failure.earlier_version, ""))
     try:
         before = json.loads(match["state"]).get(name) if match else None
     except ValueError:

@@ -109,7 +109,7 @@ def bench(
     _print(timing, export, capture, words_of(target, inputs, gradients is False))
     if not any(item.summary for point in timing.points for item in point.measurements):
         sys.exit(1)
-    if timing.interrupted:
+    if timing.interrupted_during:
         sys.exit(130)
 
 
@@ -156,7 +156,7 @@ def _print(timing: Timing, export: Path | None, capture: Path | None, words: Seq
         return
     recommended = recommended_variants(timing)
     measured = [item for point in timing.points for item in point.measurements]
-    eager = reasons_for_eager((doubt for item in measured for doubt in item.doubts), words)
+    eager = reasons_for_eager((doubt for item in measured for doubt in item.warnings), words)
     if eager:
         tell_next(console, eager)
     elif recommended:  # faster is not yet right

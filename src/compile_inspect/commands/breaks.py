@@ -143,7 +143,7 @@ def fix(
     reading = command_line("breaks", words, *_same_backend(backend))
     if not findings:
         told = no_breaks(laboratory.inspection)
-        whole = laboratory.inspection.captured_whole
+        whole = laboratory.inspection.is_fullgraph
         console.print(f"{told} There is nothing to fix." if whole else told, markup=False, soft_wrap=True)
         sys.exit(status_of([laboratory.inspection]))
     if treatment is None:
@@ -155,8 +155,11 @@ def fix(
         console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
     for setting in treatment.proposal.settings:
         console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
-    chosen = [item.chosen for item in treatment.findings if item.chosen is not None]
-    for label, sentences in (("Note", [item.changes for item in chosen]), ("Assumed", [item.where for item in chosen])):
+    chosen = [item.best_proposal for item in treatment.findings if item.best_proposal is not None]
+    for label, sentences in (
+        ("Note", [item.behavior_change for item in chosen]),
+        ("Assumed", [item.applicability for item in chosen]),
+    ):
         for sentence in dict.fromkeys(filter(None, sentences)):
             console.print(f"{label}: {sentence}", markup=False, soft_wrap=True)
     console.print(f"{_standing(treatment.proof)}. {proof_details(treatment.proof)}", soft_wrap=True)
@@ -195,7 +198,7 @@ def _after_trials(findings: Sequence[Finding], words: Sequence[str], backend: st
         return command_line("verify", words)
     if not proof:
         return command_line("breaks", words, *_same_backend(backend))
-    if any(finding.chosen is not None for finding in findings):
+    if any(finding.best_proposal is not None for finding in findings):
         return command_line("fix", words, *_same_backend(backend))
     return ""
 
@@ -225,15 +228,15 @@ def _standing(proof: Proof) -> str:
     '2 of 3 breaks are gone, and the results agree with eager'
     """
     before, after = proof.breaks
-    told = proof.standing.value
-    if proof.holds and before > 1 and not proof.revealed:
+    told = proof.status.value
+    if proof.holds and before > 1 and not proof.revealed_breaks:
         gone = f"all {before} breaks are gone" if not after else f"{before - after} of {before} breaks are gone"
         told = told.replace("the break is gone", gone, 1)
     return f"{told[:1].upper()}{told[1:]}"
 
 
 def _nothing_proven(findings: Sequence[Finding]) -> str:
-    if any(finding.chosen is not None for finding in findings):
+    if any(finding.best_proposal is not None for finding in findings):
         return "Nothing was written: the fixes that hold change lines that no input reaches."
     return "No fix was proven." if len(findings) == 1 else f"No fix was proven for any of {len(findings)} causes."
 
@@ -241,7 +244,7 @@ def _nothing_proven(findings: Sequence[Finding]) -> str:
 def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) -> None:
     """Say which proven fixes change lines that no input reaches."""
     for finding in findings:
-        lines = dict(finding.trials)[finding.chosen].unreached if finding.chosen is not None else ()
+        lines = dict(finding.trials)[finding.best_proposal].unreached_lines if finding.best_proposal is not None else ()
         if lines and not applied:
             where = finding.cause.own_location or finding.cause.location
             told = f"Left out: the fix for {where} changes line {lines[0]}, which no input reaches: nothing is proven of it."

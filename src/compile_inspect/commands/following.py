@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from compile_inspect.records import NamedTarget
-    from compile_inspect.records.timing import Doubt
+    from compile_inspect.records.timing import MeasurementWarning
 
 
 def grad_mode(no_grad: bool) -> AbstractContextManager[Any]:
@@ -49,14 +49,14 @@ def command_line(command: str, words: Sequence[str], *options: str) -> str:
     return shlex.join(["compile-inspect", command, *words, *options])
 
 
-def reasons_for_eager(doubts: Iterable[Doubt | None], words: Sequence[str]) -> str:
+def reasons_for_eager(doubts: Iterable[MeasurementWarning | None], words: Sequence[str]) -> str:
     """The command that tells why a compiled variant runs in eager mode; empty where none does."""
-    from compile_inspect.records.timing import Doubt
+    from compile_inspect.records.timing import MeasurementWarning
 
     found = set(doubts)
-    if Doubt.RECOMPILE_LIMIT in found:
+    if MeasurementWarning.RECOMPILE_LIMIT in found:
         return command_line("guards", words)
-    return command_line("breaks", words) if Doubt.NO_GRAPH in found else ""
+    return command_line("breaks", words) if MeasurementWarning.NO_GRAPH in found else ""
 
 
 def tell_next(console: Console, command: str) -> None:

@@ -18,7 +18,7 @@ from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
-    from compile_inspect.records.forecast import Comparison, Forecast, Treatment
+    from compile_inspect.records.forecast import Forecast, ForecastComparison, Treatment
     from compile_inspect.target import Target
 
 
@@ -86,7 +86,7 @@ def guards(
     if treatments and not as_json:
         told = f"All of this took {seconds(spent)}, {seconds(forecast.seconds)} of it for the prediction."
         console.print(told, style="dim")
-    sys.exit(int(bool(forecast.failed)))
+    sys.exit(int(bool(forecast.failed_calls)))
 
 
 def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) -> None:
@@ -124,7 +124,7 @@ def _foretell(
     limit: int | None,
     check: str | None,
     say: Callable[[str], object],
-) -> tuple[Forecast, tuple[Treatment, ...], Comparison | None]:
+) -> tuple[Forecast, tuple[Treatment, ...], ForecastComparison | None]:
     from compile_inspect.recompiles import calls_of, compare, observe, predict, treat
 
     def telling(what: str) -> Callable[[int, int], object]:
@@ -147,7 +147,7 @@ def _foretell(
 
 
 def _tell_forecast(
-    forecast: Forecast, treatments: tuple[Treatment, ...], comparison: Comparison | None, console: Any, as_json: bool
+    forecast: Forecast, treatments: tuple[Treatment, ...], comparison: ForecastComparison | None, console: Any, as_json: bool
 ) -> None:
     if as_json:
         from compile_inspect.serialization import to_data

@@ -97,7 +97,7 @@ def verify(
         render(found, console)
         if capture is not None:
             tell_next(console, command_line("report", (str(capture),)))
-        elif eager := reasons_for_eager((item.eager_because for item in found.variants), words):
+        elif eager := reasons_for_eager((item.eager_reason for item in found.variants), words):
             tell_next(console, eager)
         elif found:
             tell_next(console, command_line("bench", words))

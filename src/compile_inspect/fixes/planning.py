@@ -24,7 +24,7 @@ def advised(inspection: Inspection, *, disk: bool = False) -> tuple[Finding, ...
     return by_cost(
         tuple(
             Finding(cause, advise(cause, sources, disk=disk), cost=break_cost(inspection, cause))
-            for cause in inspection.leading_breaks
+            for cause in inspection.root_breaks
         )
     )
 
@@ -62,8 +62,8 @@ def together(laboratory: Laboratory, findings: Iterable[Finding], *, unreached: 
     left: list[Finding] = []
     replacements: list[Replacement] = []
     for finding in findings:
-        chosen = finding.chosen
-        if chosen is not None and not unreached and dict(finding.trials)[chosen].unreached:
+        chosen = finding.best_proposal
+        if chosen is not None and not unreached and dict(finding.trials)[chosen].unreached_lines:
             chosen = None
         if chosen is None or any(_overlap(new, old) for new in chosen.replacements for old in replacements):
             left.append(finding)
@@ -72,7 +72,9 @@ def together(laboratory: Laboratory, findings: Iterable[Finding], *, unreached: 
         replacements += [item for item in chosen.replacements if item not in replacements]
     if not taken:
         return None
-    settings = tuple(dict.fromkeys(item for finding in taken if finding.chosen for item in finding.chosen.settings))
+    settings = tuple(
+        dict.fromkeys(item for finding in taken if finding.best_proposal for item in finding.best_proposal.settings)
+    )
     causes = [finding.cause for finding in taken]
     proposal = Proposal("together", "all proven fixes at once", tuple(replacements), settings)
     proof = laboratory.prove_together(causes, proposal)

@@ -131,9 +131,9 @@ class Laboratory:
         breaks = (len(before.breaks), len(after.breaks))
         numbers: dict[str, Any] = {
             "graphs": (_graphs(before), _graphs(after)),
-            "remaining": len(matching.remaining),
-            "arrived": len(matching.arrived),
-            "revealed": len(matching.revealed),
+            "remaining_breaks": len(matching.remaining),
+            "new_breaks": len(matching.arrived),
+            "revealed_breaks": len(matching.revealed),
         }
         if not after.compilations:
             return Proof.of(breaks=breaks, failure="nothing was compiled", **numbers)
@@ -153,7 +153,7 @@ class Laboratory:
             "values": found.values,
             "gradients": found.gradients,
             "largest_error": found.largest_error,
-            "unsteady": tuple(sorted(found.unsteady)),
+            "nondeterministic_results": tuple(sorted(found.unsteady)),
         }
         if found.difference or not (found.values or found.gradients):
             return Proof.of(breaks=breaks, reason=found.reason, difference=found.difference, **numbers)
@@ -164,7 +164,7 @@ class Laboratory:
             breaks=breaks,
             reason=hidden,
             seconds=self._timed(target, earlier),
-            unreached=tuple(line for _, line in missed),
+            unreached_lines=tuple(line for _, line in missed),
             **numbers,
         )
 
@@ -253,7 +253,7 @@ def _where(item: GraphBreak) -> str:
 
 def _raised(inspection: Inspection) -> str | None:
     """What the compiled call raised; None where it ran."""
-    return None if inspection.raised is None else inspection.raised.told
+    return None if inspection.uncaught_failure is None else inspection.uncaught_failure.summary
 
 
 def _has_gradient(target: Target) -> bool:

@@ -37,7 +37,7 @@ def fullgraph_failure(target: Target, backend: str, settings: Sequence[str] = ()
             )
         except Exception as error:
             return one_line(error)
-        return _failure_of_later_calls(target, backend) if found.raised is None else found.raised.told
+        return _failure_of_later_calls(target, backend) if found.uncaught_failure is None else found.uncaught_failure.summary
 
 
 def _failure_of_later_calls(target: Target, backend: str) -> str | None:

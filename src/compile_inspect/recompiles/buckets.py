@@ -17,7 +17,7 @@ def powers_of_two(sizes: Sequence[int]) -> Buckets:
     """The powers of two, from 2 on, that the sizes need: 0 and 1 are compiled apart from all others.
 
     >>> powers_of_two([1, 3, 5, 60])
-    Buckets(sizes=(2, 4, 8, 64), waste=11.5..., rule='powers of two')
+    Buckets(sizes=(2, 4, 8, 64), waste_percent=11.5..., rule='powers of two')
     """
     chosen = sorted({max(2, 1 << (size - 1).bit_length()) if size else 2 for size in sizes})
     return _buckets(chosen, sizes, "powers of two")
@@ -75,4 +75,4 @@ def proposals(sizes: Sequence[int]) -> tuple[Buckets, ...]:
     powers = powers_of_two(sizes)
     fitted = least_waste(sizes, min(len(powers.sizes), MOST_BUCKETS))
     found = {item.sizes: item for item in (powers, fitted) if len(item.sizes) < len(distinct)}
-    return tuple(sorted(found.values(), key=lambda item: (item.waste, len(item.sizes))))
+    return tuple(sorted(found.values(), key=lambda item: (item.waste_percent, len(item.sizes))))

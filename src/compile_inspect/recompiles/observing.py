@@ -10,7 +10,7 @@ from compile_inspect import torch_private
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.reading import read
 from compile_inspect.recompiles.running import OnCall, run
-from compile_inspect.records.forecast import Comparison, Forecast, Observed
+from compile_inspect.records.forecast import Forecast, ForecastComparison, ObservedRun
 from compile_inspect.target import Inputs, Target
 from compile_inspect.torch_private import dynamo_state
 
@@ -24,7 +24,7 @@ def observe(
     limit: int | None = None,
     fresh: bool = False,
     on_call: OnCall | None = None,
-) -> Observed:
+) -> ObservedRun:
     """Compile for these inputs with a backend, as a fresh process would, and say what was compiled for which.
 
     `fresh` leaves out the caches that Inductor keeps on disk. No backward is run.
@@ -37,10 +37,10 @@ def observe(
     else:
         seen = read(run(target, calls, counting, dynamic=dynamic, limit=limit, on_call=on_call), calls, dynamic)
     known = {item.name: getattr(seen, item.name) for item in fields(seen)}
-    return Observed(**known, backend=backend if isinstance(backend, str) else getattr(backend, "__name__", "own"))
+    return ObservedRun(**known, backend=backend if isinstance(backend, str) else getattr(backend, "__name__", "own"))
 
 
-def compare(forecast: Forecast, observed: Observed) -> Comparison:
+def compare(forecast: Forecast, observed: ObservedRun) -> ForecastComparison:
     """What came otherwise than foretold: compilations, the calls that caused them, limits, errors."""
     differences = list(_compilations(forecast, observed))
     foretold, seen = ([(item.call, item.function, item.limit) for item in each.limits] for each in (forecast, observed))
@@ -49,13 +49,13 @@ def compare(forecast: Forecast, observed: Observed) -> Comparison:
     for expected, call in zip(forecast.calls, observed.calls, strict=True):
         if (expected.error is None) != (call.error is None):
             differences.append(f"call {call.index} gives {call.error or 'no error'}, foretold was {expected.error or 'none'}")
-        elif expected.used != call.used:
-            used = f"{', '.join(call.used) or 'no graph'}, foretold was {', '.join(expected.used) or 'none'}"
-            differences.append(f"call {call.index} runs {used}")
-    return Comparison(forecast, observed, tuple(differences))
+        elif expected.used_compilations != call.used_compilations:
+            runs, predicted = (", ".join(one.used_compilations) for one in (call, expected))
+            differences.append(f"call {call.index} runs {runs or 'no graph'}, foretold was {predicted or 'none'}")
+    return ForecastComparison(forecast, observed, tuple(differences))
 
 
-def _compilations(forecast: Forecast, observed: Observed) -> list[str]:
+def _compilations(forecast: Forecast, observed: ObservedRun) -> list[str]:
     foretold = {item.id: item for item in forecast.compilations}
     seen = {item.id: item for item in observed.compilations}
     found = []

@@ -125,7 +125,7 @@ def _everything_dynamic() -> Remedy:
         RemedyKind.DYNAMIC,
         "Compile for sizes that change, from the first call on",
         "torch.compile(function, dynamic=True)",
-        changes="All sizes and numbers are left open: kernels can be slower than those for one size.",
+        behavior_change="All sizes and numbers are left open: kernels can be slower than those for one size.",
     )
 
 
@@ -141,7 +141,7 @@ def _padded(places: Places, buckets: Buckets) -> Remedy:
     number = len(buckets.sizes)
     few = ("1 size" if number == 1 else f"each of {number} sizes") + (" (those seen)" if number > 8 else "")
     title = f"Pad {' and '.join(dict.fromkeys(other for other, _ in places))} to {few}, {buckets.rule}"
-    waste = f"{buckets.waste:g} % of what is computed is padding, which the code must not let into its results."
+    waste = f"{buckets.waste_percent:g} % of what is computed is padding, which the code must not let into its results."
     return Remedy(RemedyKind.BUCKETS, title, "\n".join(lines), places, waste, buckets)
 
 
@@ -155,7 +155,7 @@ def _for_dtypes(cause: Cause) -> list[Remedy]:
 
 def _converted(cause: Cause, method: str, title: str, changes: str) -> Remedy:
     name = cause.variable
-    return Remedy(RemedyKind.CONVERT, title.format(name), f"{name} = {name}.{method}", ((name, cause.dimension),), changes)
+    return Remedy(RemedyKind.CONVERSION, title.format(name), f"{name} = {name}.{method}", ((name, cause.dimension),), changes)
 
 
 def _for_numbers(cause: Cause, dynamic: bool | None) -> list[Remedy]:
@@ -186,12 +186,14 @@ def _for_attributes(cause: Cause) -> list[Remedy]:
     if not name.isidentifier():  # inside a container, which takes a tensor as it takes a number
         title = f"Hold {cause.variable} as a tensor"
         code = f"{cause.variable} = torch.tensor({cause.expected})"
-        return [Remedy(RemedyKind.TENSOR, title, code, changes=changes)] if _is_number(cause.expected) else _by_hand(cause)
+        return (
+            [Remedy(RemedyKind.TENSOR, title, code, behavior_change=changes)] if _is_number(cause.expected) else _by_hand(cause)
+        )
     buffer = Remedy(
         RemedyKind.TENSOR,
         f"Hold {cause.variable} as a tensor of the module",
         f'{owner}.register_buffer("{name}", torch.tensor({cause.expected or name}), persistent=False)  # at its first value',
-        changes=changes,
+        behavior_change=changes,
     )
     if not whole:
         return [buffer] if _is_number(cause.expected) else _by_hand(cause)
@@ -200,7 +202,7 @@ def _for_attributes(cause: Cause) -> list[Remedy]:
             RemedyKind.SETTING,
             "Let whole numbers that modules hold stay open after they have changed once",
             setting,
-            changes="It holds for all modules: loops over such a number still fix it.",
+            behavior_change="It holds for all modules: loops over such a number still fix it.",
             settings=(setting,),
         ),
         buffer,
@@ -224,11 +226,13 @@ def _for_globals(cause: Cause) -> list[Remedy]:
                 RemedyKind.TENSOR,
                 f"Make {name} a tensor, and change what it holds",
                 f"{name} = torch.tensor({cause.expected})\n{name}.fill_({cause.actual or 'value'})",
-                changes=f"{name} can then decide neither a branch nor a shape without a graph break.",
+                behavior_change=f"{name} can then decide neither a branch nor a shape without a graph break.",
             )
         )
     parameter = f"Give {name} to the function as an argument"
-    found.append(Remedy(RemedyKind.CONSTANT, parameter, f"def function(x, {name}): ...", changes="Its callers must give it."))
+    found.append(
+        Remedy(RemedyKind.CONSTANT, parameter, f"def function(x, {name}): ...", behavior_change="Its callers must give it.")
+    )
     return found
 
 

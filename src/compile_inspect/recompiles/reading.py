@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from compile_inspect.recompiles.calls import Call, describe
 from compile_inspect.recompiles.running import Run
-from compile_inspect.records import Compilation, GuardFailure, Outcome
+from compile_inspect.records import Compilation, CompilationOutcome, GuardFailure
 from compile_inspect.records.forecast import Forecast, ForecastCall, ForecastCompilation, ForecastLimit
 
-_MADE = (Outcome.COMPILED, Outcome.NOTHING_TO_COMPILE)
+_MADE = (CompilationOutcome.COMPILED, CompilationOutcome.NOTHING_TO_COMPILE)
 
 
 class _Numbers:
@@ -56,8 +56,8 @@ def read(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Forecast:
             file=item.file,
             line=item.line,
             failures=causes.get(identifier, ()),
-            graph=identifier in run.graphs,
-            kept=item.outcome in _MADE,
+            has_graph=identifier in run.graphs,
+            is_reusable=item.outcome in _MADE,
             symbols=item.dynamic_symbols,
         )
         for identifier, item in made.items()
@@ -67,7 +67,7 @@ def read(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Forecast:
         calls=tuple(_calls(run, calls, numbers, made, limits)),
         compilations=tuple(sorted(compilations, key=lambda item: item.call)),
         limits=limits,
-        breaks=len(run.inspection.breaks),
+        break_count=len(run.inspection.breaks),
         dynamic=dynamic,
         recompile_limit=run.limit,
         seconds=run.seconds,
@@ -76,7 +76,9 @@ def read(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Forecast:
 
 
 def _renumbered(failure: GuardFailure, numbers: _Numbers) -> GuardFailure:
-    return failure if failure.against is None else replace(failure, against=numbers.short(failure.against))
+    return (
+        failure if failure.earlier_version is None else replace(failure, earlier_version=numbers.short(failure.earlier_version))
+    )
 
 
 def _limits(
@@ -109,9 +111,9 @@ def _calls(
             index=index,
             label=call.label,
             inputs=tuple(describe(leaf) for leaf in call.leaves()),
-            compiled=tuple(numbers.short(item) for item in passage.begun if item in made),
-            used=tuple(numbers.short(item) for item in passage.used),
-            eager=tuple(beyond) if passage.error is None else (),
+            new_compilations=tuple(numbers.short(item) for item in passage.begun if item in made),
+            used_compilations=tuple(numbers.short(item) for item in passage.used),
+            eager_frames=tuple(beyond) if passage.error is None else (),
             error=passage.error,
             fails_in_eager=passage.fails_in_eager,
         )

@@ -114,7 +114,7 @@ def _proposed(cause: Cause, named: Named, forecast: Forecast) -> list[Remedy]:
 def _more_versions() -> Remedy:
     setting = "torch._dynamo.config.recompile_limit = 64"
     title = "Allow more versions, if the time to compile them does not matter"
-    return Remedy(RemedyKind.LIMIT, title, setting, changes="Each version takes time and memory.", settings=(setting,))
+    return Remedy(RemedyKind.LIMIT, title, setting, behavior_change="Each version takes time and memory.", settings=(setting,))
 
 
 def _tried(
@@ -126,11 +126,11 @@ def _tried(
     on_trial: Callable[[str], OnCall | None],
 ) -> Remedy:
     """The remedy with its proof; one that several causes share is tried once."""
-    key = (remedy.kind, remedy.code, remedy.places)
+    key = (remedy.kind, remedy.code, remedy.variables)
     if key in tried and remedy.kind is not RemedyKind.LIMIT:
-        return replace(remedy, proven=tried[key])
+        return replace(remedy, proof=tried[key])
     proven = prove(remedy, named, forecast, limit=limit, on_call=on_trial(remedy.title))
-    tried[key] = proven.proven
+    tried[key] = proven.proof
     return proven
 
 
@@ -139,7 +139,7 @@ def _treatment(group: _Group, remedies: Iterable[Remedy]) -> Treatment:
     return Treatment(
         function=group.function,
         variable=first.variable,
-        why=why(first),
+        reason=why(first),
         calls=tuple(group.calls),
         times=len(group.causes),
         remedies=tuple(remedies),

@@ -87,17 +87,17 @@ def prove(remedy: Remedy, named: Named, before: Forecast, *, limit: int | None =
         after = predict(named.target, calls, dynamic=dynamic, limit=limit, on_call=on_call)
     if remedy.kind is RemedyKind.LIMIT:
         remedy = _with_limit(remedy, after)
-    return replace(remedy, proven=_judged(before, after))
+    return replace(remedy, proof=_judged(before, after))
 
 
 def _judged(before: Forecast, after: Forecast) -> RemedyProof:
-    counts, eager = (before.count, after.count), (len(before.eager_calls), len(after.eager_calls))
+    counts, eager = (before.graph_count, after.graph_count), (len(before.eager_calls), len(after.eager_calls))
     for old, new in zip(before.calls, after.calls, strict=True):
         if new.error is not None and old.error is None:
             return RemedyProof(False, counts, eager, f"call {new.index} then raises {new.error}")
-        if old.used and not new.used:
+        if old.used_compilations and not new.used_compilations:
             return RemedyProof(False, counts, eager, f"call {new.index} then runs without any graph")
-    if after.breaks > before.breaks:
+    if after.break_count > before.break_count:
         return RemedyProof(False, counts, eager, "there is then a graph break that was not there before")
     holds = eager[1] < eager[0] or (eager[1] == eager[0] and counts[1] < counts[0])
     compiled = count(counts[0], "compilation")
@@ -119,7 +119,7 @@ def _with_limit(remedy: Remedy, after: Forecast) -> Remedy:
 
 def _applied(remedy: Remedy, named: Named) -> tuple[Call, ...] | None:
     """The calls as they are with the remedy; None where it is not about them, or they have no such variable."""
-    if not remedy.places or any(not named.find(name) for name, _ in remedy.places):
+    if not remedy.variables or any(not named.find(name) for name, _ in remedy.variables):
         return None
     if remedy.kind in (RemedyKind.MARK_DYNAMIC, RemedyKind.MAYBE_MARK_DYNAMIC):
         change = _marking(remedy.kind is RemedyKind.MARK_DYNAMIC)
@@ -127,15 +127,15 @@ def _applied(remedy: Remedy, named: Named) -> tuple[Call, ...] | None:
         change = _padding(remedy)
     elif remedy.kind is RemedyKind.TENSOR:
         change = _tensor
-    elif remedy.kind is RemedyKind.CONVERT and remedy.code.endswith(".contiguous()"):
+    elif remedy.kind is RemedyKind.CONVERSION and remedy.code.endswith(".contiguous()"):
         change = lambda tensor, _: clone_tensor(tensor).contiguous()  # noqa: E731
-    elif remedy.kind is RemedyKind.CONVERT and ".to(torch." in remedy.code:
+    elif remedy.kind is RemedyKind.CONVERSION and ".to(torch." in remedy.code:
         change = _conversion(remedy.code)
     else:
         return None
     changes: dict[str, Callable[[Any], Any]] = {}
-    for name, _ in remedy.places:
-        dimensions = [dimension for other, dimension in remedy.places if other == name]
+    for name, _ in remedy.variables:
+        dimensions = [dimension for other, dimension in remedy.variables if other == name]
         changes[name] = lambda leaf, dimensions=dimensions: change(leaf, dimensions)  # type: ignore[misc]
     return named.changed(changes)
 

@@ -11,42 +11,52 @@ from compile_inspect.records.agreement import (
     BlameStage,
     Difference,
     DifferenceKind,
-    Measured,
+    MeasuredError,
     VariantAgreement,
     Verdict,
 )
 from compile_inspect.records.breaks import BreakEffect, GraphBreak
-from compile_inspect.records.compilations import Bytecode, Compilation, Outcome, Phase
+from compile_inspect.records.compilations import Bytecode, Compilation, CompilationOutcome, Phase
+from compile_inspect.records.compiled_share import CompiledShare
 from compile_inspect.records.failures import Failure
 from compile_inspect.records.graphs import Direction, Graph, Node, Stage, TensorType
 from compile_inspect.records.guards import Guard, GuardFailure, LimitHit, Recompile, Specialization
 from compile_inspect.records.inspection import (
+    OLDEST_READABLE_SCHEMA,
     SCHEMA_VERSION,
     Environment,
     Inspection,
-    Missing,
+    MissingEvidence,
     NamedTarget,
     Process,
 )
 from compile_inspect.records.locations import Location, Stack
-from compile_inspect.records.lowerings import Fate, Kernel, KernelKind, Lowering, MemoryEstimate, NotFused, UnplacedNode
+from compile_inspect.records.lowerings import (
+    Kernel,
+    KernelKind,
+    Lowering,
+    MemoryEstimate,
+    NodeOutcome,
+    UnfusedPair,
+    UnplacedNode,
+)
 from compile_inspect.records.runtime import CacheEvent, CacheOutcome, CudaGraphEvent, CudaGraphOutcome
-from compile_inspect.records.share import CompiledShare
 from compile_inspect.records.timing import (
     Build,
     CacheUse,
-    Doubt,
     Measurement,
+    MeasurementWarning,
     Memory,
     Outlier,
     Payback,
-    Speed,
+    Speedup,
     Summary,
     Timing,
     TimingPoint,
 )
 
 __all__ = [
+    "OLDEST_READABLE_SCHEMA",
     "SCHEMA_VERSION",
     "Agreement",
     "Blame",
@@ -58,16 +68,15 @@ __all__ = [
     "CacheOutcome",
     "CacheUse",
     "Compilation",
+    "CompilationOutcome",
     "CompiledShare",
     "CudaGraphEvent",
     "CudaGraphOutcome",
     "Difference",
     "DifferenceKind",
     "Direction",
-    "Doubt",
     "Environment",
     "Failure",
-    "Fate",
     "Graph",
     "GraphBreak",
     "Guard",
@@ -78,28 +87,29 @@ __all__ = [
     "LimitHit",
     "Location",
     "Lowering",
-    "Measured",
+    "MeasuredError",
     "Measurement",
+    "MeasurementWarning",
     "Memory",
     "MemoryEstimate",
-    "Missing",
+    "MissingEvidence",
     "NamedTarget",
     "Node",
-    "NotFused",
-    "Outcome",
+    "NodeOutcome",
     "Outlier",
     "Payback",
     "Phase",
     "Process",
     "Recompile",
     "Specialization",
-    "Speed",
+    "Speedup",
     "Stack",
     "Stage",
     "Summary",
     "TensorType",
     "Timing",
     "TimingPoint",
+    "UnfusedPair",
     "UnplacedNode",
     "VariantAgreement",
     "Verdict",

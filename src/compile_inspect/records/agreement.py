@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from compile_inspect.records.locations import Location
-from compile_inspect.records.shown import Shown
-from compile_inspect.records.timing import Doubt
+from compile_inspect.records.printable import Printable
+from compile_inspect.records.timing import MeasurementWarning
 
 
 class Verdict(Enum):
@@ -27,14 +27,14 @@ class DifferenceKind(Enum):
     VALUE = "the values differ by more than rounding explains"
     BIAS = "the errors lean to one side, which those of rounding do not"
     NOT_FINITE = "NaN or infinity in other places"
-    WHOLE = "integers or truth values differ"
-    FORM = "another structure, shape, dtype, device or kind of tensor"
+    DISCRETE = "integers or truth values differ"
+    METADATA = "another structure, shape, dtype, device or kind of tensor"
     STRIDES = "another layout in memory"
     ALIASING = "it shares memory with something else than eager's result does"
     AUTOGRAD = "one can be differentiated and the other cannot"
     LATER_CALL = "a later call gives a different result, or overwrites that of an earlier one"
-    EFFECT = "it changes something that eager leaves alone, or the other way round"
-    RAISED = "one raises an exception and the other does not, or another one"
+    SIDE_EFFECT = "it changes something that eager leaves alone, or the other way round"
+    EXCEPTION = "one raises an exception and the other does not, or another one"
 
 
 class BlameStage(Enum):
@@ -55,7 +55,7 @@ class Difference:
     """One value that differs: at which inputs, of what, and by how much.
 
     `error` is the variant's distance from eager and the float64 reference and all between them, `eager_error` the larger
-    of eager's distance from that reference and the spread that rounding gives it, `allowed` what the variant's may be. The
+    of eager's distance from that reference and the spread that rounding gives it, `tolerance` what the variant's may be. The
     three values are those at `index`, the worst place.
     """
 
@@ -65,7 +65,7 @@ class Difference:
     message: str
     error: float | None = None
     eager_error: float | None = None
-    allowed: float | None = None
+    tolerance: float | None = None
     index: tuple[int, ...] = ()
     eager: str = ""
     variant: str = ""
@@ -76,13 +76,13 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredError:
     """The largest error of one value over all inputs, of the variant and of eager, and what was allowed there."""
 
     name: str
     error: float
     eager_error: float
-    allowed: float
+    tolerance: float
 
 
 @dataclass(frozen=True)
@@ -112,12 +112,12 @@ class VariantAgreement:
     reason: str
     differences: tuple[Difference, ...] = ()
     assumptions: tuple[str, ...] = ()
-    measured: tuple[Measured, ...] = ()
+    measured_errors: tuple[MeasuredError, ...] = ()
     notes: tuple[str, ...] = ()
     blame: Blame | None = None
     not_probed: tuple[str, ...] = ()
     """What the comparison did not look at, each with the reason where there is one."""
-    eager_because: Doubt | None = None
+    eager_reason: MeasurementWarning | None = None
     """Why the variant runs in eager mode, in whole or in part, so that little or nothing compiled was compared."""
 
     @property
@@ -133,14 +133,14 @@ class VariantAgreement:
         lines += [f"  {item}" for item in self.differences[:3] if str(item) not in self.reason]
         lines += [f"  as long as {item}" for item in self.assumptions]
         lines += [f"  blame: {self.blame}"] if self.blame is not None else []
-        lines += [f"  note: {self.eager_because.value}"] if self.eager_because is not None else []
+        lines += [f"  note: {self.eager_reason.value}"] if self.eager_reason is not None else []
         lines += [f"  note: {note}" for note in self.notes]
         lines += [f"  not probed: {'; '.join(self.not_probed)}"] if self.not_probed else []
         return "\n".join(lines)
 
 
 @dataclass(frozen=True)
-class Agreement(Shown):
+class Agreement(Printable):
     """Every variant of a function against eager, at the same inputs."""
 
     function: str
@@ -148,7 +148,7 @@ class Agreement(Shown):
     points: tuple[str, ...]
     """The inputs compared at, in words."""
     variants: tuple[VariantAgreement, ...] = ()
-    reference: bool = True
+    has_reference: bool = True
     """Whether there is a float64 reference for at least one of the points."""
     notes: tuple[str, ...] = ()
 

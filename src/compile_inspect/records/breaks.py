@@ -23,7 +23,7 @@ class GraphBreak:
 
     `location` is where it happened: the innermost line outside torch, or torch's own line where only the user's code called
     torch. `own_location` is the innermost line outside every installed package, which is where the user can act; None where
-    no such line is inside compiled code. `follows` is the place in `Inspection.breaks` of the break that led to this one:
+    no such line is inside compiled code. `parent` is the place in `Inspection.breaks` of the break that led to this one:
     its line was left to Python, and what that called broke in turn, so that both go together.
     """
 
@@ -41,7 +41,7 @@ class GraphBreak:
     compilations: tuple[str, ...] = ()
     hits: int = 1
     text: str = ""
-    follows: int | None = None
+    parent: int | None = None
 
     def __repr__(self) -> str:
         """Kind and place.

@@ -18,7 +18,7 @@ def first_of_frame(identifier: str) -> str:
     return f"{base.rpartition('/')[0]}/0{mark}{reset}"
 
 
-class Outcome(Enum):
+class CompilationOutcome(Enum):
     """How a compilation ended."""
 
     COMPILED = "compiled"
@@ -39,7 +39,7 @@ class Compilation:
     function: str
     file: str
     line: int
-    outcome: Outcome
+    outcome: CompilationOutcome
     backend: str | None = None
     attempts: int = 1
     restart_reasons: tuple[str, ...] = ()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from compile_inspect.records.shown import Shown
+from compile_inspect.records.printable import Printable
 
 
-class Outcome(Enum):
+class TuningOutcome(Enum):
     """What became of a variant."""
 
     CHOSEN = "It was the fastest that agrees with eager, and is used."
@@ -19,11 +19,11 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Tried:
+class VariantResult:
     """One variant: what became of it and why. Times are in seconds per call, with the 95 % interval of the median."""
 
     variant: str
-    outcome: Outcome
+    outcome: TuningOutcome
     reason: str
     build_seconds: float | None = None
     median: float | None = None
@@ -33,25 +33,25 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Decision(Shown):
+class Decision(Printable):
     """Which variant of a function is used, and on what evidence."""
 
     target: str
-    chosen: str
+    variant: str
     reason: str
     device: str
     torch: str
     gradients: bool
     seconds: float
     """How long it took to decide."""
-    tried: tuple[Tried, ...]
+    results: tuple[VariantResult, ...]
     from_disk: bool = False
     """Whether the evidence is that of an earlier process."""
 
     def __str__(self) -> str:
         """A readable table."""
-        lines = [f"{self.target} on {self.device}: {self.chosen}. {self.reason}"]
-        for item in self.tried:
+        lines = [f"{self.target} on {self.device}: {self.variant}. {self.reason}"]
+        for item in self.results:
             time = "" if item.median is None else f"{1e6 * item.median:.1f} µs"
             build = "" if item.build_seconds is None else f"{item.build_seconds:.1f} s to build"
             said = item.outcome.name.lower().replace("_", " ")

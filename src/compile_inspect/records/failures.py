@@ -11,9 +11,9 @@ class Failure:
 
     Torch wraps what goes wrong while it traces; `cause` is the innermost exception, which says what was wrong.
 
-    >>> Failure("TorchRuntimeError", "RuntimeError when making fake tensor call", "RuntimeError: sizes differ").told
+    >>> Failure("TorchRuntimeError", "RuntimeError when making fake tensor call", "RuntimeError: sizes differ").summary
     'RuntimeError: sizes differ'
-    >>> Failure("Unsupported", "Data-dependent branching\\n  Explanation: …").told
+    >>> Failure("Unsupported", "Data-dependent branching\\n  Explanation: …").summary
     'Unsupported: Data-dependent branching'
     """
 
@@ -28,7 +28,7 @@ class Failure:
     """Where in the program that was."""
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """What went wrong, in one line."""
         first = next((line.strip() for line in self.message.splitlines() if line.strip()), "")
         return self.cause or (f"{self.error}: {first}" if first else self.error)

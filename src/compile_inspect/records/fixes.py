@@ -45,9 +45,9 @@ class Proposal:
     """What it does, as an instruction: `Print only where nothing is being compiled`."""
     replacements: tuple[Replacement, ...] = ()
     settings: tuple[Setting, ...] = ()
-    changes: str = ""
+    behavior_change: str = ""
     """What the program does otherwise afterwards, in a sentence; empty where it does the same."""
-    where: str = ""
+    applicability: str = ""
     """When it is the right choice, in a sentence."""
 
     @property
@@ -56,7 +56,7 @@ class Proposal:
         return bool(self.replacements)
 
 
-class Standing(Enum):
+class ProofStatus(Enum):
     """How far a proposal was proven."""
 
     PROVEN = "the break is gone, and the results agree with eager"
@@ -69,25 +69,25 @@ class Standing(Enum):
     UNTRIED = "not tried"
 
 
-_REASONED = (Standing.DISAGREES, Standing.FAILED)
+_REASONED = (ProofStatus.DISAGREES, ProofStatus.FAILED)
 
 
-def _standing(breaks: tuple[int, int], remaining: int, arrived: int, revealed: int, inputs: int, compared: int) -> Standing:
+def _standing(breaks: tuple[int, int], remaining: int, arrived: int, revealed: int, inputs: int, compared: int) -> ProofStatus:
     """The one standing that numbers allow, where nothing raises and nothing disagrees."""
     before, after = breaks
     if remaining:
-        return Standing.UNCHANGED
+        return ProofStatus.UNCHANGED
     if arrived:
-        return Standing.WORSE
+        return ProofStatus.WORSE
     if not inputs and breaks == (0, 0):
-        return Standing.UNTRIED
+        return ProofStatus.UNTRIED
     if after - revealed >= before:
-        return Standing.UNCHANGED
+        return ProofStatus.UNCHANGED
     if not inputs:
-        return Standing.UNTRIED
+        return ProofStatus.UNTRIED
     if not compared:
-        return Standing.INCOMPARABLE
-    return Standing.REVEALS if revealed else Standing.PROVEN
+        return ProofStatus.INCOMPARABLE
+    return ProofStatus.REVEALS if revealed else ProofStatus.PROVEN
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,14 @@ class Proof:
 
     A proof whose standing its numbers contradict cannot be made: `Proof.of` finds the standing, and the constructor checks it.
 
-    >>> Proof.of(breaks=(2, 1), graphs=(3, 2), inputs=4, values=1).standing.name
+    >>> Proof.of(breaks=(2, 1), graphs=(3, 2), inputs=4, values=1).status.name
     'PROVEN'
-    >>> Proof(Standing.PROVEN, breaks=(1, 1), inputs=4, values=1)
+    >>> Proof(ProofStatus.PROVEN, breaks=(1, 1), inputs=4, values=1)
     Traceback (most recent call last):
     ValueError: with causes of breaks 1 → 1 a proof is UNCHANGED, not PROVEN
     """
 
-    standing: Standing
+    status: ProofStatus
     reason: str = ""
     """For what is withdrawn: which break, which difference, or which exception."""
     breaks: tuple[int, int] = (0, 0)
@@ -112,13 +112,13 @@ class Proof:
     """Graphs before and after."""
     seconds: tuple[float, float] | None = None
     """Median seconds of a call of the compiled function before and after, where they were measured."""
-    unreached: tuple[int, ...] = ()
+    unreached_lines: tuple[int, ...] = ()
     """Lines that are written otherwise and that no input reaches: of them nothing is proven."""
-    remaining: int = 0
+    remaining_breaks: int = 0
     """Causes that were to be removed and are still there."""
-    arrived: int = 0
+    new_breaks: int = 0
     """Causes that came with the change."""
-    revealed: int = 0
+    revealed_breaks: int = 0
     """Causes that tracing did not come to before."""
     inputs: int = 0
     """Inputs at which results were compared, in eager mode and compiled."""
@@ -128,41 +128,44 @@ class Proof:
     """Gradients that were compared at each."""
     largest_error: float | None = None
     """The largest difference from the original in eager mode; None where nothing is a floating-point number."""
-    unsteady: tuple[str, ...] = ()
+    nondeterministic_results: tuple[str, ...] = ()
     """Results that differ between two runs of the unchanged program, and were not compared."""
 
     def __post_init__(self) -> None:
-        if self.standing in _REASONED and self.reason:
+        if self.status in _REASONED and self.reason:
             return
-        right = _standing(self.breaks, self.remaining, self.arrived, self.revealed, self.inputs, self.values + self.gradients)
-        if self.standing is not right:
+        right = _standing(
+            self.breaks, self.remaining_breaks, self.new_breaks, self.revealed_breaks, self.inputs, self.values + self.gradients
+        )
+        if self.status is not right:
             told = f"causes of breaks {self.breaks[0]} → {self.breaks[1]}"
             told += f" and {self.inputs} inputs compared" if self.breaks[1] < self.breaks[0] else ""
-            raise ValueError(f"with {told} a proof is {right.name}, not {self.standing.name}")
+            raise ValueError(f"with {told} a proof is {right.name}, not {self.status.name}")
 
     @classmethod
     def of(cls, *, breaks: tuple[int, int], reason: str = "", difference: str = "", failure: str = "", **numbers: Any) -> Proof:
         """The proof that follows from numbers; `failure` is an exception, `difference` what disagrees with the original."""
         if failure:
-            return cls(Standing.FAILED, failure, breaks, **numbers)
+            return cls(ProofStatus.FAILED, failure, breaks, **numbers)
         if difference:
-            return cls(Standing.DISAGREES, difference, breaks, **numbers)
+            return cls(ProofStatus.DISAGREES, difference, breaks, **numbers)
         remaining, arrived, revealed, inputs, values, gradients = (
-            int(numbers.get(name, 0)) for name in ("remaining", "arrived", "revealed", "inputs", "values", "gradients")
+            int(numbers.get(name, 0))
+            for name in ("remaining_breaks", "new_breaks", "revealed_breaks", "inputs", "values", "gradients")
         )
         return cls(_standing(breaks, remaining, arrived, revealed, inputs, values + gradients), reason, breaks, **numbers)
 
     @property
     def holds(self) -> bool:
         """Whether the proposal may be applied."""
-        return self.standing in (Standing.PROVEN, Standing.REVEALS)
+        return self.status in (ProofStatus.PROVEN, ProofStatus.REVEALS)
 
 
 @dataclass(frozen=True)
 class Advice:
     """All that is known about one cause: why, and what to do."""
 
-    why: str
+    reason: str
     """The reason in plain words."""
     proposals: tuple[Proposal, ...] = ()
     hints: tuple[str, ...] = ()
@@ -179,7 +182,7 @@ class Finding:
     cost: BreakCost = field(default_factory=BreakCost)
 
     @property
-    def chosen(self) -> Proposal | None:
+    def best_proposal(self) -> Proposal | None:
         """The first proposal that was proven, those that change lines before those that only switch something."""
         proven = [proposal for proposal, proof in self.trials if proof.holds]
         return next((proposal for proposal in proven if proposal.is_rewrite), proven[0] if proven else None)
@@ -188,7 +191,7 @@ class Finding:
     def gain(self) -> float | None:
         """Seconds of a call that the chosen proposal saves, where that was measured."""
         for proposal, proof in self.trials:
-            if proposal is self.chosen and proof.seconds is not None:
+            if proposal is self.best_proposal and proof.seconds is not None:
                 return proof.seconds[0] - proof.seconds[1]
         return None
 

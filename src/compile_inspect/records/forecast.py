@@ -22,9 +22,9 @@ class ForecastCompilation:
     file: str
     line: int
     failures: tuple[GuardFailure, ...] = ()
-    graph: bool = True
+    has_graph: bool = True
     """Whether there is anything for the backend to compile; guards are checked, and counted against the limit, either way."""
-    kept: bool = True
+    is_reusable: bool = True
     """False where the call raised after the graph was compiled, such as when a dimension marked dynamic is not."""
     symbols: Mapping[str, str] = field(default_factory=dict)
     """Sizes and numbers that this version leaves open, and the value they had."""
@@ -62,11 +62,11 @@ class ForecastCall:
     index: int
     label: str = ""
     inputs: tuple[str, ...] = ()
-    compiled: tuple[str, ...] = ()
+    new_compilations: tuple[str, ...] = ()
     """Compilations that it causes."""
-    used: tuple[str, ...] = ()
+    used_compilations: tuple[str, ...] = ()
     """Compilations whose graphs it runs, each once."""
-    eager: tuple[str, ...] = ()
+    eager_frames: tuple[str, ...] = ()
     """Frames beyond their limit that it runs without any graph."""
     error: str | None = None
     """What the call raises, in one line."""
@@ -81,7 +81,7 @@ class Forecast:
     calls: tuple[ForecastCall, ...] = ()
     compilations: tuple[ForecastCompilation, ...] = ()
     limits: tuple[ForecastLimit, ...] = ()
-    breaks: int = 0
+    break_count: int = 0
     """Causes of graph breaks: each splits a function into several frames."""
     dynamic: bool | None = None
     recompile_limit: int = 0
@@ -92,15 +92,15 @@ class Forecast:
     @property
     def graphs(self) -> tuple[ForecastCompilation, ...]:
         """Compilations that give the backend something to compile."""
-        return tuple(item for item in self.compilations if item.graph)
+        return tuple(item for item in self.compilations if item.has_graph)
 
     @property
-    def failed(self) -> tuple[ForecastCall, ...]:
+    def failed_calls(self) -> tuple[ForecastCall, ...]:
         """Calls that raise an exception."""
         return tuple(call for call in self.calls if call.error is not None)
 
     @property
-    def count(self) -> int:
+    def graph_count(self) -> int:
         """How many graphs are compiled."""
         return len(self.graphs)
 
@@ -117,7 +117,7 @@ class Forecast:
     @property
     def eager_calls(self) -> tuple[int, ...]:
         """Calls that run a frame without any graph, because its limit was hit."""
-        return tuple(call.index for call in self.calls if call.eager)
+        return tuple(call.index for call in self.calls if call.eager_frames)
 
     def compilation(self, identifier: str) -> ForecastCompilation | None:
         """The compilation with this id."""
@@ -125,18 +125,18 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class Observed(Forecast):
+class ObservedRun(Forecast):
     """The same, as it was seen when torch.compile was let loose on the calls."""
 
     backend: str = ""
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ForecastComparison:
     """A forecast beside what was seen."""
 
     forecast: Forecast
-    observed: Observed
+    observed_run: ObservedRun
     differences: tuple[str, ...] = ()
     """One sentence for each thing that came otherwise."""
 
@@ -155,7 +155,7 @@ class RemedyKind(Enum):
     BUCKETS = "inputs are padded to a few sizes"
     TENSOR = "a number becomes a tensor"
     SETTING = "a setting of torch"
-    CONVERT = "inputs are brought into one form"
+    CONVERSION = "inputs are brought into one form"
     CONSTANT = "a value is held constant, or functions are compiled apart"
     LIMIT = "more versions are allowed"
 
@@ -165,7 +165,7 @@ class Buckets:
     """Sizes to pad to, and how much of what is then computed is padding."""
 
     sizes: tuple[int, ...]
-    waste: float
+    waste_percent: float
     """Percent of the padded elements, over the sizes that were seen."""
     rule: str = ""
 
@@ -184,7 +184,7 @@ class RemedyProof:
 
     holds: bool
     compilations: tuple[int, int]
-    eager: tuple[int, int] = (0, 0)
+    eager_calls: tuple[int, int] = (0, 0)
     reason: str = ""
 
 
@@ -197,14 +197,14 @@ class Remedy:
     """What to do, in plain words."""
     code: str
     """What to write."""
-    places: tuple[tuple[str, int | None], ...] = ()
+    variables: tuple[tuple[str, int | None], ...] = ()
     """The variables it is about, and a dimension of each where it is about one."""
-    changes: str = ""
+    behavior_change: str = ""
     """What is otherwise afterwards, in a sentence; empty where nothing is."""
     buckets: Buckets | None = None
     settings: tuple[str, ...] = ()
     """Statements to run before anything is compiled."""
-    proven: RemedyProof | None = None
+    proof: RemedyProof | None = None
     """What a trial has shown; None where none was made."""
 
 
@@ -214,17 +214,17 @@ class Treatment:
 
     function: str
     variable: str
-    why: str
+    reason: str
     calls: tuple[int, ...] = ()
     """Calls at which it struck; empty where only a capture is known."""
     times: int = 1
     remedies: tuple[Remedy, ...] = ()
 
     @property
-    def best(self) -> Remedy | None:
+    def best_remedy(self) -> Remedy | None:
         """The proven remedy that leaves fewest compilations; where none was tried, the first."""
-        proven = [item for item in self.remedies if item.proven is not None and item.proven.holds]
+        proven = [item for item in self.remedies if item.proof is not None and item.proof.holds]
         if proven:
-            return min(proven, key=lambda item: item.proven.compilations[1] if item.proven else 0)
-        untried = [item for item in self.remedies if item.proven is None]
+            return min(proven, key=lambda item: item.proof.compilations[1] if item.proof else 0)
+        untried = [item for item in self.remedies if item.proof is None]
         return untried[0] if untried else None

@@ -11,7 +11,7 @@ from compile_inspect.records.locations import Location
 class Guard:
     """One condition under which a compiled frame may be reused.
 
-    `noise` is set for guards that no user can act on (dynamic-marking probes, interpreter state,
+    `is_internal` is set for guards that no user can act on (dynamic-marking probes, interpreter state,
     identity of library modules and functions); reporters fold them.
     """
 
@@ -22,7 +22,7 @@ class Guard:
     condition: str
     location: Location | None = None
     stack: int | None = None
-    noise: bool = False
+    is_internal: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Specialization:
 class GuardFailure:
     """The guard of one earlier compilation that a call did not satisfy."""
 
-    against: str | None
+    earlier_version: str | None
     variable: str
     reason: str
     expected: str | None = None
@@ -60,7 +60,7 @@ class Recompile:
     failures: tuple[GuardFailure, ...]
 
     @property
-    def latest(self) -> GuardFailure | None:
+    def latest_failure(self) -> GuardFailure | None:
         """The failure against the version compiled last, which says what changed."""
         return self.failures[0] if self.failures else None
 

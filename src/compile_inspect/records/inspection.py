@@ -8,7 +8,8 @@ from typing import Any
 
 from compile_inspect.records.agreement import Agreement
 from compile_inspect.records.breaks import GraphBreak
-from compile_inspect.records.compilations import Bytecode, Compilation, Outcome, Phase
+from compile_inspect.records.compilations import Bytecode, Compilation, CompilationOutcome, Phase
+from compile_inspect.records.compiled_share import CompiledShare
 from compile_inspect.records.failures import Failure
 from compile_inspect.records.fixes import Finding
 from compile_inspect.records.graphs import Graph, Stage
@@ -16,11 +17,12 @@ from compile_inspect.records.guards import Guard, LimitHit, Recompile, Specializ
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.records.lowerings import Kernel, Lowering
 from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
-from compile_inspect.records.share import CompiledShare
 from compile_inspect.records.timing import Timing
 from compile_inspect.rendering import Form, render
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+OLDEST_READABLE_SCHEMA = 2
+"""Schema 1 was never part of a release."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Environment:
     python: str = ""
     platform: str = ""
     torch: str = ""
-    torch_known: bool = True
+    torch_supported: bool = True
     packages: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
     cpu: str = ""
@@ -68,7 +70,7 @@ class NamedTarget:
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingEvidence:
     """Evidence that could not be collected, and why."""
 
     collector: str
@@ -80,21 +82,21 @@ class Missing:
 class Inspection:
     """All evidence about the compilations of one process.
 
-    `share` is None where it is not known. `complete` is False when the program was killed before the recording ended: what
-    is here was written until then. `missing` lists collectors that failed; `notes` are sentences for the reader. `timings`,
-    `agreements` and `findings` (causes of graph breaks with fixes that were tried) are added by later runs, where these are
-    told to.
+    `compiled_share` is None if it is not known. `complete` is False if the program was killed before the recording ended; the
+    inspection then has everything that was written before that. `missing_evidence` lists collectors that failed. `notes` are
+    sentences for the reader. Later commands can add `timings`, `agreements` and `findings` (causes of graph breaks with the
+    fixes that were tried).
     """
 
     environment: Environment = field(default_factory=Environment)
     process: Process = field(default_factory=Process)
     complete: bool = True
-    missing: tuple[Missing, ...] = ()
+    missing_evidence: tuple[MissingEvidence, ...] = ()
     notes: tuple[str, ...] = ()
     target: NamedTarget | None = None
     compilations: tuple[Compilation, ...] = ()
     failures: tuple[Failure, ...] = ()
-    share: CompiledShare | None = None
+    compiled_share: CompiledShare | None = None
     graphs: tuple[Graph, ...] = ()
     breaks: tuple[GraphBreak, ...] = ()
     guards: tuple[Guard, ...] = ()
@@ -123,7 +125,7 @@ class Inspection:
             "compilations": len(self.compilations),
             "failures": len(self.failures),
             "graphs": self.graph_count,
-            "breaks": len(self.leading_breaks),
+            "breaks": len(self.root_breaks),
             "recompiles": len(self.recompiles),
             "kernels": sum(1 for _ in self.kernels()),
         }
@@ -156,15 +158,15 @@ class Inspection:
         return tuple(graph for graph in self.graphs if graph.stage is stage)
 
     @property
-    def leading_breaks(self) -> tuple[GraphBreak, ...]:
+    def root_breaks(self) -> tuple[GraphBreak, ...]:
         """The graph breaks that need work: those that did not come of another one."""
-        return tuple(item for item in self.breaks if item.follows is None)
+        return tuple(item for item in self.breaks if item.parent is None)
 
-    def following_breaks(self, cause: GraphBreak) -> tuple[GraphBreak, ...]:
+    def descendant_breaks(self, cause: GraphBreak) -> tuple[GraphBreak, ...]:
         """The graph breaks that torch met in what `cause` left to Python, directly or by way of others."""
         led: list[GraphBreak] = [cause]
         for item in self.breaks:  # a break comes after the one that it follows
-            leader = None if item.follows is None else self.breaks[item.follows : item.follows + 1]
+            leader = None if item.parent is None else self.breaks[item.parent : item.parent + 1]
             if leader and any(leader[0] is known for known in led):
                 led.append(item)
         return tuple(led[1:])
@@ -185,7 +187,7 @@ class Inspection:
         return tuple(lines.values())
 
     @property
-    def raised(self) -> Failure | None:
+    def uncaught_failure(self) -> Failure | None:
         """The exception that left the program, if one did."""
         return next((item for item in self.failures if item.compilation is None), None)
 
@@ -198,12 +200,12 @@ class Inspection:
     @property
     def nothing_compiled(self) -> bool:
         """Whether no graph with an operation in it was compiled: all of the program runs in eager mode, or failed."""
-        return not any(item.outcome is Outcome.COMPILED and item.graph_calls for item in self.compilations)
+        return not any(item.outcome is CompilationOutcome.COMPILED and item.graph_calls for item in self.compilations)
 
     @property
-    def captured_whole(self) -> bool:
+    def is_fullgraph(self) -> bool:
         """Whether something was compiled, all of it in one graph, and nothing failed."""
-        compiled = [item.outcome is Outcome.COMPILED for item in self.compilations]
+        compiled = [item.outcome is CompilationOutcome.COMPILED for item in self.compilations]
         return not self.nothing_compiled and all(compiled) and not self.breaks and not self.failures
 
     @property

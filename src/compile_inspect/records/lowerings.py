@@ -19,7 +19,7 @@ class KernelKind(Enum):
     OTHER = "other"
 
 
-class Fate(Enum):
+class NodeOutcome(Enum):
     """What became of a node that no kernel computes."""
 
     INPUT = "an input of the graph"
@@ -58,7 +58,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class NotFused:
+class UnfusedPair:
     """Two neighbors that the scheduler considered and kept apart."""
 
     first: str
@@ -82,7 +82,7 @@ class UnplacedNode:
     """A node of the post-grad graph that is in no kernel, and why."""
 
     name: str
-    fate: Fate
+    outcome: NodeOutcome
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Lowering:
     code: str = ""
     code_path: str = ""
     kernels: tuple[Kernel, ...] = ()
-    unplaced: tuple[UnplacedNode, ...] = ()
-    not_fused: tuple[NotFused, ...] = ()
+    unplaced_nodes: tuple[UnplacedNode, ...] = ()
+    unfused_pairs: tuple[UnfusedPair, ...] = ()
     memory: MemoryEstimate | None = None
     from_cache: bool = False

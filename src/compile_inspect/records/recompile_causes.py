@@ -15,7 +15,7 @@ class RecompileCause:
     is told of the function that met it first.
     """
 
-    why: str
+    reason: str
     variable: str = ""
     """What changed, as the first function calls it; empty where torch does not name it."""
     values: tuple[str, ...] = ()

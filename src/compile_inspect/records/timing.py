@@ -6,25 +6,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from compile_inspect.records.shown import Shown
+from compile_inspect.records.printable import Printable
 from compile_inspect.rendering import Form, render
 
 
-class Doubt(Enum):
+class MeasurementWarning(Enum):
     """A reason not to trust a measurement too far."""
 
-    FIRST_CALL_SLOW = "the first call after the build took over five times the median: a cold start costs more than this says"
-    NOISY = "the samples scatter by more than a tenth of their median: small differences mean nothing"
+    SLOW_FIRST_CALL = "the first call after the build took over five times the median: a cold start costs more than this says"
+    NOISE = "the samples scatter by more than a tenth of their median: small differences mean nothing"
     OUTLIERS = "more than one sample in twenty lies far outside the others: something else interrupted"
     DRIFT = "the first and the last rounds differ by more than the noise: the machine changed speed meanwhile"
-    FREQUENCY = "the CPU frequency changed by more than a tenth while sampling"
-    BUSY = "other processes used more than a fifth of the CPU while sampling"
+    FREQUENCY_CHANGE = "the CPU frequency changed by more than a tenth while sampling"
+    CPU_CONTENTION = "other processes used more than a fifth of the CPU while sampling"
     FEW_SAMPLES = "fewer than ten samples: the interval is the whole range seen"
-    RECOMPILED = "torch compiled again while sampling: some samples hold a compilation"
+    RECOMPILATION = "torch compiled again while sampling: some samples hold a compilation"
     NO_GRAPH = "torch.compile made no graph with an operation in it: it runs in eager mode"
     RECOMPILE_LIMIT = "torch reached its recompile limit: calls that match no compiled version run in eager mode"
-    UNSETTLED = "the times were still changing when the warm-up ended"
-    BUSY_BUILD = "other processes used more than a fifth of the CPU during the cold builds: on an idle machine they take less"
+    UNFINISHED_WARM_UP = "the times were still changing when the warm-up ended"
+    BUILD_CPU_CONTENTION = (
+        "other processes used more than a fifth of the CPU during the cold builds: on an idle machine they take less"
+    )
     PAGE_FAULTS = (
         "over a tenth of a call goes into memory that is given back to the system and fetched again, which comes and goes; "
         "with glibc, MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1000000000 in the environment keeps it"
@@ -34,11 +36,11 @@ class Doubt(Enum):
 class CacheUse(Enum):
     """What torch's caches on disk did for a build."""
 
-    ANEW = "compiled anew: the caches held nothing of it"
-    FOUND = "found whole in torch's caches"
-    PARTLY = "found in part in torch's caches"
+    MISS = "compiled anew: the caches held nothing of it"
+    HIT = "found whole in torch's caches"
+    PARTIAL_HIT = "found in part in torch's caches"
     UNKNOWN = "torch does not say whether its caches were used"
-    NOTHING = "nothing to compile"
+    NOT_NEEDED = "nothing to compile"
 
 
 @dataclass(frozen=True)
@@ -78,22 +80,22 @@ class Payback:
     """What one call gains, less than zero where the variant is slower."""
 
     @property
-    def never(self) -> bool:
+    def never_pays(self) -> bool:
         """Whether the build never pays back: not even at the best end of the interval."""
         return self.calls is None and self.low is None
 
     @property
-    def unclear(self) -> bool:
+    def is_unclear(self) -> bool:
         """Whether the interval is so wide that `calls` is no prediction: the gain of a call is too small for its scatter.
 
-        >>> Payback(5000, 4800, 5300).unclear, Payback(5000, 900, None).unclear, Payback(None, None, None).unclear
+        >>> Payback(5000, 4800, 5300).is_unclear, Payback(5000, 900, None).is_unclear, Payback(None, None, None).is_unclear
         (False, True, False)
         """
         return self.low is not None and (self.high is None or self.high > 2 * self.low)
 
 
 @dataclass(frozen=True)
-class Speed:
+class Speedup:
     """How many times faster than eager, paired over rounds, with a 95 % interval."""
 
     ratio: float
@@ -107,12 +109,12 @@ class Build:
 
     `cold_seconds` and `warm_seconds` were seen in processes of their own, with an empty cache folder and with what the last
     cold build left there: they do not depend on the order of variants. `seconds` was seen in the measuring process, after
-    the builds before it, with `caches` as they were: it is warm to an extent that depends on the order, and no payback
+    the builds before it, with `cache_use` as they were: it is warm to an extent that depends on the order, and no payback
     rests on it. Where the first two are None, `reason` says why.
     """
 
     seconds: float
-    caches: CacheUse = CacheUse.UNKNOWN
+    cache_use: CacheUse = CacheUse.UNKNOWN
     cold_seconds: float | None = None
     warm_seconds: float | None = None
     reason: str = ""
@@ -127,7 +129,7 @@ class Memory:
     """The most memory that one call held beyond what was held before it, and how that was seen or why it is not known."""
 
     peak_bytes: int | None = None
-    how: str = ""
+    method: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,23 +137,23 @@ class Measurement:
     """One variant at one size: its samples, or the reason why there are none."""
 
     variant: str
-    refused: str = ""
+    refusal: str = ""
     samples: tuple[float, ...] = ()
     """Seconds per call, one for every round, as measured; on a GPU synchronization is part of it."""
     device_samples: tuple[float, ...] = ()
     """Seconds between device events around one call in every round; on a GPU only."""
-    batch: int = 1
+    calls_per_sample: int = 1
     """How many calls one sample is the mean of."""
     summary: Summary | None = None
-    speed: Speed | None = None
+    speedup: Speedup | None = None
     build: Build | None = None
     payback: Payback | None = None
     memory: Memory | None = None
-    first_seconds: float | None = None
+    first_call_seconds: float | None = None
     """The first call after the build."""
-    warm_ups: int = 0
-    doubts: tuple[Doubt, ...] = ()
-    assumes: tuple[str, ...] = ()
+    warm_up_calls: int = 0
+    warnings: tuple[MeasurementWarning, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,7 @@ class TimingPoint:
 
 
 @dataclass(frozen=True, repr=False)
-class Timing(Shown):
+class Timing(Printable):
     """One run of `time_variants`: every variant of a target, at one size or over a sweep of sizes."""
 
     target: str
@@ -186,7 +188,7 @@ class Timing(Shown):
     seconds: float = 0.0
     """How long every point was sampled."""
     points: tuple[TimingPoint, ...] = ()
-    interrupted: str = ""
+    interrupted_during: str = ""
     """What was being done when Ctrl-C ended the run; what had been measured by then is here."""
 
     def __repr__(self) -> str:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
-from compile_inspect.records.timing import Doubt, Measurement, Payback, Speed, Timing, TimingPoint
+from compile_inspect.records.timing import Measurement, MeasurementWarning, Payback, Speedup, Timing, TimingPoint
 from compile_inspect.wording.plain import one_line
 from compile_inspect.wording.quantities import TIMES, count
 
 EAGER = "eager"
 # Doubts that concern the comparison with eager; noise and drift are in its interval, which is made of pairs of samples.
-_UNCOMPILED = (Doubt.NO_GRAPH, Doubt.RECOMPILE_LIMIT)
-_UNDERMINING = (Doubt.RECOMPILED, Doubt.UNSETTLED, Doubt.FEW_SAMPLES)
+_UNCOMPILED = (MeasurementWarning.NO_GRAPH, MeasurementWarning.RECOMPILE_LIMIT)
+_UNDERMINING = (MeasurementWarning.RECOMPILATION, MeasurementWarning.UNFINISHED_WARM_UP, MeasurementWarning.FEW_SAMPLES)
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ def choose(point: TimingPoint) -> Choice:
     Of several that cannot be told apart, the one whose cold build costs least, where that is known. One that runs in eager
     mode is never chosen, whatever its samples say.
     """
-    compared = [item for item in point.measurements if item.speed is not None and item.summary is not None]
-    faster = [item for item in compared if item.speed is not None and item.speed.low > 1.0 and not _runs_eager(item)]
+    compared = [item for item in point.measurements if item.speedup is not None and item.summary is not None]
+    faster = [item for item in compared if item.speedup is not None and item.speedup.low > 1.0 and not _runs_eager(item)]
     if not faster:
         compiled = [item for item in compared if not _runs_eager(item)]
-        nearest = max(compiled, key=lambda item: item.speed.ratio if item.speed else 0.0, default=None)
+        nearest = max(compiled, key=lambda item: item.speedup.ratio if item.speedup else 0.0, default=None)
         return Choice(point.of(EAGER) if compared else None, nearest=nearest)
     best = min(faster, key=_median)
     tied = [item for item in faster if _overlap(item, best)]
@@ -59,7 +59,7 @@ def conclude_timing(timing: Timing) -> str:
         return "Only eager ran: there is nothing to compare it with." if ran else "Nothing was measured."
     sentence = _about_one(*told[0]) if len(timing.points) == 1 else _about_sizes(told, len(timing.points))
     sentence = " ".join([sentence, *_uncompiled(timing)])
-    if timing.interrupted:
+    if timing.interrupted_during:
         sentence += " The run was interrupted: this rests on what had been measured by then."
     return sentence
 
@@ -67,23 +67,23 @@ def conclude_timing(timing: Timing) -> str:
 def recommended_variants(timing: Timing) -> tuple[str, ...]:
     """The variants other than eager that are to be used at some size, each once."""
     chosen = (choose(point).variant for point in timing.points)
-    return tuple(dict.fromkeys(item.variant for item in chosen if item is not None and item.speed is not None))
+    return tuple(dict.fromkeys(item.variant for item in chosen if item is not None and item.speedup is not None))
 
 
 def _about_one(point: TimingPoint, choice: Choice) -> str:
     chosen = choice.variant
-    if chosen is None or chosen.speed is None:
+    if chosen is None or chosen.speedup is None:
         return _eager_is_best(choice.nearest)
-    parts = [f"Use {one_line(chosen.variant)}: {_times_as_fast(chosen.speed)}; {_when_it_pays(chosen)}."]
+    parts = [f"Use {one_line(chosen.variant)}: {_times_as_fast(chosen.speedup)}; {_when_it_pays(chosen)}."]
     if choice.ties:
         parts.append(f"{_names(choice.ties)} cannot be told apart from it.")
     return " ".join([*parts, *_reservations([chosen])])
 
 
 def _eager_is_best(nearest: Measurement | None) -> str:
-    if nearest is None or nearest.speed is None:
+    if nearest is None or nearest.speedup is None:
         return "No other variant runs fully compiled."
-    speed = nearest.speed
+    speed = nearest.speedup
     name = one_line(nearest.variant)
     told = f"{speed.ratio:.2f}{TIMES} ({_ends(speed)})"
     if speed.high < 1.0:
@@ -104,14 +104,16 @@ def _about_sizes(told: Sequence[tuple[TimingPoint, Choice]], points: int) -> str
         sentence = _about_run(name, members, where)
     else:
         sentence = "; ".join(_about_run(name, members, f"at {_sizes(members)}") for name, members in runs)
-    chosen = [choice.variant for _, choice in told if choice.variant is not None and choice.variant.speed is not None]
+    chosen = [choice.variant for _, choice in told if choice.variant is not None and choice.variant.speedup is not None]
     return " ".join([f"{sentence[:1].upper()}{sentence[1:]}.", *_reservations(chosen)])
 
 
 def _about_run(name: str, members: Sequence[tuple[TimingPoint, Choice]], where: str) -> str:
-    speeds = [choice.variant.speed for _, choice in members if choice.variant is not None and choice.variant.speed is not None]
+    speeds = [
+        choice.variant.speedup for _, choice in members if choice.variant is not None and choice.variant.speedup is not None
+    ]
     if not speeds:
-        nearest = [choice.nearest.speed for _, choice in members if choice.nearest is not None]
+        nearest = [choice.nearest.speedup for _, choice in members if choice.nearest is not None]
         slower = all(speed is not None and speed.high < 1.0 for speed in nearest)
         return f"{where} use eager: nothing is faster" if slower else f"{where} nothing is clearly faster than eager"
     low, high = min(item.low for item in speeds), max(item.high for item in speeds)
@@ -120,7 +122,7 @@ def _about_run(name: str, members: Sequence[tuple[TimingPoint, Choice]], where: 
 
 
 def _range_of_payback(paybacks: Sequence[Payback | None]) -> str:
-    known = [item for item in paybacks if item is not None and item.calls is not None and not item.unclear]
+    known = [item for item in paybacks if item is not None and item.calls is not None and not item.is_unclear]
     if not known or len(known) < len(paybacks):
         return ""
     calls = sorted(item.calls for item in known if item.calls is not None)
@@ -131,7 +133,7 @@ def _range_of_payback(paybacks: Sequence[Payback | None]) -> str:
 
 def _chosen_name(choice: Choice) -> str:
     chosen = choice.variant
-    return EAGER if chosen is None or chosen.speed is None else one_line(chosen.variant)
+    return EAGER if chosen is None or chosen.speedup is None else one_line(chosen.variant)
 
 
 def _sizes(members: Sequence[tuple[TimingPoint, Choice]]) -> str:
@@ -142,11 +144,11 @@ def _sizes(members: Sequence[tuple[TimingPoint, Choice]]) -> str:
     return _names([", ".join(f"{one_line(name)} {size:,}" for name, size in point.sizes.items()) for point, _ in members])
 
 
-def _times_as_fast(speed: Speed) -> str:
+def _times_as_fast(speed: Speedup) -> str:
     return f"it is {speed.ratio:.2f}{TIMES} as fast as eager ({_ends(speed)})"
 
 
-def _ends(speed: Speed) -> str:
+def _ends(speed: Speedup) -> str:
     return f"95 % interval {speed.low:.2f}–{speed.high:.2f}{TIMES}"
 
 
@@ -154,9 +156,9 @@ def _when_it_pays(item: Measurement) -> str:
     found = item.payback
     if found is None:
         return "when its build pays back was not measured"
-    if found.never:
+    if found.never_pays:
         return "its build never pays back"
-    if found.unclear:
+    if found.is_unclear:
         last = "never" if found.high is None else count(found.high, "call")
         return f"when its build pays back is unclear (between {count(found.low or 0, 'call')} and {last})"
     if found.low == found.high or found.low is None or found.high is None:
@@ -165,7 +167,7 @@ def _when_it_pays(item: Measurement) -> str:
 
 
 def _runs_eager(item: Measurement) -> bool:
-    return any(doubt in item.doubts for doubt in _UNCOMPILED)
+    return any(doubt in item.warnings for doubt in _UNCOMPILED)
 
 
 def _uncompiled(timing: Timing) -> list[str]:
@@ -173,7 +175,7 @@ def _uncompiled(timing: Timing) -> list[str]:
     measured = [item for point in timing.points for item in point.measurements]
     told = []
     for doubt in _UNCOMPILED:
-        names = list(dict.fromkeys(one_line(item.variant) for item in measured if doubt in item.doubts))
+        names = list(dict.fromkeys(one_line(item.variant) for item in measured if doubt in item.warnings))
         if names:
             told.append(f"{_names(names)}: {doubt.value}.")
     return told
@@ -181,10 +183,10 @@ def _uncompiled(timing: Timing) -> list[str]:
 
 def _reservations(items: Sequence[Measurement]) -> list[str]:
     told = []
-    assumed = dict.fromkeys(one_line(sentence).rstrip(".") for item in items for sentence in item.assumes)
+    assumed = dict.fromkeys(one_line(sentence).rstrip(".") for item in items for sentence in item.assumptions)
     if assumed:
         told.append(f"Assumed: {'. '.join(assumed)}.")
-    doubts = [doubt for doubt in _UNDERMINING if any(doubt in item.doubts for item in items)]
+    doubts = [doubt for doubt in _UNDERMINING if any(doubt in item.warnings for item in items)]
     if doubts:
         told.append(f"Measure again before you rely on it: {'; '.join(doubt.value for doubt in doubts)}.")
     return told
@@ -227,7 +229,7 @@ def conclude_agreement(agreement: Agreement) -> str:
         if verdict in groups:
             sentences.append(f"Not compared: {_variant_names(groups[verdict])}, which {told}.")
     for doubt in _UNCOMPILED:
-        uncompiled = [item for item in compared if item.eager_because is doubt]
+        uncompiled = [item for item in compared if item.eager_reason is doubt]
         if uncompiled:
             sentences.append(f"{_variant_names(uncompiled)}: {doubt.value}.")
     missing = _not_probed([item for item in compared if item.agrees])

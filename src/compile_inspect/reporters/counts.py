@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compile_inspect.records import CacheOutcome, CompiledShare, Inspection, Outcome
+from compile_inspect.records import CacheOutcome, CompilationOutcome, CompiledShare, Inspection
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,14 @@ def count(inspection: Inspection) -> Counts:
     outcomes = Counter(item.outcome for item in inspection.compilations if item.id not in given_up)
     return Counts(
         compilations=len(inspection.compilations),
-        failed=outcomes[Outcome.FAILED],
-        raised=int(inspection.raised is not None),
-        skipped=outcomes[Outcome.SKIPPED],
-        unfinished=outcomes[Outcome.UNFINISHED],
+        failed=outcomes[CompilationOutcome.FAILED],
+        raised=int(inspection.uncaught_failure is not None),
+        skipped=outcomes[CompilationOutcome.SKIPPED],
+        unfinished=outcomes[CompilationOutcome.UNFINISHED],
         graphs=inspection.graph_count,
-        share=inspection.share,
-        breaks=len(inspection.leading_breaks),
-        break_hits=sum(item.hits for item in inspection.leading_breaks),
+        share=inspection.compiled_share,
+        breaks=len(inspection.root_breaks),
+        break_hits=sum(item.hits for item in inspection.root_breaks),
         recompiles=len(again - given_up),
         limits=len(inspection.limits),
         compile_seconds=inspection.compile_seconds,
@@ -99,4 +99,4 @@ def _share(shares: Sequence[CompiledShare | None]) -> CompiledShare | None:
     known = [item for item in shares if item is not None]
     if not known or len(known) < len(shares):
         return None
-    return CompiledShare(sum(item.compiled for item in known), sum(item.eager for item in known))
+    return CompiledShare(sum(item.compiled_operations for item in known), sum(item.eager_operations for item in known))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from compile_inspect.advice.speedups import Comparison, compared
-from compile_inspect.records import Compilation, Inspection, Outcome, Stage
+from compile_inspect.records import Compilation, CompilationOutcome, Inspection, Stage
 from compile_inspect.records.agreement import VariantAgreement, Verdict
 from compile_inspect.records.failures import Failure
 from compile_inspect.reporters.counts import Counts, total
@@ -75,7 +75,7 @@ def _failures(inspections: Sequence[Inspection], counts: Counts) -> Iterator[Sta
     of_compilations = [(failure, inspection) for failure, inspection in failures if failure.compilation is not None]
     for failure, inspection in of_runs[:1]:
         # The exception of a compilation may be the one that ends the run: that is one failure, not two.
-        source = next((item for item in inspection.failures if item.compilation and item.told == failure.told), None)
+        source = next((item for item in inspection.failures if item.compilation and item.summary == failure.summary), None)
         yield Statement(Topic.FAILURE, _ending(failure, source, inspection), "bad")
         of_compilations = [item for item in of_compilations if item[0] is not source]
     failed = max(counts.failed - sum(item.compilation is not None for item, _ in failures) + len(of_compilations), 0)
@@ -123,7 +123,7 @@ def _capture(inspections: Sequence[Inspection], counts: Counts) -> Iterator[Stat
     if not counts.compilations:
         yield from _nothing_recorded(inspections, counts)
         return
-    all_evidence = all(item.complete and not item.missing for item in inspections)
+    all_evidence = all(item.complete and not item.missing_evidence for item in inspections)
     eager, frames = _frames(inspections)
     # A failure says by itself why nothing runs, and what was not recorded may have been compiled.
     if not any(map(_runs_compiled, inspections)) and all_evidence and not counts.failed and not counts.unfinished:
@@ -176,7 +176,7 @@ def _runs_compiled(inspection: Inspection) -> bool:
         return True
     graphs = inspection.graphs_at(Stage.DYNAMO)
     if not graphs:  # the compilations say how large their graphs were, and not what was in them
-        return any(item.outcome is Outcome.COMPILED and item.graph_nodes > 0 for item in inspection.compilations)
+        return any(item.outcome is CompilationOutcome.COMPILED and item.graph_nodes > 0 for item in inspection.compilations)
     return any(node.is_call for graph in graphs for node in graph.nodes)
 
 
@@ -185,10 +185,10 @@ def _frames(inspections: Sequence[Inspection]) -> tuple[int, int]:
     last: dict[tuple[int, str], Compilation] = {}
     for number, inspection in enumerate(inspections):
         for item in inspection.compilations:
-            if item.outcome not in (Outcome.NOTHING_TO_COMPILE, Outcome.UNFINISHED):
+            if item.outcome not in (CompilationOutcome.NOTHING_TO_COMPILE, CompilationOutcome.UNFINISHED):
                 base, _, reset = item.id.partition("@")
                 last[number, f"{base.rpartition('/')[0] or base}@{reset}"] = item
-    return sum(item.outcome is Outcome.SKIPPED for item in last.values()), len(last)
+    return sum(item.outcome is CompilationOutcome.SKIPPED for item in last.values()), len(last)
 
 
 def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
@@ -197,7 +197,7 @@ def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
         return
     slower, faster, sizes = found.slower, found.faster, found.sizes
     never = ", and the build never pays back" if found.never_pays_back else ""
-    other = "" if found.fastest is None or found.fastest.speed is None else _alternative(found)
+    other = "" if found.fastest is None or found.fastest.speedup is None else _alternative(found)
     if slower:
         share = "every size" if len(slower) == len(sizes) else f"{len(slower)} of {len(sizes)} sizes"
         at = "" if len(sizes) < 2 else f" at {share}"
@@ -216,5 +216,5 @@ def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
 
 
 def _alternative(found: Comparison) -> str:
-    assert found.fastest is not None and found.fastest.speed is not None
-    return f" {one_line(found.fastest.variant)}: {found.fastest.speed.ratio:.2f}{TIMES}."
+    assert found.fastest is not None and found.fastest.speedup is not None
+    return f" {one_line(found.fastest.variant)}: {found.fastest.speedup.ratio:.2f}{TIMES}."

@@ -39,7 +39,7 @@ def section_data(inspections: Sequence[Inspection], section: str, options: ShowO
                 "rank": inspection.process.rank,
                 "file": files[index] if len(files) == len(inspections) else None,
                 "complete": inspection.complete,
-                "missing": to_data(inspection.missing),
+                "missing_evidence": to_data(inspection.missing_evidence),
                 section: _CONTENT[section](_Resolver(inspection), options),
             }
         )

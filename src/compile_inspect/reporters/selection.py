@@ -50,7 +50,7 @@ def _only(inspection: Inspection, wanted: str) -> Inspection:
         failures=tuple(item for item in inspection.failures if item.compilation == wanted),
         graphs=tuple(item for item in inspection.graphs if item.compilation == wanted),
         # What a break of another compilation led to stands by itself here.
-        breaks=tuple(dataclasses.replace(item, follows=None) for item in inspection.breaks if wanted in item.compilations),
+        breaks=tuple(dataclasses.replace(item, parent=None) for item in inspection.breaks if wanted in item.compilations),
         guards=tuple(item for item in inspection.guards if item.compilation == wanted),
         recompiles=tuple(item for item in inspection.recompiles if item.compilation == wanted),
         limits=tuple(item for item in inspection.limits if item.compilation == wanted),

@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compile_inspect.errors import InspectError
-from compile_inspect.records.timing import Build, CacheUse, Doubt, Measurement, Memory, Payback, Speed, Summary, Timing
+from compile_inspect.records.timing import (
+    Build,
+    CacheUse,
+    Measurement,
+    MeasurementWarning,
+    Memory,
+    Payback,
+    Speedup,
+    Summary,
+    Timing,
+)
 from compile_inspect.serialization import to_data
 from compile_inspect.wording.plain import one_line
 from compile_inspect.wording.quantities import TIMES, count, seconds, size, sizes
@@ -56,26 +66,26 @@ NUMBERS = (
 def cells(item: Measurement) -> tuple[str, ...]:
     """One measurement, a text for each of `COLUMNS`."""
     if item.summary is None:
-        return (item.variant, "cannot run", *[""] * (len(COLUMNS) - 3), one_line(item.refused))
+        return (item.variant, "cannot run", *[""] * (len(COLUMNS) - 3), one_line(item.refusal))
     return (
         item.variant,
         seconds(item.summary.median),
         interval(item.summary),
-        speed_up(item.speed),
+        speed_up(item.speedup),
         build_time(item.build),
         payback(item.payback),
         memory(item.memory),
-        ", ".join(doubt_name(doubt) for doubt in item.doubts),
+        ", ".join(doubt_name(doubt) for doubt in item.warnings),
     )
 
 
-def doubt_name(doubt: Doubt) -> str:
+def doubt_name(doubt: MeasurementWarning) -> str:
     """A doubt in a word or two.
 
-    >>> doubt_name(Doubt.FIRST_CALL_SLOW)
-    'first call slow'
+    >>> doubt_name(MeasurementWarning.SLOW_FIRST_CALL)
+    'slow first call'
     """
-    return doubt.name.lower().replace("_", " ")
+    return doubt.name.lower().replace("_", " ").replace("cpu", "CPU")
 
 
 def interval(summary: Summary) -> str:
@@ -89,10 +99,10 @@ def interval(summary: Summary) -> str:
     return f"{number if high.endswith(' ' + unit) and ' ' not in unit else low}–{high}"
 
 
-def speed_up(speed: Speed | None) -> str:
+def speed_up(speed: Speedup | None) -> str:
     """How many times faster; a trailing `?` where the interval holds 1.
 
-    >>> speed_up(Speed(2.0, 1.9, 2.1)), speed_up(Speed(1.05, 0.9, 1.2))
+    >>> speed_up(Speedup(2.0, 1.9, 2.1)), speed_up(Speedup(1.05, 0.9, 1.2))
     ('2.00×', '1.05×?')
     """
     if speed is None:
@@ -106,7 +116,7 @@ def build_time(build: Build | None) -> str:
     >>> build_time(Build(0.5, cold_seconds=9.0, warm_seconds=3.5)), build_time(Build(0.5))
     ('9.00 s cold, 3.50 s warm', '500.0 ms warm, order-dependent')
     """
-    if build is None or build.caches is CacheUse.NOTHING:
+    if build is None or build.cache_use is CacheUse.NOT_NEEDED:
         return ""
     if build.cold_seconds is not None:
         warm = "" if build.warm_seconds is None else f", {seconds(build.warm_seconds)} warm"
@@ -147,10 +157,10 @@ def payback(found: Payback | None) -> str:
     """
     if found is None:
         return ""
-    if found.never:
+    if found.never_pays:
         return "never"
     high = "never" if found.high is None else f"{found.high:,}"
-    return f"{'unclear' if found.unclear else f'{found.calls:,}'} ({found.low or 0:,}–{high})"
+    return f"{'unclear' if found.is_unclear else f'{found.calls:,}'} ({found.low or 0:,}–{high})"
 
 
 def memory(found: Memory | None) -> str:
@@ -162,7 +172,7 @@ def heading(timing: Timing) -> tuple[str, ...]:
     """What was timed and where."""
     what = "forward and backward" if timing.gradients else "forward"
     hardware = timing.hardware if timing.device != "cpu" else count(timing.threads, "thread")
-    ended = f"interrupted while {one_line(timing.interrupted)}" if timing.interrupted else ""
+    ended = f"interrupted while {one_line(timing.interrupted_during)}" if timing.interrupted_during else ""
     parts = (one_line(timing.target), what, timing.device, one_line(hardware), f"torch {one_line(timing.torch)}")
     return (*parts, ended) if ended else parts
 
@@ -187,18 +197,18 @@ def as_csv(timings: Sequence[Timing]) -> str:
 
 
 def _numbers(item: Measurement) -> Iterator[object]:
-    summary, speed, build, pays = item.summary, item.speed, item.build, item.payback
-    yield from (item.variant, item.refused, len(item.samples))
+    summary, speed, build, pays = item.summary, item.speedup, item.build, item.payback
+    yield from (item.variant, item.refusal, len(item.samples))
     yield from (
         (summary.median, summary.low, summary.high, summary.mean, summary.deviation, len(summary.outliers))
         if summary
         else [""] * 6
     )
     yield from (speed.ratio, speed.low, speed.high) if speed else [""] * 3
-    yield from (build.cold_seconds, build.warm_seconds, build.seconds, build.caches.name) if build else [""] * 4
+    yield from (build.cold_seconds, build.warm_seconds, build.seconds, build.cache_use.name) if build else [""] * 4
     yield from (("never" if pays.calls is None else pays.calls), pays.low, pays.high) if pays else [""] * 3
     yield "" if item.memory is None else item.memory.peak_bytes
-    yield " ".join(doubt.name for doubt in item.doubts)
+    yield " ".join(doubt.name for doubt in item.warnings)
 
 
 def as_markdown(timings: Sequence[Timing]) -> str:
@@ -218,10 +228,10 @@ def as_markdown(timings: Sequence[Timing]) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def seen_doubts(timing: Timing) -> list[Doubt]:
+def seen_doubts(timing: Timing) -> list[MeasurementWarning]:
     """Every doubt that some measurement raises, in the order of the enum."""
-    seen = {doubt for point in timing.points for item in point.measurements for doubt in item.doubts}
-    return [doubt for doubt in Doubt if doubt in seen]
+    seen = {doubt for point in timing.points for item in point.measurements for doubt in item.warnings}
+    return [doubt for doubt in MeasurementWarning if doubt in seen]
 
 
 def _escaped(text: str) -> str:

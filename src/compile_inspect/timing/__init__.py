@@ -2,7 +2,7 @@
 
     timing = compile_inspect.time_variants(model, x, variants=["inductor", "aot-inductor"])
     for item in timing.points[0].measurements:
-        print(item.variant, item.refused or item.summary.median, item.payback)
+        print(item.variant, item.refusal or item.summary.median, item.payback)
 
 `sampling` takes the samples and `noise` says what they mean; `payback` predicts when a build pays; `warm_up`,
 `conditions` and `memory` watch what happens around; `sweep` makes inputs of other sizes. `cold` builds in processes of their

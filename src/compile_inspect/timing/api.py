@@ -42,7 +42,7 @@ def time_variants(
     with what the last cold build left there. The payback is that of a cold build. With `builds=0`, or where the function
     cannot be sent to another process, there is no payback, and the record says why.
 
-    Ctrl-C ends the run and keeps what has been measured by then: `Timing.interrupted` says what was being done.
+    Ctrl-C ends the run and keeps what has been measured by then: `Timing.interrupted_during` says what was being done.
 
     `sweep={"batch": [1, 8, 64]}` does it all at several sizes (`compile_inspect.timing.sweep` says how to name others),
     `sweep="further"` at the further inputs of a `Target`. Keyword arguments of the function with one of the names above
@@ -106,7 +106,7 @@ def measure(
         gradients=task.gradients,
         seconds=seconds,
         points=tuple(done),
-        interrupted=interrupted,
+        interrupted_during=interrupted,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
-from compile_inspect.records.timing import Doubt, Summary
+from compile_inspect.records.timing import MeasurementWarning, Summary
 from compile_inspect.timing.faults import FEW_PAGES, seconds_for
 from compile_inspect.timing.noise import median_interval
 from compile_inspect.timing.warm_up import WarmUp
@@ -41,43 +41,45 @@ class Conditions:
         return cls(perf_counter(), _busy_seconds(), own, _frequency())
 
 
-def doubts_between(before: Conditions, after: Conditions, processors: int) -> tuple[Doubt, ...]:
+def doubts_between(before: Conditions, after: Conditions, processors: int) -> tuple[MeasurementWarning, ...]:
     """What two moments say about the time between them.
 
     >>> start = Conditions(0.0, 100.0, 5.0, 3e9)
     >>> doubts_between(start, Conditions(10.0, 120.0, 15.0, 2e9), processors=2)
-    (<Doubt.FREQUENCY: ...>, <Doubt.BUSY: ...>)
+    (<MeasurementWarning.FREQUENCY_CHANGE: ...>, <MeasurementWarning.CPU_CONTENTION: ...>)
     >>> doubts_between(start, Conditions(10.0, 111.0, 15.0, 3e9), processors=2)
     ()
     """
     found = []
     if before.frequency and after.frequency and abs(after.frequency - before.frequency) > _CHANGED * before.frequency:
-        found.append(Doubt.FREQUENCY)
+        found.append(MeasurementWarning.FREQUENCY_CHANGE)
     if before.all_seconds is not None and after.all_seconds is not None:
         others = after.all_seconds - before.all_seconds - (after.own_seconds - before.own_seconds)
         if others > _BUSY * processors * (after.clock - before.clock):
-            found.append(Doubt.BUSY)
+            found.append(MeasurementWarning.CPU_CONTENTION)
     return tuple(found)
 
 
-def doubts_about(samples: tuple[float, ...], summary: Summary, warm: WarmUp, *, faults: float = 0.0) -> tuple[Doubt, ...]:
+def doubts_about(
+    samples: tuple[float, ...], summary: Summary, warm: WarmUp, *, faults: float = 0.0
+) -> tuple[MeasurementWarning, ...]:
     """What the samples themselves say against trusting them; `faults` are the page faults of a call."""
     found = []
     if warm.first_seconds > _SLOW_FIRST * summary.median:
-        found.append(Doubt.FIRST_CALL_SLOW)
+        found.append(MeasurementWarning.SLOW_FIRST_CALL)
     if not warm.settled:
-        found.append(Doubt.UNSETTLED)
+        found.append(MeasurementWarning.UNFINISHED_WARM_UP)
     ordinary = sorted(samples)[len(samples) // 4 : len(samples) - len(samples) // 4]
     if ordinary[-1] - ordinary[0] > _NOISY * summary.median:
-        found.append(Doubt.NOISY)
+        found.append(MeasurementWarning.NOISE)
     if len(summary.outliers) > max(1.0, _MANY_OUTLIERS * len(samples)):
-        found.append(Doubt.OUTLIERS)
+        found.append(MeasurementWarning.OUTLIERS)
     if drifted(samples):
-        found.append(Doubt.DRIFT)
+        found.append(MeasurementWarning.DRIFT)
     if len(samples) < _FEW:
-        found.append(Doubt.FEW_SAMPLES)
+        found.append(MeasurementWarning.FEW_SAMPLES)
     if faults > FEW_PAGES and seconds_for(faults) > _FETCHING * summary.median:
-        found.append(Doubt.PAGE_FAULTS)
+        found.append(MeasurementWarning.PAGE_FAULTS)
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean, median, stdev
 
-from compile_inspect.records.timing import Outlier, Speed, Summary
+from compile_inspect.records.timing import Outlier, Speedup, Summary
 
 # Iglewicz and Hoaglin (1993): a sample with a modified z-score over 3.5 is an outlier. 1.4826 makes the median
 # absolute deviation of a normal distribution its standard deviation.
@@ -86,17 +86,17 @@ def _below(count: int) -> int:
     return 0
 
 
-def ratio(first: Sequence[float], second: Sequence[float]) -> Speed:
+def ratio(first: Sequence[float], second: Sequence[float]) -> Speedup:
     """How many times longer the second takes than the first, paired over rounds, with a 95 % interval.
 
     >>> ratio([1.0] * 6, [2.0] * 6)
-    Speed(ratio=2.0, low=2.0, high=2.0)
+    Speedup(ratio=2.0, low=2.0, high=2.0)
     """
     ratios = [slow / fast for fast, slow in zip(first, second, strict=True) if fast > 0]
     if not ratios:
         raise ValueError("there are no samples to compare")
     low, high = median_interval(ratios)
-    return Speed(median(ratios), low, high)
+    return Speedup(median(ratios), low, high)
 
 
 def faster(first: Sequence[float], second: Sequence[float], *, by: float = 0.0) -> bool:

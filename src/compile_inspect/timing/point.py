@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from compile_inspect.capture.counting import compilation_counts
-from compile_inspect.records.timing import Build, CacheUse, Doubt, Measurement
+from compile_inspect.records.timing import Build, CacheUse, Measurement, MeasurementWarning
 from compile_inspect.timing.cold import FreshBuilds, Place, build_afresh
 from compile_inspect.timing.conditions import Conditions, doubts_about, doubts_between
 from compile_inspect.timing.memory import peak_memory
@@ -57,12 +57,12 @@ class Point:
             sampled = self._sample()
             around = doubts_between(before, Conditions.now(), os.cpu_count() or 1)
             if compilation_counts() != counts:
-                around = (*around, Doubt.RECOMPILED)
+                around = (*around, MeasurementWarning.RECOMPILATION)
         found = {name: _measured(one, name, sampled, around) for name, one in self.ready.items()}
         # After the samples: where Ctrl-C ends these builds, the samples are there.
         found = self._build_cold(found, sampled)
         return tuple(
-            found.get(item.name) or Measurement(item.name, refused=self.refused[item.name], assumes=item.assumes)
+            found.get(item.name) or Measurement(item.name, refusal=self.refused[item.name], assumptions=item.assumes)
             for item in self.variants
         )
 
@@ -104,7 +104,7 @@ class Point:
         for index, item in enumerate(compiled):
             part = _SAMPLED + (1 - _SAMPLED) * index / len(compiled)
             fresh[item.name] = self._fresh_builds(item, part)
-        busy = Doubt.BUSY in doubts_between(before, Conditions.now(), os.cpu_count() or 1)
+        busy = MeasurementWarning.CPU_CONTENTION in doubts_between(before, Conditions.now(), os.cpu_count() or 1)
         return found | {name: _paid_back(found[name], fresh[name], sampled, busy) for name in fresh}
 
     def _fresh_builds(self, item: Variant, part: float) -> FreshBuilds:
@@ -146,7 +146,7 @@ def _grad_mode(task: Task) -> Iterator[None]:
 def _get_ready(task: Task, item: Variant) -> _Ready:
     counts = compilation_counts()
     prepared = item.prepare(task)
-    caches = CacheUse.NOTHING if item.name == EAGER else cache_use(counts, compilation_counts())
+    caches = CacheUse.NOT_NEEDED if item.name == EAGER else cache_use(counts, compilation_counts())
     build = Build(prepared.build_seconds, caches)
     call = _bound(task, prepared)
     try:
@@ -158,10 +158,10 @@ def _get_ready(task: Task, item: Variant) -> _Ready:
         item.name,
         build=build,
         memory=memory,
-        first_seconds=warm.first_seconds,
-        warm_ups=warm.calls,
-        doubts=() if prepared.eager_because is None else (prepared.eager_because,),
-        assumes=item.assumes,
+        first_call_seconds=warm.first_seconds,
+        warm_up_calls=warm.calls,
+        warnings=() if prepared.eager_reason is None else (prepared.eager_reason,),
+        assumptions=item.assumes,
     )
     return _Ready(measurement, call, warm)
 
@@ -176,8 +176,8 @@ def cache_use(before: dict[str, int], after: dict[str, int]) -> CacheUse:
     hits = sum(grown.get(name, 0) for name in ("inductor.fxgraph_cache_hit", "aot_autograd.autograd_cache_hit"))
     misses = grown.get("inductor.fxgraph_cache_miss", 0) + grown.get("inductor.fxgraph_cache_bypass", 0)
     if hits and misses:
-        return CacheUse.PARTLY
-    return CacheUse.FOUND if hits else CacheUse.ANEW if misses else CacheUse.UNKNOWN
+        return CacheUse.PARTIAL_HIT
+    return CacheUse.HIT if hits else CacheUse.MISS if misses else CacheUse.UNKNOWN
 
 
 def _bound(task: Task, prepared: Prepared) -> Callable[[], object]:
@@ -201,7 +201,7 @@ def _waiting(task: Task, call: Callable[[], object]) -> Callable[[], object]:
     return waiting
 
 
-def _measured(one: _Ready, name: str, sampled: Rounds, around: tuple[Doubt, ...]) -> Measurement:
+def _measured(one: _Ready, name: str, sampled: Rounds, around: tuple[MeasurementWarning, ...]) -> Measurement:
     samples = sampled.wall[name]
     summary = summarize(samples)
     eager = sampled.wall.get(EAGER)
@@ -209,11 +209,11 @@ def _measured(one: _Ready, name: str, sampled: Rounds, around: tuple[Doubt, ...]
         one.measurement,
         samples=samples,
         device_samples=sampled.device.get(name, ()),
-        batch=sampled.batches[name],
+        calls_per_sample=sampled.batches[name],
         summary=summary,
-        speed=None if eager is None or name == EAGER else ratio(samples, eager),
-        doubts=(
-            *one.measurement.doubts,
+        speedup=None if eager is None or name == EAGER else ratio(samples, eager),
+        warnings=(
+            *one.measurement.warnings,
             *doubts_about(samples, summary, one.warm, faults=sampled.faults.get(name, 0.0)),
             *around,
         ),
@@ -224,8 +224,8 @@ def _paid_back(measurement: Measurement, fresh: FreshBuilds, sampled: Rounds, bu
     """A measurement with its builds in other processes, and the payback of a cold one where that is known."""
     name, eager = measurement.variant, sampled.wall.get(EAGER)
     build = fresh.added_to(measurement.build or Build(0.0))
-    doubts = (*measurement.doubts, Doubt.BUSY_BUILD) if busy and fresh.cold else measurement.doubts
-    measurement = replace(measurement, build=build, doubts=doubts)
+    doubts = (*measurement.warnings, MeasurementWarning.BUILD_CPU_CONTENTION) if busy and fresh.cold else measurement.warnings
+    measurement = replace(measurement, build=build, warnings=doubts)
     # What this process's own build took depends on what was built before it: nothing is promised from that.
     if eager is None or build.cold_seconds is None:
         return measurement

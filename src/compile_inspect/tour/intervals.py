@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compile_inspect.records.timing import Speed
+from compile_inspect.records.timing import Speedup
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ def times_as_fast(before: CallTime, after: CallTime) -> str:
     return f"{before.median / after.median:.2f} times as fast"
 
 
-def speed_in_words(speed: Speed | None) -> str:
+def speed_in_words(speed: Speedup | None) -> str:
     """The same for samples taken in turn, where the interval is that of their ratio.
 
-    >>> speed_in_words(Speed(2.0, 1.9, 2.1)), speed_in_words(Speed(1.1, 0.9, 1.2)), speed_in_words(None)
+    >>> speed_in_words(Speedup(2.0, 1.9, 2.1)), speed_in_words(Speedup(1.1, 0.9, 1.2)), speed_in_words(None)
     ('2.00 times as fast', 'no difference beyond the noise', 'whether that is a difference was not measured')
     """
     if speed is None:

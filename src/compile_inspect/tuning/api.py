@@ -14,7 +14,7 @@ from compile_inspect.agreement import Reference, compare, make_reference
 from compile_inspect.agreement.comparison import undecidable
 from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Verdict
-from compile_inspect.records.decision import Outcome, Tried
+from compile_inspect.records.decision import TuningOutcome, VariantResult
 from compile_inspect.target import Target
 from compile_inspect.timing.point import Progress
 from compile_inspect.tuning.choosing import decide, fastest, kept
@@ -115,7 +115,9 @@ def _candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[
                 ready[choice.name] = candidate
     except KeyboardInterrupt:
         for choice in choices:
-            search.tried.setdefault(choice.name, Tried(choice.name, Outcome.NOT_TRIED, "interrupted from the keyboard"))
+            search.tried.setdefault(
+                choice.name, VariantResult(choice.name, TuningOutcome.NOT_TRIED, "interrupted from the keyboard")
+            )
     return ready
 
 
@@ -130,7 +132,7 @@ class _Search:
     samples: int
     reuse_outputs: bool
     report: Progress
-    tried: dict[str, Tried] = field(default_factory=dict)
+    tried: dict[str, VariantResult] = field(default_factory=dict)
 
     def candidate(self, choice: Variant, reference: Reference) -> tuple[Runner, Prepared] | None:
         """A variant, built and compared; None where it cannot be used, for a reason that is noted."""
@@ -138,32 +140,36 @@ class _Search:
         left = self.budget - (perf_counter() - self.started)
         if left < (AUTOTUNING if "max-autotune" in name else 0.0):
             reason = f"{max(left, 0.0):.0f} s of the budget of {self.budget:g} s were left"
-            return self._without(name, Outcome.NOT_TRIED, reason)
+            return self._without(name, TuningOutcome.NOT_TRIED, reason)
         undecided = undecidable(reference)
         if undecided is not None:
-            return self._without(name, Outcome.REFUSED, undecided.reason)
+            return self._without(name, TuningOutcome.REFUSED, undecided.reason)
         if choice.lends_results(task) and not self.reuse_outputs:
-            return self._without(name, Outcome.REFUSED, "the next call overwrites its results; reuse_outputs=True allows that")
+            return self._without(
+                name, TuningOutcome.REFUSED, "the next call overwrites its results; reuse_outputs=True allows that"
+            )
         try:
             with kept(task):
                 prepared = choice.prepare(task)
             call = runner(task, prepared, self.tuned.fall_back, reuse_outputs=self.reuse_outputs)
         except Refused as refusal:
-            return self._without(name, Outcome.REFUSED, str(refusal))
-        if prepared.eager_because is not None:
-            return self._without(name, Outcome.REFUSED, prepared.eager_because.value, prepared.build_seconds)
+            return self._without(name, TuningOutcome.REFUSED, str(refusal))
+        if prepared.eager_reason is not None:
+            return self._without(name, TuningOutcome.REFUSED, prepared.eager_reason.value, prepared.build_seconds)
         comparison = compare(task, prepared, samples=self.samples, seed=0, reference=reference)
         if not comparison.agrees:
-            outcome = Outcome.DISAGREES if comparison.verdict is Verdict.DISAGREES else Outcome.REFUSED
+            outcome = TuningOutcome.DISAGREES if comparison.verdict is Verdict.DISAGREES else TuningOutcome.REFUSED
             return self._without(name, outcome, comparison.reason, prepared.build_seconds)
         built = prepared.build_seconds
-        self.tried[name] = Tried(name, Outcome.SLOWER, comparison.reason, built, assumptions=comparison.assumptions)
+        self.tried[name] = VariantResult(
+            name, TuningOutcome.SLOWER, comparison.reason, built, assumptions=comparison.assumptions
+        )
         return call, prepared
 
     def _without(
-        self, name: str, outcome: Outcome, reason: str, seconds: float | None = None
+        self, name: str, outcome: TuningOutcome, reason: str, seconds: float | None = None
     ) -> tuple[Runner, Prepared] | None:
-        self.tried[name] = Tried(name, outcome, reason, seconds)
+        self.tried[name] = VariantResult(name, outcome, reason, seconds)
         return None
 
 

@@ -9,7 +9,7 @@ from time import perf_counter
 
 from compile_inspect import torch_private
 from compile_inspect.agreement.observation import preserved_state, seeded
-from compile_inspect.records.decision import Decision, Outcome, Tried
+from compile_inspect.records.decision import Decision, TuningOutcome, VariantResult
 from compile_inspect.timing.sampling import faster, interleave, summarize
 from compile_inspect.tuning.runners import Runner
 from compile_inspect.variants import Prepared, Task
@@ -21,7 +21,7 @@ MARGIN = 0.03
 
 
 def fastest(
-    task: Task, ready: dict[str, tuple[Runner, Prepared]], tried: dict[str, Tried], seconds: float = SAMPLING_SECONDS
+    task: Task, ready: dict[str, tuple[Runner, Prepared]], tried: dict[str, VariantResult], seconds: float = SAMPLING_SECONDS
 ) -> tuple[Runner, str, str]:
     """The callable to use, the name of its variant, and the reason."""
     calls = {"eager": task.function} | {name: call for name, (call, _) in ready.items()}
@@ -33,13 +33,15 @@ def fastest(
     ratio = summaries["eager"].median / summaries[best].median
     reason = "Nothing is faster beyond the noise." if best == "eager" else f"It is {ratio:.2g} times as fast as eager."
     for name, summary in summaries.items():
-        old = tried.get(name, Tried(name, Outcome.SLOWER, "the function as it is"))
-        outcome = Outcome.CHOSEN if name == best else Outcome.SLOWER
+        old = tried.get(name, VariantResult(name, TuningOutcome.SLOWER, "the function as it is"))
+        outcome = TuningOutcome.CHOSEN if name == best else TuningOutcome.SLOWER
         tried[name] = replace(old, outcome=outcome, median=summary.median, low=summary.low, high=summary.high)
     return calls[best], best, reason
 
 
-def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], seconds: float) -> dict[str, tuple[float, ...]]:
+def _times(
+    task: Task, calls: dict[str, Runner], tried: dict[str, VariantResult], seconds: float
+) -> dict[str, tuple[float, ...]]:
     """Samples of all that can be called again and again; what fails meanwhile is taken out, and the rest timed anew."""
     failed: list[str] = []
 
@@ -65,7 +67,9 @@ def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], second
             name = failed.pop()
             del calls[name]
             built = tried[name].build_seconds if name in tried else None
-            tried[name] = Tried(name, Outcome.REFUSED, f"it failed when called many times: {one_line(error)}", built)
+            tried[name] = VariantResult(
+                name, TuningOutcome.REFUSED, f"it failed when called many times: {one_line(error)}", built
+            )
 
 
 @contextmanager
@@ -100,7 +104,7 @@ def once(task: Task, call: Runner) -> Callable[[], object]:
     return lambda: task.run(call, task.args, task.kwargs)
 
 
-def decide(task: Task, chosen: str, reason: str, started: float, tried: dict[str, Tried]) -> Decision:
+def decide(task: Task, chosen: str, reason: str, started: float, tried: dict[str, VariantResult]) -> Decision:
     """The record of a decision that began at a time."""
     import torch
 

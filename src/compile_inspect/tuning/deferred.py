@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from compile_inspect.agreement import compare
-from compile_inspect.records.decision import Decision, Outcome, Tried
+from compile_inspect.records.decision import Decision, TuningOutcome, VariantResult
 from compile_inspect.tuning.background import Build
 from compile_inspect.tuning.choosing import decide, fastest, kept
 from compile_inspect.tuning.runners import runner
@@ -31,11 +31,11 @@ def reused(task: Task, store: Store, started: float, *, reuse_outputs: bool) -> 
         return None
     decision, package = entry
     tuned = Tuned(task.function, task.function, replace(decision, from_disk=True, seconds=perf_counter() - started))
-    if decision.chosen == "eager":
+    if decision.variant == "eager":
         return tuned
     try:
         with kept(task):
-            prepared = _ready(task, decision.chosen, None if package is None else str(package))
+            prepared = _ready(task, decision.variant, None if package is None else str(package))
         fast = runner(task, prepared, tuned.fall_back, reuse_outputs=reuse_outputs)
         comparison = compare(task, prepared, samples=1, seed=0)
         if not comparison.agrees:
@@ -94,7 +94,11 @@ def _swap(task: Task, build: Build, tuned: Tuned, store: Store | None, started: 
         build.stop()
         return
     name = prepared.variant.name
-    tried = {name: Tried(name, Outcome.SLOWER, comparison.reason, prepared.build_seconds, assumptions=comparison.assumptions)}
+    tried = {
+        name: VariantResult(
+            name, TuningOutcome.SLOWER, comparison.reason, prepared.build_seconds, assumptions=comparison.assumptions
+        )
+    }
     call, chosen, reason = fastest(task, {name: (fast, prepared)}, tried, PROOF_SECONDS)
     tuned.replace(call, decide(task, chosen, reason, started, tried))
     if store is not None:
@@ -103,5 +107,5 @@ def _swap(task: Task, build: Build, tuned: Tuned, store: Store | None, started: 
 
 
 def _eager(task: Task, started: float, reason: str) -> Decision:
-    refused = {"aot-inductor": Tried("aot-inductor", Outcome.REFUSED, reason)}
+    refused = {"aot-inductor": VariantResult("aot-inductor", TuningOutcome.REFUSED, reason)}
     return decide(task, "eager", "No package could be built that agrees with it.", started, refused)

@@ -22,7 +22,7 @@ from compile_inspect.variants.task import Task
 
 PACKAGE = "package.pt2"
 DECISION = "decision.json"
-FORMAT = 3
+FORMAT = 4
 
 
 def default_directory() -> Path:

@@ -48,7 +48,7 @@ class Tuned:
         setattr(self.__dict__["_original"], name, value)
 
     def __repr__(self) -> str:
-        return f"<tuned {self.decision.target}: {self.decision.chosen}>"
+        return f"<tuned {self.decision.target}: {self.decision.variant}>"
 
     def replace(self, fast: Callable[..., Any], decision: Decision) -> None:
         """Go on with another callable and the evidence for it."""
@@ -60,7 +60,7 @@ class Tuned:
         self.__dict__["fallbacks"] += 1
         if self.fallbacks == FALLBACKS_BEFORE_WARNING:
             warnings.warn(
-                f"{self.decision.target}, tuned as {self.decision.chosen}, ran eagerly {self.fallbacks} times, the last time "
+                f"{self.decision.target}, tuned as {self.decision.variant}, ran eagerly {self.fallbacks} times, the last time "
                 f"because {guard.why_not(args, kwargs)}. Tune it again if this is how it stays.",
                 stacklevel=3,
             )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
-    from compile_inspect.records.timing import Doubt
+    from compile_inspect.records.timing import MeasurementWarning
     from compile_inspect.variants.program import Program
     from compile_inspect.variants.task import Task
 
@@ -46,7 +46,7 @@ class Prepared:
     """How the lists that `flat` takes and gives relate to inputs and results."""
     package: str | None = None
     """Where the variant lies on disk, if it does."""
-    eager_because: Doubt | None = None
+    eager_reason: MeasurementWarning | None = None
     """Why calls run in eager mode, in whole or in part, though the variant was built."""
     notes: tuple[str, ...] = ()
 

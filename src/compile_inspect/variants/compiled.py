@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.records.timing import Doubt
+from compile_inspect.records.timing import MeasurementWarning
 from compile_inspect.torch_private.compilation_watch import CompilationWatch
 from compile_inspect.variants.base import Prepared, Variant
 from compile_inspect.variants.task import Task
@@ -86,14 +86,14 @@ class Compiled(Variant):
                 run(*args, **kwargs)
                 if number >= _LEAST_CALLS and watch.frames == frames:
                     break
-        return Prepared(self, run, compiled, 0.0, eager_because=_reason_for_eager(watch))  # type: ignore[arg-type]
+        return Prepared(self, run, compiled, 0.0, eager_reason=_reason_for_eager(watch))  # type: ignore[arg-type]
 
 
-def _reason_for_eager(watch: CompilationWatch) -> Doubt | None:
+def _reason_for_eager(watch: CompilationWatch) -> MeasurementWarning | None:
     if watch.reached_limit:
-        return Doubt.RECOMPILE_LIMIT
+        return MeasurementWarning.RECOMPILE_LIMIT
     # Where no frame was looked at, everything was compiled before.
-    return Doubt.NO_GRAPH if watch.frames and not watch.operations else None
+    return MeasurementWarning.NO_GRAPH if watch.frames and not watch.operations else None
 
 
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:

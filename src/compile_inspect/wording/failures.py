@@ -30,4 +30,4 @@ def sentence(failure: Failure, inspection: Inspection) -> str:
     stack = stack_at(inspection, failure.stack)
     line = None if stack is None else stack.own_line or stack.user_line
     place = "" if line is None else f" ({where(line)})"
-    return f"{headline(failure, inspection)}: {one_line(failure.told).rstrip('.')}{place}."
+    return f"{headline(failure, inspection)}: {one_line(failure.summary).rstrip('.')}{place}."

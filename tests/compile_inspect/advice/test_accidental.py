@@ -8,7 +8,7 @@ from compile_inspect.advice.accidental import accidental
 from compile_inspect.capture.api import inspect
 from compile_inspect.fixes.loading import load_target
 from compile_inspect.records import Guard, GuardFailure, Inspection, Recompile
-from compile_inspect.records.accidents import Accident, Holder, Suspicion
+from compile_inspect.records.accidental_guards import AccidentalGuard, FailureEvidence, ValueOrigin
 
 PROGRAM = """\
 import torch
@@ -41,23 +41,23 @@ inputs = (torch.ones(3), 5)
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Accident]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, AccidentalGuard]:
     path = tmp_path_factory.mktemp("accidental") / "program.py"
     path.write_text(PROGRAM)
     inspection = inspect(load_target(f"{path}:model", f"{path}:inputs"), backend="eager")
     return {item.guard.variable: item for item in accidental(inspection)}
 
 
-def test_numbers_and_where_they_come_from(found: dict[str, Accident]) -> None:
-    assert {name: item.holder for name, item in found.items()} == {
-        "self.step": Holder.ATTRIBUTE,
-        "global SCALE": Holder.GLOBAL,
+def test_numbers_and_where_they_come_from(found: dict[str, AccidentalGuard]) -> None:
+    assert {name: item.origin for name, item in found.items()} == {
+        "self.step": ValueOrigin.ATTRIBUTE,
+        "global SCALE": ValueOrigin.GLOBAL,
     }  # not n, self.width and global LIMIT, which nothing changes
 
 
-def test_the_line_that_changes_a_value_is_named(found: dict[str, Accident]) -> None:
-    assert found["self.step"].suspicion is Suspicion.CHANGED
-    line = found["self.step"].changed_at
+def test_the_line_that_changes_a_value_is_named(found: dict[str, AccidentalGuard]) -> None:
+    assert found["self.step"].evidence is FailureEvidence.CHANGED_VALUE
+    line = found["self.step"].change_location
     assert line is not None and line.code == "self.step += 1" and line.function == "tick"
     assert "allow_unspec_int_on_nn_module" in found["self.step"].remedy
 
@@ -67,13 +67,13 @@ def test_what_has_failed_is_sure() -> None:
     other = Guard("0/0", "EQUALS_MATCH", "L['m']", "m", "m == 5")
     recompile = Recompile("0/1", "f", "f.py", 1, (GuardFailure("0/0", "n", "n == 5", "5", "6"),))
     (first,) = accidental(Inspection(guards=(other, guard), recompiles=(recompile,)))
-    assert (first.guard.variable, first.suspicion) == ("n", Suspicion.SEEN)
+    assert (first.guard.variable, first.evidence) == ("n", FailureEvidence.FAILED_BEFORE)
 
 
 def test_strings_and_noise_are_not_numbers() -> None:
     guards = (
         Guard("0/0", "EQUALS_MATCH", "L['mode']", "mode", "mode == 'train'"),
-        Guard("0/0", "EQUALS_MATCH", "L['n']", "n", "n == 5", noise=True),
+        Guard("0/0", "EQUALS_MATCH", "L['n']", "n", "n == 5", is_internal=True),
         Guard("0/0", "LENGTH_CHECK", "L['items']", "items", "len(items) == x"),
     )
     assert accidental(Inspection(guards=guards)) == ()

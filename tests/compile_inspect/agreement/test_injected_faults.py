@@ -47,8 +47,8 @@ def test_what_a_few_faults_are_called() -> None:
         "result is an input": DifferenceKind.ALIASING,
         "result overwritten by the next call": DifferenceKind.LATER_CALL,
         "wrong from the 100th call on": DifferenceKind.LATER_CALL,
-        "raises for NaN": DifferenceKind.RAISED,
-        "side effect missing": DifferenceKind.EFFECT,
+        "raises for NaN": DifferenceKind.EXCEPTION,
+        "side effect missing": DifferenceKind.SIDE_EFFECT,
     }
     for fault, kind in kinds.items():
         found = compared("softmax", torch.bfloat16, fault)

@@ -97,16 +97,16 @@ def test_a_jump_in_a_few_places_does_not_loosen_the_rest() -> None:
     [
         (torch.sqrt, lambda x: x.sqrt().nan_to_num(), DifferenceKind.NOT_FINITE),
         (lambda x: 1 / x.relu(), lambda x: -(1 / x.relu()), DifferenceKind.NOT_FINITE),
-        (lambda x: x.argmax(), lambda x: x.argmin(), DifferenceKind.WHOLE),
-        (lambda x: x > 0, lambda x: x > 0.5, DifferenceKind.WHOLE),
-        (lambda x: x, lambda x: x.double(), DifferenceKind.FORM),
-        (lambda x: x, lambda x: x[None], DifferenceKind.FORM),
-        (lambda x: (x, x), lambda x: x, DifferenceKind.FORM),
-        (lambda x: {"label": "a"}, lambda x: {"label": "b"}, DifferenceKind.WHOLE),
+        (lambda x: x.argmax(), lambda x: x.argmin(), DifferenceKind.DISCRETE),
+        (lambda x: x > 0, lambda x: x > 0.5, DifferenceKind.DISCRETE),
+        (lambda x: x, lambda x: x.double(), DifferenceKind.METADATA),
+        (lambda x: x, lambda x: x[None], DifferenceKind.METADATA),
+        (lambda x: (x, x), lambda x: x, DifferenceKind.METADATA),
+        (lambda x: {"label": "a"}, lambda x: {"label": "b"}, DifferenceKind.DISCRETE),
         (lambda x: float(x.sum()), lambda x: float(x.sum()) * 1.001, DifferenceKind.VALUE),
         (lambda x: x * 1j, lambda x: x * -1j, DifferenceKind.VALUE),
-        (lambda x: x, lambda x: x.add_(1) - 1, DifferenceKind.EFFECT),
-        (lambda x: x, lambda x: x.no_such_thing(), DifferenceKind.RAISED),
+        (lambda x: x, lambda x: x.add_(1) - 1, DifferenceKind.SIDE_EFFECT),
+        (lambda x: x, lambda x: x.no_such_thing(), DifferenceKind.EXCEPTION),
     ],
 )
 def test_every_kind_of_difference(right: Function, wrong: Function, kind: DifferenceKind) -> None:
@@ -180,7 +180,7 @@ def test_a_number_that_the_function_counts_up_is_an_effect() -> None:
         return x * 2
 
     found = against(function, lambda x: x * 2, torch.ones(3))
-    assert {(item.kind, item.name) for item in found.differences} == {(DifferenceKind.EFFECT, "count after the call")}
+    assert {(item.kind, item.name) for item in found.differences} == {(DifferenceKind.SIDE_EFFECT, "count after the call")}
     assert count == 0
 
 

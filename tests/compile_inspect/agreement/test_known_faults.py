@@ -242,4 +242,4 @@ def test_an_effect_that_is_dropped_is_caught() -> None:
     prepared = variant("eager").prepare(Task(function, (torch.ones(3),)))
     wrong = type(prepared)(variant("aot_eager"), lambda x: task.run(lambda x: x * 2, (x,), {}), None, 0.0)
     found = compare(task, wrong, reference=make_reference(task, samples=0))
-    assert [(item.kind, item.name) for item in found.differences] == [(DifferenceKind.EFFECT, "x after the call")]
+    assert [(item.kind, item.name) for item in found.differences] == [(DifferenceKind.SIDE_EFFECT, "x after the call")]

@@ -99,8 +99,8 @@ def test_gradients_of_a_small_network_with_inductor() -> None:
     found = verify(model, draw(5, 8), gradients=True, variants=["inductor", "inductor-callable", "torchscript/trace"])
     assert found.variant("inductor").verdict is Verdict.AGREES
     assert found.variant("inductor-callable").verdict is Verdict.AGREES
-    assert found.reference and found.gradients
-    names = {item.name for item in found.variant("inductor").measured}
+    assert found.has_reference and found.gradients
+    names = {item.name for item in found.variant("inductor").measured_errors}
     assert names == {"result", *(f"gradient of {name}" for name, _ in model.named_parameters())}
 
 
@@ -109,7 +109,7 @@ def test_batch_norm_in_training_sees_the_same_statistics_every_time() -> None:
     before = {key: value.clone() for key, value in model.state_dict().items()}
     found = verify(model, draw(9, 6), gradients=True, variants=[*FAST, "torchscript/trace"])
     assert all(item.verdict in (Verdict.AGREES, Verdict.ASSUMES) for item in found.variants), str(found)
-    assert "1.running_mean after the call" in {item.name for item in found.variant("aot_eager").measured}
+    assert "1.running_mean after the call" in {item.name for item in found.variant("aot_eager").measured_errors}
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
 
 
@@ -158,7 +158,7 @@ def test_nested_results_of_several_kinds() -> None:
 
     found = verify(boxed, draw(6), variants=FAST)
     assert all(item.verdict is Verdict.AGREES for item in found.variants), str(found)
-    assert found.variants[0].measured[0].name == "result.value"
+    assert found.variants[0].measured_errors[0].name == "result.value"
 
 
 def test_complex_numbers_and_strides() -> None:
@@ -168,7 +168,7 @@ def test_complex_numbers_and_strides() -> None:
     x = torch.randn(4, 5, dtype=torch.complex64, generator=generator)[:, ::1].t().contiguous().t()
     found = verify(function, x, draw(1, 4).expand(5, 4), variants=FAST)
     assert all(item.verdict is Verdict.AGREES for item in found.variants), str(found)
-    assert found.reference
+    assert found.has_reference
 
 
 def test_indices_stay_valid() -> None:
@@ -214,7 +214,7 @@ def test_a_function_without_a_float64_reference_says_so() -> None:
         return x.view(torch.int32).float() + x
 
     found = verify(function, draw(5), variants=["aot_eager"])
-    assert not found.reference or any("float64" in note for note in found.notes)
+    assert not found.has_reference or any("float64" in note for note in found.notes)
     assert found.variants[0].verdict is Verdict.AGREES, str(found)
 
 

@@ -243,7 +243,7 @@ def test_second_derivatives_where_they_are_asked_for() -> None:
     x = torch.randn(4, requires_grad=True)
     found = verify(function, x, variants=[Reordered(), "aot_eager"], second_derivatives=True, blame=False)
     assert found.variant("reordered").verdict is Verdict.AGREES
-    assert {"gradient of x", "second derivative by x"} <= {item.name for item in found.variant("reordered").measured}
+    assert {"gradient of x", "second derivative by x"} <= {item.name for item in found.variant("reordered").measured_errors}
     # What AOTAutograd makes can be differentiated once.
     assert found.variant("aot_eager").differences[0].name == "second derivative by x"
     with pytest.raises(TargetError, match="leave out one of the two"):

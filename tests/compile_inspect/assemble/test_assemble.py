@@ -12,7 +12,7 @@ from compile_inspect.assemble.guards import parse_tree
 from compile_inspect.assemble.node_outcomes import explain_unplaced
 from compile_inspect.assemble.recompiles import assemble_recompiles, parse_failure
 from compile_inspect.assemble.stacks import StackTable, parse_stack
-from compile_inspect.records import Direction, Fate, Graph, KernelKind, Node, Stage, TensorType
+from compile_inspect.records import Direction, Graph, KernelKind, Node, NodeOutcome, Stage, TensorType
 
 
 def event(kind: str, **data: object) -> dict[str, object]:
@@ -27,7 +27,7 @@ def test_a_damaged_part_is_missing_and_the_others_are_not() -> None:
     ]
     events += [event("note", text="kept")]
     inspection = assemble(events, {"pid": 1}, complete=True)
-    assert {item.collector for item in inspection.missing} == {"bytecode", "caches"}
+    assert {item.collector for item in inspection.missing_evidence} == {"bytecode", "caches"}
     assert inspection.notes == ("kept",)
 
 
@@ -93,7 +93,7 @@ def test_a_guard_tree() -> None:
     stacks = StackTable()
     stacks.define(0, [["m.py", 3, "f", "a"]])
     guards = list(parse_tree(TREE, "0/0", {"L['self']": 0}, stacks))
-    told = [(guard.kind, guard.variable, guard.condition, guard.noise) for guard in guards]
+    told = [(guard.kind, guard.variable, guard.condition, guard.is_internal) for guard in guards]
     assert told == [
         ("DEFAULT_DEVICE", "", "utils_device.CURRENT_DEVICE == None", True),
         ("LAMBDA_GUARD", "x.size()[0]", "2 <= x.size()[0]", False),
@@ -116,7 +116,7 @@ def test_failures_in_every_wording() -> None:
     }
     for text, expected in cases.items():
         failure = parse_failure(text, {"n": "4", "type(d['a'])": "int"})
-        assert (failure.against, failure.variable, failure.expected, failure.actual) == expected, text
+        assert (failure.earlier_version, failure.variable, failure.expected, failure.actual) == expected, text
 
 
 CODE = '''# AOT ID: ['0_backward']
@@ -199,16 +199,16 @@ def test_fates_tell_what_became_of_a_node() -> None:
         Node("output", "output", "output", ("item", "c", "size")),
     )
     graph = Graph("g", "0/0", Stage.POST_GRAD, Direction.FORWARD, nodes)
-    assert {item.name: item.fate for item in explain_unplaced(graph, {"kernel"})} == {
-        "x": Fate.INPUT,
-        "c": Fate.CONSTANT,
-        "size": Fate.SYMBOL,
-        "full": Fate.FOLDED,
-        "view": Fate.VIEW,
-        "item": Fate.ITEM,
-        "unused": Fate.UNUSED,
-        "copy": Fate.WRAPPER,
-        "output": Fate.OUTPUT,
+    assert {item.name: item.outcome for item in explain_unplaced(graph, {"kernel"})} == {
+        "x": NodeOutcome.INPUT,
+        "c": NodeOutcome.CONSTANT,
+        "size": NodeOutcome.SYMBOL,
+        "full": NodeOutcome.FOLDED,
+        "view": NodeOutcome.VIEW,
+        "item": NodeOutcome.ITEM,
+        "unused": NodeOutcome.UNUSED,
+        "copy": NodeOutcome.WRAPPER,
+        "output": NodeOutcome.OUTPUT,
     }
 
 

@@ -103,7 +103,7 @@ class Block(torch.nn.Module):
 def test_a_break_inside_a_library_keeps_the_users_line_that_led_there(tmp_path: Path) -> None:
     library = "import torch\ndef tell(x):\n    torch._dynamo.graph_break()\n    return x\n"
     program = "import chatty\ndef f(x):\n    y = chatty.tell(x + 1)\n    return y * 2\nprint(compiled(f)(x))\n"
-    (cause,) = recorded(tmp_path, program, library).leading_breaks
+    (cause,) = recorded(tmp_path, program, library).root_breaks
     assert own_code(cause) == "y = chatty.tell(x + 1)"
     assert inner_file(cause) == "chatty/__init__.py"
 
@@ -123,8 +123,8 @@ compiled(f)(x)
 """
     inspection = recorded(tmp_path, program)
     assert [own_code(cause) for cause in inspection.breaks] == ["y = tell(x * 2)", "torch._dynamo.graph_break()"]
-    assert [cause.follows for cause in inspection.breaks] == [None, 0]
-    assert inspection.following_breaks(inspection.breaks[0]) == inspection.breaks[1:]
+    assert [cause.parent for cause in inspection.breaks] == [None, 0]
+    assert inspection.descendant_breaks(inspection.breaks[0]) == inspection.breaks[1:]
     assert [finding.cause for finding in advised(inspection)] == [inspection.breaks[0]]
     assert "1 graph break." in str(inspection)
 
@@ -148,7 +148,7 @@ compiled(f)(x)
 """
     inspection = recorded(tmp_path, program)
     assert own_code(inspection.breaks[0]) == "torch._dynamo.graph_break()"
-    assert [cause.follows for cause in inspection.breaks] == [None, 0]
+    assert [cause.parent for cause in inspection.breaks] == [None, 0]
     assert inspection.breaks[1].own_location is not None
     assert inspection.breaks[1].own_location.function == "inner"
 
@@ -165,7 +165,7 @@ def test_breaks_one_after_another_are_work_each(tmp_path: Path, body: str) -> No
     program = f"def helper(x):\n    z = x.sum().item()\n    return x + z\ndef f(x):\n    {body}\ncompiled(f)(x)\n"
     inspection = recorded(tmp_path, program)
     assert len(inspection.breaks) >= 2
-    assert all(cause.follows is None for cause in inspection.breaks)
+    assert all(cause.parent is None for cause in inspection.breaks)
 
 
 def test_one_line_that_is_met_in_many_frames_is_one_cause(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ class Model(torch.nn.Module):
         return x
 print(compiled(Model())(x).shape)
 """
-    (cause,) = recorded(tmp_path, program).leading_breaks
+    (cause,) = recorded(tmp_path, program).root_breaks
     assert own_code(cause) == 'log.warning("seen")'
     assert cause.hits > 1
 

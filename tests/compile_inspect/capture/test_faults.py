@@ -122,5 +122,5 @@ def test_an_unknown_torch_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert missing.collector == "torch version"
     assert "tested with (98.0 to 99.0)" in missing.reason
     assert missing.times == 1
-    assert not inspection.environment.torch_known
+    assert not inspection.environment.torch_supported
     assert inspection.breaks and inspection.guards

@@ -9,7 +9,7 @@ import torch
 
 import compile_inspect
 from compile_inspect import Target, TargetError
-from compile_inspect.records import BreakEffect, CudaGraphOutcome, Outcome, Stage
+from compile_inspect.records import BreakEffect, CompilationOutcome, CudaGraphOutcome, Stage
 from conftest import fresh_function
 
 
@@ -35,14 +35,17 @@ def test_fullgraph_failure_is_evidence() -> None:
         fresh_function("print('x')\nreturn x + 1"), torch.ones(3), backend="eager", fullgraph=True
     )
     first, left = inspection.failures
-    assert first.told == left.told == "Unsupported: Failed to trace builtin operator"
-    assert (first.compilation, left.compilation) == (inspection.compilations[0].id, None) and inspection.raised == left
+    assert first.summary == left.summary == "Unsupported: Failed to trace builtin operator"
+    assert (first.compilation, left.compilation) == (
+        inspection.compilations[0].id,
+        None,
+    ) and inspection.uncaught_failure == left
     line = inspection.user_line(first.stack)
     assert line is not None and line.line == 2
     (cause,) = inspection.breaks
     assert (cause.identifier, cause.effect) == ("GB0059", BreakEffect.RAISED)
     assert cause.location is not None and cause.location.line == 2
-    assert inspection.compilations[0].outcome is Outcome.FAILED
+    assert inspection.compilations[0].outcome is CompilationOutcome.FAILED
 
 
 def test_a_failing_function_is_the_users_business(tmp_path: Path) -> None:

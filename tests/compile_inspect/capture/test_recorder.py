@@ -151,7 +151,7 @@ def test_compilations_in_threads() -> None:
     assert failures == []
     assert len(recording.inspection.compilations) == 4
     assert len(recording.inspection.graphs_at(Stage.DYNAMO)) == 4
-    assert recording.inspection.missing == ()
+    assert recording.inspection.missing_evidence == ()
 
 
 def test_no_tensor_of_the_program_is_kept_alive() -> None:
@@ -191,7 +191,7 @@ def test_limit_of_recompiles() -> None:
     assert (limit.limit, limit.value, limit.function) == ("recompile_limit", 3, program.__name__)
     assert limit.last_reason == "tensor 'x' size mismatch at index 0. expected 4, actual 5"
     assert [item.function for item in inspection.recompiles] == [program.__name__] * len(inspection.recompiles)
-    assert [item.latest.actual for item in inspection.recompiles if item.latest] == ["3", "4", "5"]
+    assert [item.latest_failure.actual for item in inspection.recompiles if item.latest_failure] == ["3", "4", "5"]
     assert [item.outcome.name for item in inspection.compilations][:3] == ["COMPILED"] * 3
 
 

@@ -41,28 +41,28 @@ LOOP = "for _ in range(2):\n    x = x * 2\n    torch._dynamo.graph_break()"
 )
 def test_operations_in_graphs_and_operations_given_up(body: str, helper: str, share: CompiledShare) -> None:
     inspection = recorded(body, helper=helper)
-    assert inspection.share == share
-    assert counters["stats"]["calls_captured"] == share.compiled
+    assert inspection.compiled_share == share
+    assert counters["stats"]["calls_captured"] == share.compiled_operations
     assert counters["stats"]["unique_graphs"] == inspection.graph_count == len(inspection.graphs_at(Stage.DYNAMO))
 
 
 def test_only_the_newest_version_of_a_frame_counts() -> None:
     inspection = recorded("return x + 1", dynamic=False, calls=3)
     assert counters["stats"]["calls_captured"] == 3
-    assert inspection.share == CompiledShare(1, 0)
+    assert inspection.compiled_share == CompiledShare(1, 0)
 
 
 def test_nothing_is_said_where_compilation_failed_or_there_was_none() -> None:
     with compile_inspect.record() as recording:
         torch.ones(2).sum()
-    assert recording.inspection.share is None
+    assert recording.inspection.compiled_share is None
 
     def broken(graph: object, inputs: object) -> object:
         raise RuntimeError("no")
 
     with compile_inspect.record() as recording, pytest.raises(Exception, match="no"):
         torch.compile(fresh_function("return x + 1", torch=torch), backend=broken)(torch.ones(2))
-    assert recording.inspection.share is None
+    assert recording.inspection.compiled_share is None
 
 
 @pytest.mark.parametrize(

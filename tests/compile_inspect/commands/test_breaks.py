@@ -126,7 +126,7 @@ def test_as_json(home: Path) -> None:
     done = invoke("breaks", *TARGET, "--json", cwd=home)
     found = json.loads(done.stdout)["breaks"]
     assert sorted(item["cause"]["own_location"]["line"] for item in found) == [15, 17]
-    assert [item["trials"][0][1]["standing"] for item in found] == ["PROVEN", "PROVEN"]
+    assert [item["trials"][0][1]["status"] for item in found] == ["PROVEN", "PROVEN"]
 
 
 def test_what_cannot_be_fixed_is_said(home: Path) -> None:

@@ -11,8 +11,8 @@ import torch
 from invoking import invoke
 
 from compile_inspect import Target, time_variants, tune, verify
-from compile_inspect.records.decision import Outcome
-from compile_inspect.records.timing import Doubt
+from compile_inspect.records.decision import TuningOutcome
+from compile_inspect.records.timing import MeasurementWarning
 from compile_inspect.variants import Compiled, Task
 
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
@@ -68,12 +68,12 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-CASES: dict[str, tuple[Callable[[], Callable[..., Any]], Doubt | None]] = {
-    "a counter": (Counter, Doubt.RECOMPILE_LIMIT),
-    "a list that grows": (growing, Doubt.RECOMPILE_LIMIT),
-    "nothing to compute": (lambda: identity, Doubt.NO_GRAPH),
-    "sizes alone": (lambda: only_sizes, Doubt.NO_GRAPH),
-    "a disabled forward": (Disabled, Doubt.NO_GRAPH),
+CASES: dict[str, tuple[Callable[[], Callable[..., Any]], MeasurementWarning | None]] = {
+    "a counter": (Counter, MeasurementWarning.RECOMPILE_LIMIT),
+    "a list that grows": (growing, MeasurementWarning.RECOMPILE_LIMIT),
+    "nothing to compute": (lambda: identity, MeasurementWarning.NO_GRAPH),
+    "sizes alone": (lambda: only_sizes, MeasurementWarning.NO_GRAPH),
+    "a disabled forward": (Disabled, MeasurementWarning.NO_GRAPH),
     "one graph": (lambda: plain, None),
     "two graphs": (lambda: split, None),
     "a disabled function, which torch.compile compiles": (lambda: torch.compiler.disable(plain), None),
@@ -84,23 +84,25 @@ CASES: dict[str, tuple[Callable[[], Callable[..., Any]], Doubt | None]] = {
 def test_building_tells_why_calls_run_in_eager_mode(name: str) -> None:
     make, expected = CASES[name]
     torch.compiler.reset()
-    assert Compiled("eager").prepare(Task(make(), (X,))).eager_because is expected
+    assert Compiled("eager").prepare(Task(make(), (X,))).eager_reason is expected
 
 
 @pytest.mark.parametrize(
-    ("make", "doubt"), [(Counter, Doubt.RECOMPILE_LIMIT), (lambda: identity, Doubt.NO_GRAPH)], ids=["limit", "no graph"]
+    ("make", "doubt"),
+    [(Counter, MeasurementWarning.RECOMPILE_LIMIT), (lambda: identity, MeasurementWarning.NO_GRAPH)],
+    ids=["limit", "no graph"],
 )
-def test_every_answer_says_so(make: Callable[[], Any], doubt: Doubt) -> None:
+def test_every_answer_says_so(make: Callable[[], Any], doubt: MeasurementWarning) -> None:
     agreement = verify(make(), X, variants="eager-backend", samples=0)
-    assert agreement.variants[0].eager_because is doubt
+    assert agreement.variants[0].eager_reason is doubt
     assert doubt.value in one_line(str(agreement))
     timing = time_variants(Target(make(), (X,)), variants=["eager-backend"], seconds=0.05, builds=0)
-    assert doubt in timing.points[0].of("eager-backend").doubts  # type: ignore[union-attr]
+    assert doubt in timing.points[0].of("eager-backend").warnings  # type: ignore[union-attr]
     assert doubt.value in one_line(str(timing))
     tuned = tune(make(), X, variants="eager-backend")
-    assert tuned.decision.chosen == "eager"
-    (tried,) = [item for item in tuned.decision.tried if item.variant == "eager-backend"]
-    assert tried.outcome is Outcome.REFUSED
+    assert tuned.decision.variant == "eager"
+    (tried,) = [item for item in tuned.decision.results if item.variant == "eager-backend"]
+    assert tried.outcome is TuningOutcome.REFUSED
 
 
 def test_the_commands_lead_to_the_reason(tmp_path: Path) -> None:

@@ -237,4 +237,4 @@ def test_a_remedy_that_is_printed_as_code_is_code(case: str) -> None:
     assert codes
     for code in codes:
         ast.parse(code)
-    assert any(remedy.proven is not None for item in treatments for remedy in item.remedies)
+    assert any(remedy.proof is not None for item in treatments for remedy in item.remedies)

@@ -14,7 +14,7 @@ import pytest
 import compile_inspect
 from compile_inspect.capture_file import replaceable, save
 from compile_inspect.journal import FileJournal
-from compile_inspect.records import Inspection, Timing
+from compile_inspect.records import SCHEMA_VERSION, Inspection, Timing
 from conftest import environment
 
 
@@ -62,7 +62,7 @@ def test_what_may_be_replaced(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("text")
     (tmp_path / "json").write_text(json.dumps({"kind": "other"}))
     for name, pid in (("running", os.getpid()), ("killed", 2**22 + 1)):
-        journal = FileJournal(tmp_path / name, {"schema": 1, "pid": pid})
+        journal = FileJournal(tmp_path / name, {"schema": SCHEMA_VERSION, "pid": pid})
         journal.create()
         journal.close()
     found = {item.name for item in tmp_path.iterdir() if replaceable(item)}

@@ -13,7 +13,7 @@ from invoking import invoke
 
 import compile_inspect
 from compile_inspect.capture_file import save
-from compile_inspect.records import Compilation, Inspection, Outcome, Process
+from compile_inspect.records import Compilation, CompilationOutcome, Inspection, Process
 from conftest import ROOT, environment
 
 PROGRAM = """
@@ -63,7 +63,9 @@ def in_a_process(
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report")
     (path / "mine.py").write_text(PROGRAM)
-    compilation = Compilation("0/0", "forward", "model.py", 1, Outcome.COMPILED, seconds=1.0, graph_nodes=2, graph_calls=1)
+    compilation = Compilation(
+        "0/0", "forward", "model.py", 1, CompilationOutcome.COMPILED, seconds=1.0, graph_nodes=2, graph_calls=1
+    )
     for name in ("one", "two"):
         save(Inspection(compilations=(compilation,), process=Process(pid=7, session=name)), path / f"{name}.inspection")
     return path
@@ -199,7 +201,7 @@ def test_tried_fixes_join_a_capture(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     inspection = compile_inspect.load(folder / "breaks.inspection")
     (finding,) = inspection.findings
-    assert finding.chosen is not None and finding.chosen.title == "Choose with torch.where"
+    assert finding.best_proposal is not None and finding.best_proposal.title == "Choose with torch.where"
     assert inspection.breaks == (finding.cause,)
     assert invoke("report", "breaks.inspection", cwd=folder).returncode == 0
     (folder / "mine.py").write_text(PROGRAM.replace("return x * 2", "return x * 3"))

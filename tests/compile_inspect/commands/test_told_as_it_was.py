@@ -10,7 +10,7 @@ from invoking import invoke
 
 import compile_inspect
 from compile_inspect.fixes.whole import fullgraph_failure
-from compile_inspect.records import Inspection, Outcome
+from compile_inspect.records import CompilationOutcome, Inspection
 from compile_inspect.records.agreement import Agreement
 from compile_inspect.reporters.counts import count
 from compile_inspect.reporters.text.summary import verdict
@@ -29,8 +29,8 @@ def test_a_suppressed_failure_is_a_failure(error: type[Exception]) -> None:
     with torch._dynamo.config.patch(suppress_errors=True), compile_inspect.record() as recording:
         assert torch.equal(torch.compile(function, backend=backend)(torch.ones(2)), torch.full((2,), 2.0))
     inspection = recording.inspection
-    assert [item.outcome for item in inspection.compilations] == [Outcome.FAILED]
-    assert "backend broke" in inspection.failures[0].told
+    assert [item.outcome for item in inspection.compilations] == [CompilationOutcome.FAILED]
+    assert "backend broke" in inspection.failures[0].summary
     assert "1 compilation failed" in str(inspection)
 
 

@@ -100,7 +100,7 @@ def test_what_differs_between_two_runs_is_stated_and_not_held_against_a_fix(name
     proofs = [proof for _, proof in printing.trials]
     assert proofs and all(proof.holds for proof in proofs), proofs
     if name != "seconds":  # equal within one second, and then compared
-        assert all(proof.unsteady == ("result[1]",) and proof.values == 1 for proof in proofs), proofs
+        assert all(proof.nondeterministic_results == ("result[1]",) and proof.values == 1 for proof in proofs), proofs
         assert all("Not compared: result[1], which differs between two runs" in proof_details(proof) for proof in proofs)
 
 
@@ -149,8 +149,8 @@ def test_a_number_in_its_tensor_lets_no_gradient_through(name: str, tmp_path: Pa
     finding = treated(found)[0]
     written = [proposal for proposal, _ in finding.trials if proposal.is_rewrite]
     assert all(".detach()" in item.new for proposal in written for item in proposal.replacements if "s = " not in item.old)
-    assert finding.chosen is not None and finding.chosen.is_rewrite, finding.trials
-    proof = dict(finding.trials)[finding.chosen]
+    assert finding.best_proposal is not None and finding.best_proposal.is_rewrite, finding.trials
+    proof = dict(finding.trials)[finding.best_proposal]
     assert proof.gradients == 2 and proof.breaks[1] < proof.breaks[0]
     outcomes = [(proposal.replacements, proposal.settings) for proposal in finding.advice.proposals]
     assert len(set(outcomes)) == len(outcomes)
@@ -178,7 +178,7 @@ def test_a_side_of_a_choice_lets_no_gradient_through(tmp_path: Path) -> None:
 
 def test_a_gradient_that_flows_where_none_did_is_a_difference(tmp_path: Path) -> None:
     from compile_inspect.fixes.source import SourceFile
-    from compile_inspect.records.fixes import Proposal, Standing
+    from compile_inspect.records.fixes import ProofStatus, Proposal
 
     text = (
         "import torch\n\ndef target(x):\n    print(1)\n    return x.detach() * 2\n\n"
@@ -190,7 +190,7 @@ def test_a_gradient_that_flows_where_none_did_is_a_difference(tmp_path: Path) ->
     assert first is not None and last is not None
     proposal = Proposal("mine", "Lose it", (source.replace(first, "pass"), source.replace(last, "return x * 2")))
     proof = found.prove(found.inspection.breaks[0], proposal)
-    assert proof.standing is Standing.DISAGREES and "has a gradient, and in the original it has none" in proof.reason
+    assert proof.status is ProofStatus.DISAGREES and "has a gradient, and in the original it has none" in proof.reason
 
 
 def test_a_library_beside_the_program_is_not_loaded_twice(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_library_beside_the_program_is_not_loaded_twice(tmp_path: Path) -> Non
 
     loaded = builtins.LOADED  # type: ignore[attr-defined]
     finding: Finding = treated(found)[0]
-    assert finding.chosen is not None and found.whole(finding.chosen) is None
+    assert finding.best_proposal is not None and found.whole(finding.best_proposal) is None
     assert loaded == builtins.LOADED  # type: ignore[attr-defined]
 
 

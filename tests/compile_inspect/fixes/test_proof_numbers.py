@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from compile_inspect.fixes import distinct
-from compile_inspect.records.fixes import Proof, Proposal, Replacement, Setting, Standing
+from compile_inspect.records.fixes import Proof, ProofStatus, Proposal, Replacement, Setting
 from compile_inspect.reporters.text.findings import proof_details
 from compile_inspect.serialization import from_data, to_data
 
@@ -17,34 +17,40 @@ COUNTS = list(itertools.product((0, 1, 2), (0, 1, 2), (0, 1), (0, 1), (0, 1), (0
 @pytest.mark.parametrize("counts", COUNTS, ids=str)
 def test_gone_is_said_only_where_there_are_fewer_causes_and_results_were_compared(counts: tuple[int, ...]) -> None:
     before, after, remaining, arrived, revealed, inputs, values = counts
-    numbers = {"remaining": remaining, "arrived": arrived, "revealed": revealed, "inputs": inputs, "values": values}
+    numbers = {
+        "remaining_breaks": remaining,
+        "new_breaks": arrived,
+        "revealed_breaks": revealed,
+        "inputs": inputs,
+        "values": values,
+    }
     proof = Proof.of(breaks=(before, after), graphs=(2, 1), **numbers)
     allowed = not remaining and not arrived and after - revealed < before and inputs > 0 and values > 0
     assert proof.holds == allowed
-    assert ("is gone, and" in proof.standing.value) == allowed
+    assert ("is gone, and" in proof.status.value) == allowed
     if allowed:
         assert f"Causes of breaks {before} → {after}" in proof_details(proof)
         assert f"compared at {inputs} inputs" in proof_details(proof)
-    for standing in Standing:
-        if standing is proof.standing:
+    for standing in ProofStatus:
+        if standing is proof.status:
             assert from_data(Proof, to_data(proof)) == proof
         else:
-            with pytest.raises(ValueError, match=f"a proof is {proof.standing.name}, not {standing.name}"):
+            with pytest.raises(ValueError, match=f"a proof is {proof.status.name}, not {standing.name}"):
                 Proof(standing, breaks=(before, after), graphs=(2, 1), **numbers)
 
 
 def test_a_withdrawal_for_an_exception_or_a_difference_needs_its_reason() -> None:
-    assert Proof.of(breaks=(1, 0), failure="ValueError").standing is Standing.FAILED
-    assert Proof.of(breaks=(1, 0), difference="result").standing is Standing.DISAGREES
-    for standing in (Standing.FAILED, Standing.DISAGREES):
+    assert Proof.of(breaks=(1, 0), failure="ValueError").status is ProofStatus.FAILED
+    assert Proof.of(breaks=(1, 0), difference="result").status is ProofStatus.DISAGREES
+    for standing in (ProofStatus.FAILED, ProofStatus.DISAGREES):
         with pytest.raises(ValueError, match="a proof is UNTRIED"):
             Proof(standing, breaks=(1, 0))
 
 
 def test_all_numbers_are_in_the_sentences() -> None:
     proof = Proof.of(
-        breaks=(3, 2), graphs=(4, 3), inputs=4, values=2, gradients=1, largest_error=1.5e-7, unsteady=("result[1]",),
-        unreached=(9,), seconds=(0.004, 0.002),
+        breaks=(3, 2), graphs=(4, 3), inputs=4, values=2, gradients=1, largest_error=1.5e-7,
+        unreached_lines=(9,), seconds=(0.004, 0.002), nondeterministic_results=("result[1]",),
     )  # fmt: skip
     assert proof_details(proof) == (
         "Causes of breaks 3 → 2, graphs 4 → 3, a call 4.0 ms → 2.0 ms. 2 results and 1 gradient compared at 4 inputs, in eager "

@@ -10,7 +10,7 @@ import torch
 from compile_inspect.fixes.planning import advised, together, treated
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.fixes.source import SourceFile
-from compile_inspect.records.fixes import Proposal, Setting, Standing
+from compile_inspect.records.fixes import ProofStatus, Proposal, Setting
 
 TEXT = """\
 import torch
@@ -59,21 +59,25 @@ def written(path: Path, line: int, new: str) -> Proposal:
 @pytest.mark.parametrize(
     ("new", "standing", "reason"),
     [
-        ("pass", Standing.PROVEN, ""),
-        ('print("full way")', Standing.UNCHANGED, "Failed to trace builtin operator"),
-        ("hidden = hidden * 1.01", Standing.DISAGREES, "in eager mode, at the example, result"),
-        ("hidden = hidden.detach()", Standing.DISAGREES, "gradient"),
-        ("raise ValueError('no')", Standing.FAILED, "ValueError: no"),
-        ("torch._dynamo.graph_break()", Standing.WORSE, "graph_break"),
-        ("if not torch.compiler.is_compiling(): pass\n        else: hidden = hidden + 1", Standing.DISAGREES, "compiled, at"),
+        ("pass", ProofStatus.PROVEN, ""),
+        ('print("full way")', ProofStatus.UNCHANGED, "Failed to trace builtin operator"),
+        ("hidden = hidden * 1.01", ProofStatus.DISAGREES, "in eager mode, at the example, result"),
+        ("hidden = hidden.detach()", ProofStatus.DISAGREES, "gradient"),
+        ("raise ValueError('no')", ProofStatus.FAILED, "ValueError: no"),
+        ("torch._dynamo.graph_break()", ProofStatus.WORSE, "graph_break"),
+        (
+            "if not torch.compiler.is_compiling(): pass\n        else: hidden = hidden + 1",
+            ProofStatus.DISAGREES,
+            "compiled, at",
+        ),
     ],
 )
-def test_what_a_trial_shows(laboratory: Laboratory, path: Path, new: str, standing: Standing, reason: str) -> None:
+def test_what_a_trial_shows(laboratory: Laboratory, path: Path, new: str, standing: ProofStatus, reason: str) -> None:
     cause = laboratory.inspection.breaks[0]
     proof = laboratory.prove(cause, written(path, 13, new))
-    assert proof.standing is standing, proof
+    assert proof.status is standing, proof
     assert reason in proof.reason
-    assert proof.holds == (standing is Standing.PROVEN)
+    assert proof.holds == (standing is ProofStatus.PROVEN)
     if proof.holds:
         assert (proof.breaks, proof.inputs > 1, proof.values, proof.gradients) == ((1, 0), True, 1, 2)
         assert proof.largest_error is not None and proof.largest_error < 1e-5
@@ -85,7 +89,7 @@ def test_settings_are_put_back(laboratory: Laboratory) -> None:
     before = set(torch._dynamo.config.reorderable_logging_functions)
     setting = Setting("torch._dynamo.config.reorderable_logging_functions.add(print)")
     proof = laboratory.prove(cause, Proposal("mine", "try it", (), (setting,)))
-    assert proof.standing is Standing.PROVEN and proof.breaks == (1, 0) and proof.graphs == (2, 1)
+    assert proof.status is ProofStatus.PROVEN and proof.breaks == (1, 0) and proof.graphs == (2, 1)
     assert set(torch._dynamo.config.reorderable_logging_functions) == before
 
 
@@ -108,7 +112,7 @@ def test_a_changed_file_is_not_overwritten_with_an_old_fix(laboratory: Laborator
     path.write_text(TEXT.replace("half", "all the"))
     try:
         proof = laboratory.prove(laboratory.inspection.breaks[0], proposal)
-        assert proof.standing is Standing.FAILED and "has changed since it was recorded" in proof.reason
+        assert proof.status is ProofStatus.FAILED and "has changed since it was recorded" in proof.reason
     finally:
         path.write_text(TEXT)
 
@@ -120,7 +124,7 @@ def test_all_at_once(tmp_path: Path) -> None:
     )
     laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
     findings = treated(laboratory)
-    assert len(findings) == 2 and all(finding.chosen is not None for finding in findings)
+    assert len(findings) == 2 and all(finding.best_proposal is not None for finding in findings)
     assert all(not finding.trials for finding in advised(laboratory.inspection))
     treatment = together(laboratory, findings)
     assert treatment is not None and treatment.proof.holds and not treatment.left
@@ -159,6 +163,6 @@ def test_fixes_of_lines_that_no_input_reaches_are_left_out(tmp_path: Path) -> No
     )
     laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=0, seconds=0.0)
     findings = treated(laboratory)
-    assert dict(findings[0].trials)[findings[0].chosen].unreached == (8,)  # type: ignore[index]
+    assert dict(findings[0].trials)[findings[0].best_proposal].unreached_lines == (8,)  # type: ignore[index]
     assert together(laboratory, findings, unreached=False) is None
     assert together(laboratory, findings) is not None

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from compile_inspect.fixes.proving import Laboratory
-from compile_inspect.records.fixes import Proposal, Standing
+from compile_inspect.records.fixes import ProofStatus, Proposal
 
 PROGRAM = """\
 import torch
@@ -26,4 +26,4 @@ def test_what_one_trial_compiled_is_not_in_the_way_of_the_next(tmp_path: Path) -
     cause = laboratory.inspection.breaks[0]
     for _ in range(3):
         proof = laboratory.prove(cause, Proposal("none", "Nothing"))
-        assert proof.standing is Standing.UNCHANGED, proof
+        assert proof.status is ProofStatus.UNCHANGED, proof

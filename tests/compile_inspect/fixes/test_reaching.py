@@ -8,7 +8,7 @@ from pathlib import Path
 from compile_inspect.fixes.planning import treated
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.fixes.unreached import lines_run
-from compile_inspect.records.fixes import Standing
+from compile_inspect.records.fixes import ProofStatus
 from compile_inspect.reporters.text.findings import proof_details
 
 TEXT = """\
@@ -31,8 +31,8 @@ def test_a_line_that_no_input_reaches_is_named(tmp_path: Path) -> None:
     path.write_text(TEXT)
     laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
     (finding,) = treated(laboratory)
-    proofs = {proposal.title: proof for proposal, proof in finding.trials if proof.standing is Standing.PROVEN}
-    assert proofs and all(proof.unreached == (7,) for proof in proofs.values())
+    proofs = {proposal.title: proof for proposal, proof in finding.trials if proof.status is ProofStatus.PROVEN}
+    assert proofs and all(proof.unreached_lines == (7,) for proof in proofs.values())
     assert all("No input reaches line 7, of which nothing is proven" in proof_details(proof) for proof in proofs.values())
 
 
@@ -41,8 +41,8 @@ def test_lines_that_are_reached_are_not(tmp_path: Path) -> None:
     path.write_text(TEXT.replace("> 1e9", "> 6.0").replace("y[:1]", "y * 2"))  # the example is above it, zeros are below
     laboratory = Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=2, seconds=0.0)
     (finding,) = treated(laboratory)
-    proven = [proof for _, proof in finding.trials if proof.standing is Standing.PROVEN]
-    assert proven and all(not proof.unreached and "reaches" not in proof_details(proof) for proof in proven)
+    proven = [proof for _, proof in finding.trials if proof.status is ProofStatus.PROVEN]
+    assert proven and all(not proof.unreached_lines and "reaches" not in proof_details(proof) for proof in proven)
 
 
 def test_what_traces_already_goes_on() -> None:

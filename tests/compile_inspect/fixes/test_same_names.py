@@ -9,7 +9,7 @@ import pytest
 
 from compile_inspect.fixes.planning import treated
 from compile_inspect.fixes.proving import Laboratory
-from compile_inspect.records.fixes import Standing
+from compile_inspect.records.fixes import ProofStatus
 
 HELPERS = {
     "one": "def deep(x):\n    print('one')\n    return x * 2\n",
@@ -26,7 +26,7 @@ PROGRAMS = {
 }
 
 
-def standings(folder: Path, program: str, helper: str) -> list[tuple[Standing, str]]:
+def standings(folder: Path, program: str, helper: str) -> list[tuple[ProofStatus, str]]:
     folder.mkdir()
     (folder / "model.py").write_text(program)
     (folder / "helper.py").write_text(helper)
@@ -35,7 +35,7 @@ def standings(folder: Path, program: str, helper: str) -> list[tuple[Standing, s
     assert len(findings) == 1, [str(item.cause.location) for item in findings]
     place = findings[0].cause.location
     assert place is not None and place.file == str(folder / "helper.py")
-    return [(proof.standing, proof.reason) for _, proof in findings[0].trials]
+    return [(proof.status, proof.reason) for _, proof in findings[0].trials]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -44,6 +44,6 @@ def test_what_one_program_imported_is_not_in_the_way_of_the_next(name: str, tmp_
     helpers = (*HELPERS, "one") if name == "imported at the top" else ("one", "two")
     for index, helper in enumerate(helpers):
         found = standings(tmp_path / str(index), PROGRAMS[name], HELPERS[helper])
-        assert found and all(standing is Standing.PROVEN for standing, _ in found), found
+        assert found and all(standing is ProofStatus.PROVEN for standing, _ in found), found
     assert sys.path == path
     assert not {"model", "helper"} & (set(sys.modules) - modules)

@@ -42,5 +42,7 @@ def test_a_fix_of_a_module_that_changes_itself_is_proven(tmp_path: Path, name: s
     file.write_text(HEAD + PROGRAMS[name] + TAIL)
     laboratory = Laboratory(f"{file}:net", f"{file}:inputs", backend="eager", seconds=seconds)
     (finding,) = treated(laboratory)
-    assert finding.chosen is not None, finding.trials
-    assert (laboratory.whole(finding.chosen) is None) is (name != "number of calls")  # which is compiled again at every call
+    assert finding.best_proposal is not None, finding.trials
+    assert (laboratory.whole(finding.best_proposal) is None) is (
+        name != "number of calls"
+    )  # which is compiled again at every call

@@ -99,14 +99,14 @@ def test_what_the_user_compiled_before_does_not_matter_to_a_forecast(perhaps_fro
     again = predict(Target(own), rows(3, 4, 11, 12))
     assert again.compilations == expected.compilations
     assert again.limits == expected.limits == ()
-    assert [call.used for call in again.calls] == [call.used for call in expected.calls]
+    assert [call.used_compilations for call in again.calls] == [call.used_compilations for call in expected.calls]
     assert (gc.get_freeze_count() > 0) is frozen
 
 
 def test_a_compiled_function_is_forecast_as_the_function_in_it() -> None:
     mine, graphs = compiled(own)
-    assert predict(Target(mine), rows(3, 4)).count == 2
-    assert predict(Target(torch.compile(Drifting(), backend="eager")), rows(3)).count == 1
+    assert predict(Target(mine), rows(3, 4)).graph_count == 2
+    assert predict(Target(torch.compile(Drifting(), backend="eager")), rows(3)).graph_count == 1
     assert graphs == []
 
 
@@ -169,8 +169,8 @@ def test_a_recording_under_way_hears_nothing_of_it() -> None:
     inspection = recording.inspection
     assert [item.id for item in inspection.compilations] == ["0/0", "0/1"]
     assert [item.compilation for item in inspection.recompiles] == ["0/1"]
-    assert inspection.recompiles[0].latest is not None
-    assert not inspection.missing
+    assert inspection.recompiles[0].latest_failure is not None
+    assert not inspection.missing_evidence
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
@@ -199,7 +199,7 @@ def test_the_limit_and_what_runs_without_a_graph() -> None:
     assert (hit.call, hit.function, hit.limit, hit.value, hit.frame) == (2, "own", "recompile_limit", 2, "0")
     assert hit.failure is not None and hit.failure.actual == "4"
     assert forecast.eager_calls == (2, 3)
-    assert forecast.calls[4].used == ("0/1",)
+    assert forecast.calls[4].used_compilations == ("0/1",)
     assert predict(Target(own), rows(2)).recompile_limit == torch._dynamo.config.recompile_limit
 
 
@@ -207,7 +207,7 @@ def test_the_guard_that_fails() -> None:
     forecast = predict(Target(own), rows(3, 4, 11))
     size, condition = forecast.recompiles
     assert size.cause is not None and (size.cause.variable, size.cause.expected, size.cause.actual) == ("x", "3", "4")
-    assert size.cause.against == "0/0" and size.symbols
+    assert size.cause.earlier_version == "0/0" and size.symbols
     assert condition.cause is not None
     assert (condition.cause.variable, condition.cause.actual) == ("x.size()[0]", "11")
     assert "10" in (condition.cause.expected or "")
@@ -216,7 +216,7 @@ def test_the_guard_that_fails() -> None:
 
 def test_frames_after_a_graph_break_are_counted_apart() -> None:
     forecast = predict(Target(with_helper), rows(3, 4))
-    assert forecast.breaks == 1
+    assert forecast.break_count == 1
     assert len({item.id.partition("/")[0] for item in forecast.compilations}) >= 2
     assert len(forecast.graphs) < len(forecast.compilations)  # before the break there is nothing to compute
 

@@ -57,7 +57,7 @@ def test_causes_are_told_apart_and_explained(
     remedies = remedies_for(cause, sizes=[4, 5, 6, 7, 12])
     assert remedies or kind is CauseKind.OTHER
     for remedy in remedies:
-        assert remedy.title and remedy.proven is None
+        assert remedy.title and remedy.proof is None
         ast.parse(remedy.code.replace("…", "..."))
 
 
@@ -65,7 +65,7 @@ def test_two_sizes_that_were_equal_by_chance() -> None:
     cause = cause_of(failure("y.size()[0]", "y.size()[0] == x.size()[1]", None, "3"))
     assert cause.others == (("x", 1),)
     first = remedies_for(cause)[0]
-    assert first.kind is RemedyKind.MARK_DYNAMIC and first.places == (("y", 0), ("x", 1))
+    assert first.kind is RemedyKind.MARK_DYNAMIC and first.variables == (("y", 0), ("x", 1))
     assert first.code == "torch._dynamo.mark_dynamic(y, 0)\ntorch._dynamo.mark_dynamic(x, 1)"
 
 
@@ -79,7 +79,7 @@ def test_of_several_failed_guards_the_new_one_counts() -> None:
 
 def test_powers_of_two() -> None:
     assert powers_of_two([0, 1, 2, 3, 8, 9]).sizes == (2, 4, 8, 16)
-    assert powers_of_two([4, 8]).waste == 0
+    assert powers_of_two([4, 8]).waste_percent == 0
 
 
 def test_least_padding_is_the_least() -> None:
@@ -87,8 +87,8 @@ def test_least_padding_is_the_least() -> None:
     for count in (1, 2, 3, 4, 9):
         found = least_waste(sizes, count)
         assert len(found.sizes) <= count and found.sizes[-1] == 64
-        assert found.waste == min(_waste(chosen, sizes) for chosen in _choices(sorted(set(sizes)), count))
-    assert least_waste(sizes, 9).waste == 0
+        assert found.waste_percent == min(_waste(chosen, sizes) for chosen in _choices(sorted(set(sizes)), count))
+    assert least_waste(sizes, 9).waste_percent == 0
     assert least_waste(list(range(1, 3000)), 4).sizes[-1] == 2999
 
 
@@ -107,7 +107,7 @@ def test_which_buckets_are_proposed() -> None:
     assert proposals([4, 4]) == () and proposals([]) == () and proposals([4, 8]) == ()
     found = proposals(list(range(1, 65)))
     assert {item.rule for item in found} == {"powers of two", "least padding"}
-    assert found[0].waste <= found[1].waste
+    assert found[0].waste_percent <= found[1].waste_percent
     assert multiples([1, 0, 17], 16).sizes == (16, 32)
     assert Buckets((8, 16), 0.0).bucket(17) == 17
 
@@ -152,7 +152,7 @@ def by_kind(treatment: Treatment, kind: RemedyKind) -> Remedy:
 
 
 def proof(treatment: Treatment, kind: RemedyKind) -> RemedyProof:
-    proven = by_kind(treatment, kind).proven
+    proven = by_kind(treatment, kind).proof
     assert proven is not None
     return proven
 
@@ -162,23 +162,23 @@ def test_sizes_beyond_the_limit() -> None:
     (treatment,) = treat(Target(pointwise), calls, dynamic=False, limit=4)
     assert treatment.function == "pointwise" and treatment.variable == "x" and treatment.calls == (1, 2, 3, 4)
     marked = proof(treatment, RemedyKind.MARK_DYNAMIC)
-    assert marked.holds and marked.compilations == (4, 1) and marked.eager == (3, 0)
+    assert marked.holds and marked.compilations == (4, 1) and marked.eager_calls == (3, 0)
     assert proof(treatment, RemedyKind.DYNAMIC).compilations == (4, 1)
     padded = by_kind(treatment, RemedyKind.BUCKETS)
-    assert padded.buckets is not None and padded.proven is not None
-    assert padded.proven.holds and padded.proven.compilations[1] == len(padded.buckets.sizes)
-    assert f"{padded.buckets.waste:g} %" in padded.changes
+    assert padded.buckets is not None and padded.proof is not None
+    assert padded.proof.holds and padded.proof.compilations[1] == len(padded.buckets.sizes)
+    assert f"{padded.buckets.waste_percent:g} %" in padded.behavior_change
     allowed = by_kind(treatment, RemedyKind.LIMIT)
     assert allowed.code == "torch._dynamo.config.recompile_limit = 7"
-    assert allowed.proven is not None and allowed.proven.holds and allowed.proven.compilations == (4, 7)
-    assert treatment.best is not None and treatment.best.kind is RemedyKind.MARK_DYNAMIC
+    assert allowed.proof is not None and allowed.proof.holds and allowed.proof.compilations == (4, 7)
+    assert treatment.best_remedy is not None and treatment.best_remedy.kind is RemedyKind.MARK_DYNAMIC
 
 
 def test_the_code_of_buckets_does_what_was_proven() -> None:
     calls = [Call((torch.ones(size, 4), torch.ones(size, 4))) for size in (2, 3, 4, 5, 9, 12)]
     (treatment,) = treat(Target(shared), calls, dynamic=False, trials=False)
     padded = by_kind(treatment, RemedyKind.BUCKETS)
-    assert padded.places == (("x", 0), ("y", 0)) and padded.buckets is not None
+    assert padded.variables == (("x", 0), ("y", 0)) and padded.buckets is not None
     for call in calls:
         names: dict[str, Any] = {"torch": torch, "x": call.args[0], "y": call.args[1]}
         exec(padded.code, names)
@@ -187,10 +187,10 @@ def test_the_code_of_buckets_does_what_was_proven() -> None:
 
 def test_a_modulus_gives_multiples() -> None:
     treatments = treat(Target(aligned), rows(8, 16, 24, 12, 9))
-    condition = next(item for item in treatments if "%" in item.why)
-    best = condition.best
+    condition = next(item for item in treatments if "%" in item.reason)
+    best = condition.best_remedy
     assert best is not None and best.buckets is not None and best.buckets.rule == "multiples of 8"
-    assert best.proven is not None and best.proven.compilations[1] < best.proven.compilations[0]
+    assert best.proof is not None and best.proof.compilations[1] < best.proof.compilations[0]
 
 
 def test_marks_that_the_code_does_not_allow_are_not_proven() -> None:
@@ -211,7 +211,7 @@ def test_a_tensor_in_place_of_a_number() -> None:
 def test_a_tensor_in_place_of_a_count_breaks_the_graph_and_is_no_remedy() -> None:
     (treatment,) = treat(Target(looped), [Call((torch.ones(3), value)) for value in (2, 3, 4)])
     assert not proof(treatment, RemedyKind.TENSOR).holds
-    assert treatment.best is None
+    assert treatment.best_remedy is None
 
 
 def test_a_setting_for_numbers_that_modules_hold_is_tried_and_put_back() -> None:
@@ -219,11 +219,11 @@ def test_a_setting_for_numbers_that_modules_hold_is_tried_and_put_back() -> None
     calls = [Call((torch.ones(3),), around=lambda value=value: attribute(model, "steps", value)) for value in (2, 3, 4, 5)]  # type: ignore[misc]
     (treatment,) = treat(Target(model), calls)
     setting = by_kind(treatment, RemedyKind.SETTING)
-    assert setting.proven is not None and setting.proven.holds and setting.proven.compilations == (4, 2)
+    assert setting.proof is not None and setting.proof.holds and setting.proof.compilations == (4, 2)
     assert torch._dynamo.config.allow_unspec_int_on_nn_module is False
     buffer = by_kind(treatment, RemedyKind.TENSOR)
     assert buffer.code == 'self.register_buffer("steps", torch.tensor(2), persistent=False)  # at its first value'
-    assert buffer.proven is None
+    assert buffer.proof is None
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_a_setting_for_numbers_that_modules_hold_is_tried_and_put_back() -> None
 )
 def test_inputs_of_one_form(tensors: tuple[torch.Tensor, ...]) -> None:
     (treatment,) = treat(Target(pointwise), [Call((tensor,)) for tensor in tensors])
-    assert proof(treatment, RemedyKind.CONVERT).compilations == (len(tensors), 1)
+    assert proof(treatment, RemedyKind.CONVERSION).compilations == (len(tensors), 1)
 
 
 def test_what_follows_a_break_has_no_cause_of_its_own() -> None:
@@ -261,10 +261,10 @@ def test_a_capture_alone() -> None:
     (treatment,) = treat_capture(inspection)
     assert treatment.times == 4 and treatment.variable == "x" and treatment.calls == ()
     marked = by_kind(treatment, RemedyKind.MARK_DYNAMIC)
-    assert marked.code == "torch._dynamo.mark_dynamic(x, 0)" and marked.proven is None
+    assert marked.code == "torch._dynamo.mark_dynamic(x, 0)" and marked.proof is None
     buckets = by_kind(treatment, RemedyKind.BUCKETS).buckets
     assert buckets is not None and buckets.sizes[-1] == 12
-    assert treatment.best is marked
+    assert treatment.best_remedy is marked
 
 
 def test_a_capture_with_a_limit_that_was_hit() -> None:
@@ -319,8 +319,8 @@ def test_remedies_name_inputs_as_the_function_does_and_every_one_parses(name: st
     target = Target(function, *inputs(4))
     treatments = treat(target, calls, predict(target, calls))
     remedies = [remedy for treatment in treatments for remedy in treatment.remedies]
-    assert any(variable in treatment.why for treatment in treatments)
-    assert any(f"mark_dynamic({variable}, " in remedy.code and remedy.proven for remedy in remedies)
+    assert any(variable in treatment.reason for treatment in treatments)
+    assert any(f"mark_dynamic({variable}, " in remedy.code and remedy.proof for remedy in remedies)
     for remedy in remedies:
         ast.parse(remedy.code)
         assert "  " not in remedy.title and "of  " not in remedy.title

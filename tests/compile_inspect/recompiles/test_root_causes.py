@@ -42,7 +42,7 @@ def test_one_size_seen_by_four_functions_is_one_cause_told_of_the_first() -> Non
     events = [(function, size(name, "32", "48", 1)) for function, name in zip(functions, names, strict=True)]
     (cause,) = root_causes(capture(*events))
     assert cause.variable == "kwargs['ids']" and cause.values == ("32", "48") and len(cause.recompiles) == 4
-    assert cause.why.startswith("The size of dimension 1 of kwargs['ids'] changed from 32 to 48")
+    assert cause.reason.startswith("The size of dimension 1 of kwargs['ids'] changed from 32 to 48")
     assert cause.remedies[0].code == "torch._dynamo.mark_dynamic(kwargs['ids'], 1)"
 
 
@@ -91,9 +91,9 @@ def test_values_are_told_in_order_and_once() -> None:
 )
 def test_what_has_no_name_gets_no_sentence_with_a_gap_and_no_code(failure: GuardFailure | None) -> None:
     (cause,) = root_causes(capture(("f", failure)))
-    assert "of  " not in cause.why and "of ;" not in cause.why and cause.why.strip()
+    assert "of  " not in cause.reason and "of ;" not in cause.reason and cause.reason.strip()
     assert all("(," not in item.code for item in cause.remedies)
-    assert cause.why == NO_REASON or failure is not None
+    assert cause.reason == NO_REASON or failure is not None
 
 
 def test_every_code_of_a_remedy_parses() -> None:

@@ -324,10 +324,10 @@ def test_foretold_as_it_comes(sweep: Sweep) -> None:
     forecast = predict(target, calls, dynamic=sweep.dynamic, limit=sweep.limit)
     assert list(forecast.first_calls) == compiled_for
     assert [call.error is not None for call in forecast.calls] == raised
-    assert all(item.failures for item in forecast.recompiles if item.kept)
+    assert all(item.failures for item in forecast.recompiles if item.is_reusable)
     observed = observe(target, calls, dynamic=sweep.dynamic, limit=sweep.limit)
     assert compare(forecast, observed).differences == ()
-    assert observed.count == forecast.count == len(compiled_for)
+    assert observed.graph_count == forecast.graph_count == len(compiled_for)
 
 
 def test_there_are_many_sweeps() -> None:

@@ -15,12 +15,12 @@ from compile_inspect import report
 from compile_inspect.records import (
     BreakEffect,
     Compilation,
+    CompilationOutcome,
     Environment,
     GraphBreak,
     Inspection,
     Location,
     Node,
-    Outcome,
     Process,
 )
 from compile_inspect.records.agreement import Agreement, Blame, BlameStage, VariantAgreement, Verdict
@@ -45,13 +45,13 @@ def full() -> Inspection:
     sample = everything()
     first = sample.breaks[0]
     change = Replacement(MODEL, (6, 8), (6, 22), "print(y.sum())", "pass")
-    proposal = Proposal("prints", "Leave it out", (change,), changes="It is not said.")
+    proposal = Proposal("prints", "Leave it out", (change,), behavior_change="It is not said.")
     other = Proposal("prints", "Another way")
     finding = Finding(
         first,
         Advice("It prints.", (other, proposal), ("a hint",)),
         (
-            (other, Proof.of(breaks=(1, 1), remaining=1)),
+            (other, Proof.of(breaks=(1, 1), remaining_breaks=1)),
             (proposal, Proof.of(breaks=(1, 0), inputs=2, values=1, seconds=(0.002, 0.001))),
         ),
     )
@@ -76,7 +76,7 @@ def hostile() -> Inspection:
         environment=Environment(torch=HOSTILE, variables={HOSTILE: HOSTILE}),
         process=Process(command=(HOSTILE,)),
         notes=(HOSTILE,),
-        compilations=(Compilation("0/0", HOSTILE, HOSTILE, 1, Outcome.FAILED, failure=HOSTILE),),
+        compilations=(Compilation("0/0", HOSTILE, HOSTILE, 1, CompilationOutcome.FAILED, failure=HOSTILE),),
         graphs=tuple(
             dataclasses.replace(graph, nodes=(Node(HOSTILE, "call_function", HOSTILE, (), HOSTILE, module=HOSTILE),))
             for graph in sample.graphs

@@ -13,13 +13,12 @@ from compile_inspect.records import (
     CacheOutcome,
     CacheUse,
     Compilation,
+    CompilationOutcome,
     CudaGraphEvent,
     CudaGraphOutcome,
     Direction,
-    Doubt,
     Environment,
     Failure,
-    Fate,
     Graph,
     GraphBreak,
     Guard,
@@ -31,24 +30,25 @@ from compile_inspect.records import (
     Location,
     Lowering,
     Measurement,
+    MeasurementWarning,
     Memory,
     MemoryEstimate,
-    Missing,
+    MissingEvidence,
     Node,
-    NotFused,
-    Outcome,
+    NodeOutcome,
     Outlier,
     Payback,
     Phase,
     Process,
     Recompile,
-    Speed,
+    Speedup,
     Stack,
     Stage,
     Summary,
     TensorType,
     Timing,
     TimingPoint,
+    UnfusedPair,
     UnplacedNode,
 )
 
@@ -84,7 +84,7 @@ def everything() -> Inspection:
     return Inspection(
         environment=Environment(python="3.11.9", platform="Linux", torch="2.13.0", devices=("cpu",), threads=2),
         process=Process(pid=4242, command=("/venv/bin/python", "train.py"), started=1000.0, ended=1020.0),
-        missing=(Missing("peak memory", "estimate_peak_memory is not there", 3),),
+        missing_evidence=(MissingEvidence("peak memory", "estimate_peak_memory is not there", 3),),
         notes=("The example inputs were given twice.",),
         compilations=_compilations(),
         failures=(Failure("BackendError", "no\nmore lines", compilation="2/0", stack=1),),
@@ -118,7 +118,7 @@ def _compilations() -> tuple[Compilation, ...]:
             "forward",
             MODEL,
             4,
-            Outcome.COMPILED,
+            CompilationOutcome.COMPILED,
             backend="inductor",
             call_stack=0,
             seconds=3.0,
@@ -130,15 +130,17 @@ def _compilations() -> tuple[Compilation, ...]:
             "forward",
             MODEL,
             4,
-            Outcome.COMPILED,
+            CompilationOutcome.COMPILED,
             backend="inductor",
             seconds=2.0,
             graph_nodes=4,
             dynamic_symbols={"s0": "L['x'].size()[0]"},
         ),
-        Compilation("1/0", "torch_dynamo_resume_in_forward_at_6", MODEL, 6, Outcome.COMPILED, seconds=0.5),
-        Compilation("3/0", "inner", TORCH, 67, Outcome.COMPILED, call_stack=0),
-        Compilation("2/0", "broken", MODEL, 20, Outcome.FAILED, seconds=0.25, failure="BackendError: no\nmore lines"),
+        Compilation("1/0", "torch_dynamo_resume_in_forward_at_6", MODEL, 6, CompilationOutcome.COMPILED, seconds=0.5),
+        Compilation("3/0", "inner", TORCH, 67, CompilationOutcome.COMPILED, call_stack=0),
+        Compilation(
+            "2/0", "broken", MODEL, 20, CompilationOutcome.FAILED, seconds=0.25, failure="BackendError: no\nmore lines"
+        ),
     )
 
 
@@ -201,8 +203,8 @@ def _guards() -> tuple[Guard, ...]:
     return (
         Guard("0/0", "TENSOR_MATCH", "L['x']", "x", "check_tensor(L['x'], torch.float32, size=[4, 8])", _SIN),
         Guard("0/0", "CONSTANT_MATCH", "L['self'].scale", "self.scale", "L['self'].scale == 2", stack=0),
-        Guard("0/0", "GRAD_MODE", "", "", "torch.is_grad_enabled()", noise=True),
-        Guard("0/0", "GRAD_MODE", "", "", "___check_global_state()", noise=True),
+        Guard("0/0", "GRAD_MODE", "", "", "torch.is_grad_enabled()", is_internal=True),
+        Guard("0/0", "GRAD_MODE", "", "", "___check_global_state()", is_internal=True),
         Guard("0/1", "TENSOR_MATCH", "L['x']", "x", "check_tensor(L['x'], torch.float32, size=[None, 8])", _SIN),
     )
 
@@ -229,15 +231,15 @@ def _lowerings() -> tuple[Lowering, ...]:
                 Kernel("cpp_fused_sin_0", KernelKind.CPP, ("sin", "sin_1", "mul"), (0, 1), ("buf0",), 3, 9, 12),
                 Kernel("extern_kernels.mm", KernelKind.EXTERN, ("mm",), (2,)),
             ),
-            unplaced=(
-                UnplacedNode("arg0_1", Fate.INPUT),
-                UnplacedNode("arg1_1", Fate.INPUT),
-                UnplacedNode("view", Fate.VIEW),
+            unplaced_nodes=(
+                UnplacedNode("arg0_1", NodeOutcome.INPUT),
+                UnplacedNode("arg1_1", NodeOutcome.INPUT),
+                UnplacedNode("view", NodeOutcome.VIEW),
             ),
-            not_fused=(
-                NotFused("buf0", "buf1", "no shared data", "cpp_fused_sin_0", "extern_kernels.mm", times=2),
-                NotFused("buf0", "buf2", "no shared data"),
-                NotFused("buf1", "buf2", "extern kernels cannot be fused"),
+            unfused_pairs=(
+                UnfusedPair("buf0", "buf1", "no shared data", "cpp_fused_sin_0", "extern_kernels.mm", times=2),
+                UnfusedPair("buf0", "buf2", "no shared data"),
+                UnfusedPair("buf1", "buf2", "extern kernels cannot be fused"),
             ),
             memory=MemoryEstimate(3 * 1024 * 1024, (("buf0", 1024),)),
         ),
@@ -273,22 +275,22 @@ def timing() -> Timing:
             "eager",
             samples=(0.001 * batch, 0.0011 * batch, 0.05),
             summary=Summary(3, 0.001 * batch, 0.0009 * batch, 0.0012 * batch, 0.001 * batch, 1e-5, (Outlier(2, 0.05, 99.0),)),
-            build=Build(0.01, CacheUse.NOTHING),
+            build=Build(0.01, CacheUse.NOT_NEEDED),
             memory=Memory(None, "not known: nothing tells"),
-            doubts=(Doubt.BUSY,),
+            warnings=(MeasurementWarning.CPU_CONTENTION,),
         )
         inductor = Measurement(
             "inductor",
             samples=(0.0005, 0.0005, 0.0005),
             summary=Summary(3, 0.0005, 0.0005, 0.0005, 0.0005, 0.0),
-            speed=Speed(2.0 * batch, 1.9 * batch, 2.1 * batch),
-            build=Build(3.0, CacheUse.ANEW, 9.0, 3.5, "no second process"),
+            speedup=Speedup(2.0 * batch, 1.9 * batch, 2.1 * batch),
+            build=Build(3.0, CacheUse.MISS, 9.0, 3.5, "no second process"),
             payback=Payback(6000, 5500, None, 3.0, 0.0005),
             memory=Memory(2048, "by the allocator"),
-            doubts=(Doubt.NOISY, Doubt.BUSY),
-            assumes=("Shapes stay.",),
+            warnings=(MeasurementWarning.NOISE, MeasurementWarning.CPU_CONTENTION),
+            assumptions=("Shapes stay.",),
         )
-        refused = Measurement("cuda-graph/eager", refused="CUDA graphs need tensors on a CUDA device")
+        refused = Measurement("cuda-graph/eager", refusal="CUDA graphs need tensors on a CUDA device")
         return TimingPoint({"batch": batch}, (f"float32[{batch}, 16] cpu",), (eager, inductor, refused))
 
     return Timing("model.py:model", "cpu", "x86_64", "2.13.0", 2, False, 2.0, (point(1), point(8)))
@@ -302,7 +304,9 @@ def empty() -> Inspection:
 def whole() -> Inspection:
     """A capture in which everything went well, with nothing but one compilation."""
     return Inspection(
-        compilations=(Compilation("0/0", "forward", MODEL, 4, Outcome.COMPILED, seconds=1.0, graph_nodes=3, graph_calls=1),)
+        compilations=(
+            Compilation("0/0", "forward", MODEL, 4, CompilationOutcome.COMPILED, seconds=1.0, graph_nodes=3, graph_calls=1),
+        )
     )
 
 
@@ -310,10 +314,13 @@ def partial() -> Inspection:
     """A capture of a program that was killed, with evidence missing."""
     return Inspection(
         process=Process(pid=7),
-        environment=Environment(torch="2.99.0", torch_known=False),
+        environment=Environment(torch="2.99.0", torch_supported=False),
         complete=False,
-        missing=(Missing("kernels", "the scheduler has no such hook"), Missing("guards", "unreadable", 4)),
-        compilations=(Compilation("0/0", "forward", MODEL, 4, Outcome.UNFINISHED),),
+        missing_evidence=(
+            MissingEvidence("kernels", "the scheduler has no such hook"),
+            MissingEvidence("guards", "unreadable", 4),
+        ),
+        compilations=(Compilation("0/0", "forward", MODEL, 4, CompilationOutcome.UNFINISHED),),
         phases=(Phase("0/0", "bytecode_tracing", 5.0, 1.0, 3, 1.0),),
         breaks=(GraphBreak("Unknown", None, None, BreakEffect.RAISED, stack=99),),
     )
@@ -358,7 +365,7 @@ def large(recompiles: int = 300, nodes: int = 100_000) -> Inspection:
     failure = GuardFailure("0/0", "x", "tensor 'x' size mismatch", "4", "8", _SIN)
     node = [Node(f"sin_{number}", "call_function", "aten.sin.default", stack=0) for number in range(per_graph)]
     return Inspection(
-        compilations=tuple(Compilation(name, "forward", MODEL, 4, Outcome.COMPILED, seconds=0.5) for name in ids),
+        compilations=tuple(Compilation(name, "forward", MODEL, 4, CompilationOutcome.COMPILED, seconds=0.5) for name in ids),
         graphs=tuple(Graph(name, name, Stage.DYNAMO, Direction.FORWARD, tuple(node)) for name in ids),
         recompiles=tuple(Recompile(name, "forward", MODEL, 4, (failure,) * 8) for name in ids[1:]),
         guards=tuple(Guard(name, "TENSOR_MATCH", "L['x']", "x", "check", _SIN) for name in ids for _ in range(30)),

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
-from compile_inspect.records.timing import Build, Doubt, Measurement, Payback, Speed, Summary, Timing, TimingPoint
+from compile_inspect.records.timing import (
+    Build,
+    Measurement,
+    MeasurementWarning,
+    Payback,
+    Speedup,
+    Summary,
+    Timing,
+    TimingPoint,
+)
 from compile_inspect.reporters.conclusions import choose, conclude_agreement, conclude_timing
 
 
@@ -17,18 +26,18 @@ def measured(
     payback: Payback | None = None,
     cold: float | None = None,
     noise: float = 0.02,
-    doubts: tuple[Doubt, ...] = (),
+    doubts: tuple[MeasurementWarning, ...] = (),
     assumes: tuple[str, ...] = (),
 ) -> Measurement:
     summary = Summary(50, median, median * (1 - noise), median * (1 + noise), median, median * noise)
     return Measurement(
         name,
         summary=summary,
-        speed=None if speed is None else Speed(*speed),
+        speedup=None if speed is None else Speedup(*speed),
         payback=payback,
         build=Build(1.0, cold_seconds=cold),
-        doubts=doubts,
-        assumes=assumes,
+        warnings=doubts,
+        assumptions=assumes,
     )
 
 
@@ -88,14 +97,20 @@ def test_of_variants_that_cannot_be_told_apart_the_cheaper_build_is_taken() -> N
 
 
 def test_missing_measurements() -> None:
-    refused = Measurement("inductor", refused="no compiler")
+    refused = Measurement("inductor", refusal="no compiler")
     assert told(EAGER, refused) == told(EAGER) == "Only eager ran: there is nothing to compare it with."
     assert told(refused) == told() == conclude_timing(Timing("model")) == "Nothing was measured."
     assert choose(timed(refused)).variant is None
 
 
 def test_doubts_and_assumptions_of_the_chosen_one_are_said() -> None:
-    shaky = measured("inductor", 5e-4, (2.0, 1.9, 2.1), doubts=(Doubt.RECOMPILED, Doubt.BUSY), assumes=("Sizes stay.",))
+    shaky = measured(
+        "inductor",
+        5e-4,
+        (2.0, 1.9, 2.1),
+        doubts=(MeasurementWarning.RECOMPILATION, MeasurementWarning.CPU_CONTENTION),
+        assumes=("Sizes stay.",),
+    )
     sentence = told(EAGER, shaky)
     assert "Assumed: Sizes stay." in sentence and "Measure again before you rely on it: torch compiled again" in sentence
     assert "other processes" not in sentence
@@ -120,7 +135,7 @@ def test_sizes_are_grouped_by_what_to_use() -> None:
 
 
 def test_an_interrupted_run_says_what_it_rests_on() -> None:
-    timing = Timing("model", points=(timed(EAGER, measured("inductor", 5e-4, (2.0, 1.9, 2.1))),), interrupted="sampling")
+    timing = Timing("model", points=(timed(EAGER, measured("inductor", 5e-4, (2.0, 1.9, 2.1))),), interrupted_during="sampling")
     assert conclude_timing(timing).endswith("this rests on what had been measured by then.")
 
 

@@ -13,18 +13,18 @@ from compile_inspect import report
 from compile_inspect.records import (
     BreakEffect,
     Compilation,
+    CompilationOutcome,
     Failure,
     GraphBreak,
     GuardFailure,
     Inspection,
     LimitHit,
     Location,
-    Missing,
-    Outcome,
+    MissingEvidence,
     Recompile,
 )
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
-from compile_inspect.records.timing import Measurement, Payback, Speed, Timing, TimingPoint
+from compile_inspect.records.timing import Measurement, Payback, Speedup, Timing, TimingPoint
 from compile_inspect.reporters.headline import Topic, statements
 
 FILE = "/home/me/model.py"
@@ -32,7 +32,7 @@ Change = Callable[[Inspection], Inspection]
 SEVERITY = {"plain": 0, "good": 0, "warn": 1, "bad": 2}
 
 
-def compiled(identifier: str = "0/0", outcome: Outcome = Outcome.COMPILED, calls: int = 3) -> Compilation:
+def compiled(identifier: str = "0/0", outcome: CompilationOutcome = CompilationOutcome.COMPILED, calls: int = 3) -> Compilation:
     return Compilation(identifier, "forward", FILE, 3, outcome, graph_nodes=calls and calls + 2, graph_calls=calls)
 
 
@@ -44,7 +44,7 @@ def with_more(inspection: Inspection, **records: tuple[object, ...]) -> Inspecti
 
 
 def timed(ratio: float, spread: float = 0.02, payback: Payback | None = None, **sizes: int) -> Timing:
-    measurement = Measurement("inductor", speed=Speed(ratio, ratio - spread, ratio + spread), payback=payback)
+    measurement = Measurement("inductor", speedup=Speedup(ratio, ratio - spread, ratio + spread), payback=payback)
     return Timing("f", points=(TimingPoint(sizes=sizes, measurements=(measurement,)),))
 
 
@@ -58,11 +58,11 @@ def run_failed(inspection: Inspection) -> Inspection:
 
 def compilation_failed(inspection: Inspection) -> Inspection:
     failure = Failure("BackendError", "no", compilation="7/0")
-    return with_more(inspection, failures=(failure,), compilations=(compiled("7/0", Outcome.FAILED, 0),))
+    return with_more(inspection, failures=(failure,), compilations=(compiled("7/0", CompilationOutcome.FAILED, 0),))
 
 
 def little_compiled(inspection: Inspection) -> Inspection:
-    return with_more(inspection, compilations=tuple(compiled(f"{n}/0", Outcome.SKIPPED, 0) for n in range(20, 30)))
+    return with_more(inspection, compilations=tuple(compiled(f"{n}/0", CompilationOutcome.SKIPPED, 0) for n in range(20, 30)))
 
 
 def one_break(inspection: Inspection) -> Inspection:
@@ -70,7 +70,7 @@ def one_break(inspection: Inspection) -> Inspection:
 
 
 def one_skipped(inspection: Inspection) -> Inspection:
-    return with_more(inspection, compilations=(compiled("8/0"), compiled("9/0", Outcome.SKIPPED, 0)))
+    return with_more(inspection, compilations=(compiled("8/0"), compiled("9/0", CompilationOutcome.SKIPPED, 0)))
 
 
 def one_recompile(inspection: Inspection) -> Inspection:
@@ -87,12 +87,15 @@ CHANGES: dict[str, tuple[Topic, Change]] = {
     "given up": (Topic.GIVEN_UP, lambda it: with_more(it, limits=(LimitHit("0/8", "f", FILE, 3, "recompile_limit", 8),))),
     "a break": (Topic.BREAKS, one_break),
     "a skipped frame": (Topic.BREAKS, one_skipped),
-    "unfinished": (Topic.UNFINISHED, lambda it: with_more(it, compilations=(compiled("6/0", Outcome.UNFINISHED, 0),))),
+    "unfinished": (
+        Topic.UNFINISHED,
+        lambda it: with_more(it, compilations=(compiled("6/0", CompilationOutcome.UNFINISHED, 0),)),
+    ),
     "a recompile": (Topic.RECOMPILES, one_recompile),
     "refused": (Topic.UNCOMPARED, lambda it: with_agreement(it, Verdict.REFUSED)),
     "random": (Topic.UNCOMPARED, lambda it: with_agreement(it, Verdict.RANDOM)),
     "same speed": (Topic.SAME_SPEED, lambda it: with_more(it, timings=(timed(1.0, payback=Payback(None, 900, None)),))),
-    "missing": (Topic.EVIDENCE, lambda it: with_more(it, missing=(Missing("guards", "no"),))),
+    "missing": (Topic.EVIDENCE, lambda it: with_more(it, missing_evidence=(MissingEvidence("guards", "no"),))),
     "killed": (Topic.EVIDENCE, lambda it: dataclasses.replace(it, complete=False)),
     "faster": (Topic.FASTER, lambda it: with_more(it, timings=(timed(1.4),))),
     "right": (Topic.AGREES, lambda it: with_agreement(it, Verdict.AGREES)),
@@ -175,10 +178,13 @@ def test_all_sizes_of_a_sweep_count(ratios: tuple[float, ...], topic: Topic, wor
     [
         (Inspection(), "Nothing was compiled while this was recorded."),
         (Inspection(compilations=(compiled(calls=0),)), "Nothing runs compiled: 1 frame traced"),
-        (Inspection(compilations=(compiled(outcome=Outcome.SKIPPED, calls=0),)), "Nothing runs compiled: 1 frame traced"),
+        (
+            Inspection(compilations=(compiled(outcome=CompilationOutcome.SKIPPED, calls=0),)),
+            "Nothing runs compiled: 1 frame traced",
+        ),
         (little_compiled(CLEAN), "Little runs compiled: 10 of 11 frames stay in eager mode."),
         (run_failed(Inspection()), "The run ended with an exception: KeyError: 'x'."),
-        (Inspection(compilations=(compiled(outcome=Outcome.NOTHING_TO_COMPILE, calls=0),)), "Nothing runs compiled"),
+        (Inspection(compilations=(compiled(outcome=CompilationOutcome.NOTHING_TO_COMPILE, calls=0),)), "Nothing runs compiled"),
     ],
 )
 def test_what_compiled_nothing_or_little_is_never_called_whole(inspection: Inspection, words: str) -> None:
@@ -197,11 +203,11 @@ def test_the_exception_of_a_compilation_that_ends_the_run_is_one_failure() -> No
 def test_several_failed_compilations_are_counted() -> None:
     two = with_more(
         compilation_failed(CLEAN),
-        compilations=(compiled("8/0", Outcome.FAILED, 0),),
+        compilations=(compiled("8/0", CompilationOutcome.FAILED, 0),),
         failures=(Failure("BackendError", "neither", compilation="8/0"),),
     )
     assert statements([two])[0].sentence == "Compilation 7/0 of forward failed: BackendError: no. 1 more failed."
-    unexplained = with_more(CLEAN, compilations=(compiled("8/0", Outcome.FAILED, 0),))
+    unexplained = with_more(CLEAN, compilations=(compiled("8/0", CompilationOutcome.FAILED, 0),))
     assert statements([unexplained])[0].sentence == "1 compilation failed."
 
 

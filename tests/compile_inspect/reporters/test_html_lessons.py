@@ -114,7 +114,7 @@ def test_the_page_tells_of_the_tour_before_its_script_runs() -> None:
 
 
 def test_the_models_of_a_tour_are_not_judged_together() -> None:
-    good = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing=(), lowerings=())
+    good = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing_evidence=(), lowerings=())
     good = dataclasses.replace(good, compilations=good.compilations[:1], failures=())
     data = data_of(report.html([("mlp", good), ("breaking", everything())], lessons=lessons()))
     assert data["together"]["sentence"].startswith("2 models of the tour") and data["together"]["tone"] == "plain"

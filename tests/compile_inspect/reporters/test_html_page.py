@@ -126,7 +126,7 @@ def test_the_page_opens_on_the_process_that_compiled_most() -> None:
     launcher = Inspection()
     failed = dataclasses.replace(launcher, failures=(Failure("RuntimeError", "gone"),))
     one = dataclasses.replace(everything(), compilations=everything().compilations[:1])
-    good = dataclasses.replace(one, breaks=(), recompiles=(), limits=(), missing=(), failures=())
+    good = dataclasses.replace(one, breaks=(), recompiles=(), limits=(), missing_evidence=(), failures=())
     for processes, first in (
         ([launcher, everything()], 1),
         ([failed, one, everything()], 2),
@@ -140,7 +140,7 @@ def test_the_page_opens_on_the_process_that_compiled_most() -> None:
 
 
 def test_several_processes_are_judged_together_and_the_worst_comes_first() -> None:
-    good = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing=(), lowerings=())
+    good = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing_evidence=(), lowerings=())
     good = dataclasses.replace(good, compilations=good.compilations[:1], failures=())
     data = data_of(report.html([("rank 0", good), ("rank 1", everything())]))
     assert data["together"]["sentence"].startswith("Compilation 2/0 of broken failed")

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as some
 from samples import LIBRARY, MODEL, everything
 
-from compile_inspect.records import Inspection, Kernel, KernelKind, Location, Lowering, MemoryEstimate, NotFused, Phase, Stack
+from compile_inspect.records import (
+    Inspection,
+    Kernel,
+    KernelKind,
+    Location,
+    Lowering,
+    MemoryEstimate,
+    Phase,
+    Stack,
+    UnfusedPair,
+)
 from compile_inspect.records.timing import Measurement, Timing, TimingPoint
 from compile_inspect.reporters.html.highlighting import CLASSES, highlighted
 from conftest import ROOT
@@ -119,10 +129,10 @@ def test_reasons_why_nothing_was_fused_belong_to_the_launch_they_are_about() -> 
         Kernel("cpp_fused_0", KernelKind.CPP, (), scheduler_nodes=(f"op{number}", f"op{number}b")) for number in (1, 2, 3)
     )
     apart = (
-        NotFused("op3", "op1", "far away", "cpp_fused_0", "cpp_fused_0"),
-        NotFused("op2_op2b", "gone", "no", "cpp_fused_0", "cpp_fused_0"),
+        UnfusedPair("op3", "op1", "far away", "cpp_fused_0", "cpp_fused_0"),
+        UnfusedPair("op2_op2b", "gone", "no", "cpp_fused_0", "cpp_fused_0"),
     )
-    lowering = Lowering("l", "0/0", everything().lowerings[0].direction, None, kernels=nodes, not_fused=apart)
+    lowering = Lowering("l", "0/0", everything().lowerings[0].direction, None, kernels=nodes, unfused_pairs=apart)
     (found,) = capture_of(Inspection(lowerings=(lowering,)))["lowerings"]
     assert [(item["first"], item["second"]) for item in found["not_fused"]] == [(2, 0), (1, None)]
 

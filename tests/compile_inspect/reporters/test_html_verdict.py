@@ -10,7 +10,7 @@ from samples import everything
 
 from compile_inspect.records import Inspection
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
-from compile_inspect.records.timing import Measurement, Payback, Speed, Summary, Timing, TimingPoint
+from compile_inspect.records.timing import Measurement, Payback, Speedup, Summary, Timing, TimingPoint
 
 
 def facts(inspection: Inspection) -> dict[str, dict[str, Any]]:
@@ -19,7 +19,7 @@ def facts(inspection: Inspection) -> dict[str, dict[str, Any]]:
 
 def measured(variant: str, ratio: float, spread: float = 0.05, payback: Payback | None = None) -> Measurement:
     summary = Summary(50, 1e-3 / ratio, 0.9e-3 / ratio, 1.1e-3 / ratio, 1e-3 / ratio, 0.0)
-    return Measurement(variant, summary=summary, speed=Speed(ratio, ratio - spread, ratio + spread), payback=payback)
+    return Measurement(variant, summary=summary, speedup=Speedup(ratio, ratio - spread, ratio + spread), payback=payback)
 
 
 def timed(*measurements: Measurement) -> Inspection:
@@ -86,7 +86,7 @@ def test_a_fix_of_lines_that_no_input_reaches_is_not_called_proven() -> None:
     sample = dataclasses.replace(full(), agreements=(), compilations=(), limits=())
     (finding,) = sample.findings
     sample = dataclasses.replace(sample, breaks=(finding.cause,))
-    trials = tuple((item, dataclasses.replace(proof, unreached=(6,))) for item, proof in finding.trials)
+    trials = tuple((item, dataclasses.replace(proof, unreached_lines=(6,))) for item, proof in finding.trials)
     unsure = dataclasses.replace(sample, findings=(dataclasses.replace(finding, trials=trials),))
     (entry,) = [item for item in capture_of(unsure)["verdict"]["todo"] if item["title"].startswith("Leave it out")]
     assert entry["standing"] == "suggested" and "No input reaches line 6" in entry["why"]
@@ -109,7 +109,7 @@ def test_where_no_variant_could_run_nothing_is_said_to_agree() -> None:
 
 def test_none_is_good_news_only_where_something_was_compiled_and_all_recorded() -> None:
     assert {facts(Inspection())[key]["tone"] for key in ("breaks", "recompiles")} == {"plain"}
-    sample = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing=(), compilations=())
+    sample = dataclasses.replace(everything(), breaks=(), recompiles=(), limits=(), missing_evidence=(), compilations=())
     compiled = dataclasses.replace(sample, compilations=everything().compilations[:1])
     assert {facts(compiled)[key]["tone"] for key in ("breaks", "recompiles")} == {"good"}
     assert facts(dataclasses.replace(compiled, complete=False))["breaks"]["tone"] == "plain"

@@ -129,7 +129,7 @@ def test_recompiles_time_and_guards() -> None:
     assert (time["compile_seconds"], len(time["phases"])) == (6.75, 7)
     guards = content(samples.everything(), "guards")
     assert isinstance(guards, list)
-    assert [guard.get("noise", False) for guard in guards] == [False, False, True, True, False]
+    assert [guard.get("is_internal", False) for guard in guards] == [False, False, True, True, False]
     assert guards[1]["stack"][-1]["line"] == 5
 
 
@@ -153,7 +153,7 @@ def test_gaps_in_the_evidence_are_told() -> None:
     process = section_data([samples.partial()], "kernels", ShowOptions())["processes"][0]
     assert process["complete"] is False
     assert process["file"] is None
-    assert process["missing"][0] == {"collector": "kernels", "reason": "the scheduler has no such hook"}
+    assert process["missing_evidence"][0] == {"collector": "kernels", "reason": "the scheduler has no such hook"}
 
 
 def test_an_unknown_section_is_refused() -> None:

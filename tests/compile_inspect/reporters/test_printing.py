@@ -22,7 +22,7 @@ from compile_inspect.records import (
     Verdict,
 )
 from compile_inspect.records.breaks import GraphBreak
-from compile_inspect.records.decision import Decision, Outcome, Tried
+from compile_inspect.records.decision import Decision, TuningOutcome, VariantResult
 from compile_inspect.records.timing import Measurement
 
 SCREEN = 60
@@ -50,7 +50,14 @@ SHOWN: dict[str, Any] = {
     ),
     "agreement": lambda: Agreement(HOSTILE, True, ("the example",), (AGREEING,)),
     "decision": lambda: Decision(
-        HOSTILE, "eager", "Nothing is faster.", "cpu", "2.13.0", False, 1.0, (Tried("inductor", Outcome.NOT_TRIED, "no time"),)
+        HOSTILE,
+        "eager",
+        "Nothing is faster.",
+        "cpu",
+        "2.13.0",
+        False,
+        1.0,
+        (VariantResult("inductor", TuningOutcome.NOT_TRIED, "no time"),),
     ),
 }
 

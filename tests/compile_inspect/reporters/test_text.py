@@ -15,7 +15,15 @@ import samples
 from rich.console import Console
 
 from compile_inspect.errors import InspectError
-from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Guard, Inspection, Missing, Outcome, Phase
+from compile_inspect.records import (
+    CompilationOutcome,
+    CudaGraphEvent,
+    CudaGraphOutcome,
+    Guard,
+    Inspection,
+    MissingEvidence,
+    Phase,
+)
 from compile_inspect.reporters import SECTIONS
 from compile_inspect.reporters.text import ShowOptions, render
 from compile_inspect.wording.locations import short_path
@@ -96,7 +104,7 @@ def test_summary_of_a_clean_capture_is_short_and_green() -> None:
 
 
 def test_summary_claims_nothing_that_missing_evidence_could_contradict() -> None:
-    unsure = dataclasses.replace(samples.whole(), missing=(Missing("breaks", "no hook"),))
+    unsure = dataclasses.replace(samples.whole(), missing_evidence=(MissingEvidence("breaks", "no hook"),))
     assert lines(shown(unsure))[0] == "As far as the evidence goes: no graph break and no recompile."
 
 
@@ -181,7 +189,7 @@ def test_break_without_any_place_still_renders() -> None:
 
 def test_no_breaks_is_said_only_as_far_as_it_is_true() -> None:
     assert shown(samples.whole(), section="breaks").startswith("No graph breaks: every frame was captured whole.\n")
-    skipped = dataclasses.replace(samples.whole().compilations[0], outcome=Outcome.SKIPPED)
+    skipped = dataclasses.replace(samples.whole().compilations[0], outcome=CompilationOutcome.SKIPPED)
     text = shown(Inspection(compilations=(*samples.whole().compilations, skipped)), section="breaks")
     assert text.startswith("No graph breaks, but 1 frame could not be compiled.\n")
     text = shown(Inspection(compilations=(skipped,)), section="breaks")

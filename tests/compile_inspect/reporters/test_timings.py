@@ -31,7 +31,7 @@ def printed(timing: Timing, width: int = 140, encoding: str = "utf-8") -> str:
 
 def test_cells_of_a_measurement() -> None:
     eager, inductor, refused = samples.timing().points[0].measurements
-    assert cells(eager) == ("eager", "1.0 ms", "900.0 µs–1.2 ms", "", "", "", "-", "busy")
+    assert cells(eager) == ("eager", "1.0 ms", "900.0 µs–1.2 ms", "", "", "", "-", "CPU contention")
     assert cells(inductor) == (
         "inductor",
         "500.0 µs",
@@ -40,7 +40,7 @@ def test_cells_of_a_measurement() -> None:
         "9.00 s cold, 3.50 s warm",
         "unclear (5,500–never)",
         "2.0 KiB",
-        "noisy, busy",
+        "noise, CPU contention",
     )
     assert cells(refused)[-1] == "CUDA graphs need tensors on a CUDA device"
 
@@ -48,11 +48,11 @@ def test_cells_of_a_measurement() -> None:
 @pytest.mark.parametrize(
     ("build", "text"),
     [
-        (Build(3.0, CacheUse.ANEW), "3.00 s warm, order-dependent"),
-        (Build(3.0, CacheUse.FOUND), "3.00 s warm, order-dependent"),
-        (Build(3.0, CacheUse.ANEW, 9.0), "9.00 s cold"),
-        (Build(3.0, CacheUse.ANEW, 9.0, 4.0), "9.00 s cold, 4.00 s warm"),
-        (Build(0.1, CacheUse.NOTHING), ""),
+        (Build(3.0, CacheUse.MISS), "3.00 s warm, order-dependent"),
+        (Build(3.0, CacheUse.HIT), "3.00 s warm, order-dependent"),
+        (Build(3.0, CacheUse.MISS, 9.0), "9.00 s cold"),
+        (Build(3.0, CacheUse.MISS, 9.0, 4.0), "9.00 s cold, 4.00 s warm"),
+        (Build(0.1, CacheUse.NOT_NEEDED), ""),
         (None, ""),
     ],
 )
@@ -65,16 +65,16 @@ def test_notes_say_which_build_is_which_and_why_one_is_missing() -> None:
         items = tuple(Measurement(f"v{index}", build=build) for index, build in enumerate(builds))
         return build_notes(Timing("t", points=(TimingPoint(measurements=items),)))
 
-    assert notes(Build(0.1, CacheUse.NOTHING)) == []
-    cold, warm = notes(Build(1.0, CacheUse.ANEW, 9.0, 4.0, cold_samples=(8.0, 9.0, 10.0)))
+    assert notes(Build(0.1, CacheUse.NOT_NEEDED)) == []
+    cold, warm = notes(Build(1.0, CacheUse.MISS, 9.0, 4.0, cold_samples=(8.0, 9.0, 10.0)))
     assert cold.startswith("cold: ") and "the median of 3" in cold and warm.startswith("warm: ")
     assert notes(Build(1.0, reason="no pickle"), Build(2.0, reason="no pickle"))[1:] == ["no cold build of v0, v1: no pickle"]
     assert notes(Build(1.0))[0].startswith("warm, order-dependent: ") and notes(Build(1.0))[1] == "no cold build of v0"
-    assert notes(Build(1.0, CacheUse.ANEW, 9.0, reason="it died"))[1:] == ["no warm build of v0: it died"]
+    assert notes(Build(1.0, CacheUse.MISS, 9.0, reason="it died"))[1:] == ["no warm build of v0: it died"]
 
 
 def test_an_interrupted_run_says_so() -> None:
-    timing = replace(samples.timing(), interrupted="sampling")
+    timing = replace(samples.timing(), interrupted_during="sampling")
     assert printed(timing).startswith(
         "model.py:model · forward · cpu · 2 threads · torch 2.13.0 · interrupted while sampling\n"
     )
@@ -85,8 +85,8 @@ def test_the_report() -> None:
     text = printed(samples.timing())
     assert text.startswith("model.py:model · forward · cpu · 2 threads · torch 2.13.0\n  batch 1 · float32[1, 16] cpu\n")
     assert "  cuda-graph/eager cannot run: CUDA graphs need tensors on a CUDA device" in text
-    assert "  - noisy (inductor): the samples scatter by more than a tenth of their median: small" in text
-    assert "  - busy (all): other processes used" in text
+    assert "  - noise (inductor): the samples scatter by more than a tenth of their median: small" in text
+    assert "  - CPU contention (all): other processes used" in text
     assert "  - cold: a build in a process of its own with an empty cache folder; calls to pay back are those" in text
     assert "  - warm: a build in a process of its own with the caches that the cold build left" in text
     assert "order-dependent" not in text
@@ -151,16 +151,16 @@ def test_csv_has_a_line_for_every_variant_and_size() -> None:
         "2.0",
         "6000",
         "",
-        "ANEW",
+        "MISS",
     )
-    assert rows[1]["doubts"] == "NOISY BUSY"
+    assert rows[1]["doubts"] == "NOISE CPU_CONTENTION"
     assert rows[2]["refused"] == "CUDA graphs need tensors on a CUDA device"
     assert rows[0]["outliers"] == "1"
 
 
 def test_markdown_is_a_table_that_names_cannot_break() -> None:
     timing = samples.timing()
-    odd = replace(timing.points[0].measurements[2], refused="a | b <c>", memory=Memory())
+    odd = replace(timing.points[0].measurements[2], refusal="a | b <c>", memory=Memory())
     text = as_markdown([replace(timing, points=(replace(timing.points[0], measurements=(odd,)),))])
     assert "| a \\| b &lt;c> |" in text
     lines = as_markdown([timing]).split("\n")
@@ -168,7 +168,7 @@ def test_markdown_is_a_table_that_names_cannot_break() -> None:
     assert len(tables) == 2 * 5
     assert {line.count("|") for line in tables} == {9}
     assert "**batch 8**" in lines
-    assert lines[-2].startswith("- busy: ")
+    assert lines[-2].startswith("- CPU contention: ")
 
 
 def test_files_are_written_by_suffix(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import torch._dynamo
 
 import compile_inspect
 from compile_inspect.advice.wrappers import remedies
-from compile_inspect.records import BreakEffect, Compilation, GraphBreak, Inspection, Location, Outcome, Stack
+from compile_inspect.records import BreakEffect, Compilation, CompilationOutcome, GraphBreak, Inspection, Location, Stack
 
 TORCH = "/venv/lib/python3.11/site-packages/torch"
 WRAPPERS = [f"{TORCH}/nn/parallel/distributed.py", f"{TORCH}/distributed/fsdp/_fully_shard/_fsdp_state.py"]
@@ -19,7 +19,7 @@ WRAPPERS = [f"{TORCH}/nn/parallel/distributed.py", f"{TORCH}/distributed/fsdp/_f
 def wrapped(file: str) -> Inspection:
     script, inside = Location("/home/me/train.py", 9), Location(file, 1757, "_pre_forward")
     cause = GraphBreak("Unsupported method call", inside, None, BreakEffect.SPLIT, stack=0, compilations=("0/0",))
-    frame = Compilation("0/0", "forward", file, 1700, Outcome.COMPILED, call_stack=0)
+    frame = Compilation("0/0", "forward", file, 1700, CompilationOutcome.COMPILED, call_stack=0)
     return Inspection(compilations=(frame,), breaks=(cause,), stacks=(Stack((script, inside)),))
 
 
@@ -34,7 +34,7 @@ def test_a_compiled_wrapper(file: str) -> None:
 @pytest.mark.parametrize("file", WRAPPERS)
 def test_what_else_was_compiled_is_not_denied(file: str) -> None:
     inspection = wrapped(file)
-    other = Compilation("1/0", "loss", "/home/me/train.py", 3, Outcome.COMPILED, graph_calls=4)
+    other = Compilation("1/0", "loss", "/home/me/train.py", 3, CompilationOutcome.COMPILED, graph_calls=4)
     (sentence,) = remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, other)))
     assert "nothing" not in sentence
 
@@ -42,7 +42,7 @@ def test_what_else_was_compiled_is_not_denied(file: str) -> None:
 @pytest.mark.parametrize("file", WRAPPERS)
 def test_nothing_is_said_where_the_model_inside_was_compiled(file: str) -> None:
     inspection = wrapped(file)
-    inner = Compilation("1/0", "forward", "/home/me/model.py", 3, Outcome.COMPILED, call_stack=0, graph_calls=4)
+    inner = Compilation("1/0", "forward", "/home/me/model.py", 3, CompilationOutcome.COMPILED, call_stack=0, graph_calls=4)
     assert not [*remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, inner)))]
 
 
@@ -50,7 +50,7 @@ def test_nothing_is_said_where_the_model_inside_was_compiled(file: str) -> None:
 def test_nothing_is_said_where_the_wrapper_is_outside(file: str) -> None:
     stack = Stack((Location("/home/me/train.py", 9), Location(file, 1757), Location("/home/me/model.py", 5)))
     cause = GraphBreak("print", Location("/home/me/model.py", 5), Location("/home/me/model.py", 5), BreakEffect.SPLIT, stack=0)
-    frame = Compilation("0/0", "forward", "/home/me/model.py", 3, Outcome.COMPILED, call_stack=0)
+    frame = Compilation("0/0", "forward", "/home/me/model.py", 3, CompilationOutcome.COMPILED, call_stack=0)
     assert not [*remedies(Inspection(compilations=(frame,), breaks=(cause,), stacks=(stack,)))]
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from compile_inspect.records.timing import Doubt
+from compile_inspect.records.timing import MeasurementWarning
 from compile_inspect.timing import conditions
 from compile_inspect.timing.conditions import Conditions, doubts_about, doubts_between, drifted
 from compile_inspect.timing.noise import summarize
@@ -15,7 +15,7 @@ from compile_inspect.timing.warm_up import WarmUp
 SETTLED = WarmUp(1.0, 6, settled=True, compiled=False)
 
 
-def doubts(samples: list[float], warm: WarmUp = SETTLED) -> tuple[Doubt, ...]:
+def doubts(samples: list[float], warm: WarmUp = SETTLED) -> tuple[MeasurementWarning, ...]:
     return doubts_about(tuple(samples), summarize(samples), warm)
 
 
@@ -29,12 +29,12 @@ def test_steady_samples_raise_no_doubt() -> None:
 
 
 def test_each_doubt_has_its_cause() -> None:
-    assert doubts(steady(100), WarmUp(5.1, 6, True, False)) == (Doubt.FIRST_CALL_SLOW,)
-    assert doubts(steady(100), WarmUp(1.0, 60, False, False)) == (Doubt.UNSETTLED,)
-    assert doubts(steady(100, 0.2)) == (Doubt.NOISY,)
-    assert doubts([*steady(93), *[2.0] * 7][::-1]) == (Doubt.OUTLIERS,)
-    assert doubts([value * (1 + 0.002 * index) for index, value in enumerate(steady(100))]) == (Doubt.DRIFT,)
-    assert doubts(steady(9)) == (Doubt.FEW_SAMPLES,)
+    assert doubts(steady(100), WarmUp(5.1, 6, True, False)) == (MeasurementWarning.SLOW_FIRST_CALL,)
+    assert doubts(steady(100), WarmUp(1.0, 60, False, False)) == (MeasurementWarning.UNFINISHED_WARM_UP,)
+    assert doubts(steady(100, 0.2)) == (MeasurementWarning.NOISE,)
+    assert doubts([*steady(93), *[2.0] * 7][::-1]) == (MeasurementWarning.OUTLIERS,)
+    assert doubts([value * (1 + 0.002 * index) for index, value in enumerate(steady(100))]) == (MeasurementWarning.DRIFT,)
+    assert doubts(steady(9)) == (MeasurementWarning.FEW_SAMPLES,)
 
 
 def test_drift_is_seen_in_both_directions_and_not_in_noise() -> None:
@@ -48,14 +48,16 @@ def test_drift_is_seen_in_both_directions_and_not_in_noise() -> None:
     ("others", "frequency", "expected"),
     [
         (3.9, 3.0e9, ()),
-        (4.1, 3.0e9, (Doubt.BUSY,)),
+        (4.1, 3.0e9, (MeasurementWarning.CPU_CONTENTION,)),
         (0.0, 3.2e9, ()),
-        (0.0, 3.4e9, (Doubt.FREQUENCY,)),
-        (0.0, 2.6e9, (Doubt.FREQUENCY,)),
-        (9.0, None, (Doubt.BUSY,)),
+        (0.0, 3.4e9, (MeasurementWarning.FREQUENCY_CHANGE,)),
+        (0.0, 2.6e9, (MeasurementWarning.FREQUENCY_CHANGE,)),
+        (9.0, None, (MeasurementWarning.CPU_CONTENTION,)),
     ],
 )
-def test_other_processes_and_frequency(others: float, frequency: float | None, expected: tuple[Doubt, ...]) -> None:
+def test_other_processes_and_frequency(
+    others: float, frequency: float | None, expected: tuple[MeasurementWarning, ...]
+) -> None:
     before = Conditions(0.0, 1000.0, 50.0, 3.0e9)
     after = Conditions(10.0, 1000.0 + others + 9.5, 59.5, frequency)
     assert doubts_between(before, after, processors=2) == expected

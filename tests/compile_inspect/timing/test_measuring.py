@@ -10,7 +10,7 @@ import torch
 
 import compile_inspect
 from compile_inspect.errors import TargetError
-from compile_inspect.records import CacheUse, Doubt, Timing
+from compile_inspect.records import CacheUse, MeasurementWarning, Timing
 from compile_inspect.serialization import from_data, to_data
 from compile_inspect.target import Target
 from compile_inspect.timing import point as one_point
@@ -70,18 +70,18 @@ def test_eager_is_first_and_every_variant_is_kept(timed: Timing) -> None:
 def test_a_refused_variant_has_its_reason_and_nothing_else(timed: Timing) -> None:
     refused = timed.points[0].of("cuda-graph/inductor")
     assert refused is not None
-    assert refused.refused == "CUDA graphs need tensors on a CUDA device"
+    assert refused.refusal == "CUDA graphs need tensors on a CUDA device"
     assert (refused.samples, refused.summary, refused.build, refused.payback) == ((), None, None, None)
 
 
 def test_what_is_much_faster_is_seen_to_be(timed: Timing) -> None:
     eager, fast = timed.points[0].of("eager"), timed.points[0].of("inductor-callable")
     assert eager is not None and fast is not None
-    assert eager.summary is not None and fast.summary is not None and fast.speed is not None
-    assert fast.speed.low > 1.2
-    assert fast.speed.low <= fast.speed.ratio <= fast.speed.high
+    assert eager.summary is not None and fast.summary is not None and fast.speedup is not None
+    assert fast.speedup.low > 1.2
+    assert fast.speedup.low <= fast.speedup.ratio <= fast.speedup.high
     assert timed.points[0].fastest is fast
-    assert eager.speed is None and eager.payback is None
+    assert eager.speedup is None and eager.payback is None
 
 
 def test_raw_samples_are_kept_one_for_every_round(timed: Timing) -> None:
@@ -92,7 +92,7 @@ def test_raw_samples_are_kept_one_for_every_round(timed: Timing) -> None:
         assert item.summary.count == len(item.samples) >= 5
         assert item.summary.median == median(item.samples)
         assert min(item.samples) > 0
-        assert item.warm_ups >= 3 and item.first_seconds is not None
+        assert item.warm_up_calls >= 3 and item.first_call_seconds is not None
 
 
 def test_a_cold_build_pays_back_by_its_gain(timed: Timing) -> None:
@@ -102,9 +102,9 @@ def test_a_cold_build_pays_back_by_its_gain(timed: Timing) -> None:
     assert fast.payback.build_seconds == fast.build.cold_seconds > 0 < fast.build.warm_seconds
     assert fast.build.cold_samples == (fast.build.cold_seconds,)
     assert fast.payback.calls == pytest.approx(fast.build.cold_seconds / fast.payback.gain_seconds, abs=1)
-    assert fast.build.caches in (CacheUse.ANEW, CacheUse.FOUND)
+    assert fast.build.cache_use in (CacheUse.MISS, CacheUse.HIT)
     eager = timed.points[0].of("eager")
-    assert eager is not None and eager.build is not None and eager.build.caches is CacheUse.NOTHING
+    assert eager is not None and eager.build is not None and eager.build.cache_use is CacheUse.NOT_NEEDED
 
 
 def test_a_cold_build_takes_longer_than_a_warm_one(timed: Timing) -> None:
@@ -123,7 +123,7 @@ def test_a_cold_build_takes_longer_than_a_warm_one(timed: Timing) -> None:
 def test_without_a_cold_build_nothing_is_said_of_payback() -> None:
     timing = compile_inspect.time_variants(torch.sin, torch.ones(4), variants=["eager-backend"], seconds=0.01, builds=0)
     compiled = timing.points[0].of("eager-backend")
-    assert compiled is not None and compiled.build is not None and compiled.speed is not None
+    assert compiled is not None and compiled.build is not None and compiled.speedup is not None
     assert (compiled.payback, compiled.build.cold_seconds, compiled.build.reason) == (
         None,
         None,
@@ -201,10 +201,10 @@ def test_an_interrupt_keeps_what_is_there(at: str, sampled: list[str], reason: s
         progress=interrupting(at),
         sweep={"batch": [64, 32]},
     )
-    assert timing.interrupted == f"batch 64: {at.removesuffix(', round 3')}" and len(timing.points) == 1
+    assert timing.interrupted_during == f"batch 64: {at.removesuffix(', round 3')}" and len(timing.points) == 1
     measured = timing.points[0].measurements
     assert [item.variant for item in measured if item.summary] == sampled
-    assert [item.refused for item in measured if not item.summary] == ["interrupted before it was built"] * (3 - len(sampled))
+    assert [item.refusal for item in measured if not item.summary] == ["interrupted before it was built"] * (3 - len(sampled))
     assert len({len(item.samples) for item in measured if item.summary}) == 1
     assert all(item.build is not None and item.build.reason == reason for item in measured[1:] if item.summary)
 
@@ -250,7 +250,9 @@ def test_gradients_and_sizes() -> None:
     for point in timing.points:
         compiled = point.of("aot_eager")
         # A second size is a build of its own, with fixed sizes, not a recompilation with symbolic ones.
-        assert compiled is not None and compiled.summary is not None and Doubt.RECOMPILED not in compiled.doubts
+        assert (
+            compiled is not None and compiled.summary is not None and MeasurementWarning.RECOMPILATION not in compiled.warnings
+        )
     assert model.weight.grad is None
 
 
@@ -273,7 +275,7 @@ def test_a_function_that_fails_is_a_refusal_at_every_size_it_fails_at() -> None:
     )
     good, bad = (point.measurements[0] for point in timing.points)
     assert good.summary is not None
-    assert bad.refused.startswith("RuntimeError: The size of tensor a (3) must match the size of tensor b (4)")
+    assert bad.refusal.startswith("RuntimeError: The size of tensor a (3) must match the size of tensor b (4)")
 
 
 def test_a_function_that_fails_later_is_a_refusal_too() -> None:
@@ -287,7 +289,7 @@ def test_a_function_that_fails_later_is_a_refusal_too() -> None:
         return x
 
     timing = compile_inspect.time_variants(fails_later, torch.ones(2), variants=[], seconds=0.01)
-    assert timing.points[0].measurements[0].refused == "RuntimeError: enough"
+    assert timing.points[0].measurements[0].refusal == "RuntimeError: enough"
 
 
 def test_a_target_has_its_own_inputs() -> None:
@@ -317,10 +319,10 @@ def test_a_variant_given_twice_is_timed_once() -> None:
     ("grown", "expected"),
     [
         ({}, CacheUse.UNKNOWN),
-        ({"inductor.fxgraph_cache_miss": 1}, CacheUse.ANEW),
-        ({"inductor.fxgraph_cache_bypass": 1}, CacheUse.ANEW),
-        ({"aot_autograd.autograd_cache_hit": 1}, CacheUse.FOUND),
-        ({"inductor.fxgraph_cache_hit": 1, "inductor.fxgraph_cache_miss": 1}, CacheUse.PARTLY),
+        ({"inductor.fxgraph_cache_miss": 1}, CacheUse.MISS),
+        ({"inductor.fxgraph_cache_bypass": 1}, CacheUse.MISS),
+        ({"aot_autograd.autograd_cache_hit": 1}, CacheUse.HIT),
+        ({"inductor.fxgraph_cache_hit": 1, "inductor.fxgraph_cache_miss": 1}, CacheUse.PARTIAL_HIT),
     ],
 )
 def test_what_the_counters_say_about_caches(grown: dict[str, int], expected: CacheUse) -> None:
@@ -338,5 +340,5 @@ def test_on_a_gpu_every_default_variant_is_timed_or_says_why_not() -> None:
         assert len(item.device_samples) == len(item.samples)
         assert item.memory is not None and item.memory.peak_bytes is not None
     graph = ran["cuda-graph/inductor"]
-    assert graph.speed is not None and graph.speed.low > 3
+    assert graph.speedup is not None and graph.speedup.low > 3
     assert timing.device == "cuda" and "NVIDIA" in timing.hardware

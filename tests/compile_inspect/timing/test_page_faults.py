@@ -6,7 +6,7 @@ import mmap
 
 import pytest
 
-from compile_inspect.records.timing import Doubt
+from compile_inspect.records.timing import MeasurementWarning
 from compile_inspect.timing.conditions import doubts_about
 from compile_inspect.timing.faults import page_faults, seconds_for, seconds_per_fault
 from compile_inspect.timing.noise import summarize
@@ -66,7 +66,7 @@ def test_a_call_that_spends_a_tenth_on_them_is_doubted() -> None:
         seconds_per_fault.cache_clear()
         cost = seconds_for(1)
     assert 1e-9 < cost < 1e-2  # that of a large page where the system gives such
-    for share, expected in ((0.2, (Doubt.PAGE_FAULTS,)), (0.05, ())):
+    for share, expected in ((0.2, (MeasurementWarning.PAGE_FAULTS,)), (0.05, ())):
         samples = (1000 * cost / share,) * 20
         warm = WarmUp(samples[0], 6, settled=True, compiled=False)
         assert doubts_about(samples, summarize(samples), warm, faults=1000.0) == expected
@@ -79,6 +79,6 @@ def test_a_gain_that_pages_make_may_pass() -> None:
     assert passing == pytest.approx(seconds_for(PAGES), rel=0.6)
     assert sampled.passing_gain("reuse", "fetch") == 0.0
     lasting = predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0005)
-    assert (lasting.calls, lasting.low, lasting.high, lasting.unclear) == (5000, 5000, 6667, False)
-    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0015).unclear
+    assert (lasting.calls, lasting.low, lasting.high, lasting.is_unclear) == (5000, 5000, 6667, False)
+    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0015).is_unclear
     assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0025).high is None

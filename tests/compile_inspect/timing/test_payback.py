@@ -58,7 +58,7 @@ def test_a_machine_that_slows_down_for_a_while_widens_the_interval() -> None:
 
 def test_what_is_slower_never_pays_back() -> None:
     found = predict_payback(3.0, [0.001] * 50, [0.002] * 50)
-    assert (found.never, found.calls, found.low, found.high) == (True, None, None, None)
+    assert (found.never_pays, found.calls, found.low, found.high) == (True, None, None, None)
     assert found.gain_seconds == pytest.approx(-0.001)
 
 

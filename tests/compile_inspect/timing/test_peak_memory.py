@@ -19,7 +19,7 @@ def test_the_peak_on_a_cpu_is_what_is_held_at_once() -> None:
     found = peak_memory(three_at_once, device="cpu")
     assert found.peak_bytes is not None
     assert 1_200_000 <= found.peak_bytes < 1_210_000
-    assert found.how.startswith("torch's profiler")
+    assert found.method.startswith("torch's profiler")
 
     in_place = peak_memory(lambda: (x + 1).mul_(2).sin_(), device="cpu")
     assert in_place.peak_bytes is not None
@@ -32,13 +32,13 @@ def test_nothing_is_written_to_standard_error(capfd: pytest.CaptureFixture[str])
 
 
 def test_where_nothing_tells_it_the_reason_is_kept() -> None:
-    assert peak_memory(lambda: None, device="xpu").how == "not known: nothing tells the memory of a call on xpu"
+    assert peak_memory(lambda: None, device="xpu").method == "not known: nothing tells the memory of a call on xpu"
 
     def fails() -> None:
         raise RuntimeError("out of order")
 
     found = peak_memory(fails, device="cpu")
-    assert (found.peak_bytes, found.how) == (None, "not known: RuntimeError: out of order")
+    assert (found.peak_bytes, found.method) == (None, "not known: RuntimeError: out of order")
 
 
 @pytest.mark.gpu

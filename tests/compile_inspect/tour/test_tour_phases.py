@@ -18,7 +18,7 @@ from rich.console import Console
 from compile_inspect import benchmark
 from compile_inspect.errors import TargetError
 from compile_inspect.records.breaks import BreakEffect
-from compile_inspect.records.timing import Doubt, Speed
+from compile_inspect.records.timing import MeasurementWarning, Speedup
 from compile_inspect.target import Target
 from compile_inspect.tour.calls import difference
 from compile_inspect.tour.guide import Guide
@@ -154,14 +154,14 @@ def test_phase_1_says_no_more_than_its_figures(first: float, later: float, words
 @pytest.mark.parametrize(
     ("speed", "words"),
     [
-        (Speed(1.3, 1.2, 1.4), "1.30 times as fast."),
-        (Speed(0.7, 0.6, 0.8), "0.70 times as fast."),
-        (Speed(1.3, 0.9, 1.7), "no difference beyond the noise."),
-        (Speed(0.9, 0.8, 1.1), "no difference beyond the noise."),
+        (Speedup(1.3, 1.2, 1.4), "1.30 times as fast."),
+        (Speedup(0.7, 0.6, 0.8), "0.70 times as fast."),
+        (Speedup(1.3, 0.9, 1.7), "no difference beyond the noise."),
+        (Speedup(0.9, 0.8, 1.1), "no difference beyond the noise."),
         (None, "whether that is a difference was not measured."),
     ],
 )
-def test_phase_3_calls_faster_only_what_is(speed: Speed | None, words: str) -> None:
+def test_phase_3_calls_faster_only_what_is(speed: Speedup | None, words: str) -> None:
     cause = FixedBreak("Net", "net.py:3", "print(x)", "builtin", "GB0059", "taken out", "proven", BreakEffect.SPLIT)
     model = FixedModel("Net", (2, 1), (4, 3), (2e-5, 1e-5), speed)
     assert FixedGraphBreaks((cause,), (model,)).answer()[-1].endswith(words)
@@ -269,7 +269,7 @@ def test_phases_4_and_5_say_what_is_missing(tmp_path: Path) -> None:
 
 
 def result(batch: int, ratio: float, *, spread: float = 0.01, payback: int | None = 100, busy: bool = False) -> BatchResult:
-    doubts = (Doubt.BUSY.value,) if busy else ()
+    doubts = (MeasurementWarning.CPU_CONTENTION.value,) if busy else ()
     return BatchResult("Net", batch, ratio * 1e-3, 1e-3, (ratio, ratio - spread, ratio + spread), 5.0, payback, doubts)
 
 

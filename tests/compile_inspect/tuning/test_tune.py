@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import compile_inspect
 from compile_inspect import TargetError
-from compile_inspect.records.decision import Decision, Outcome
+from compile_inspect.records.decision import Decision, TuningOutcome
 from compile_inspect.tuning import choosing
 from compile_inspect.tuning.key import program_key
 from compile_inspect.tuning.store import Store
@@ -50,10 +50,10 @@ def fast(kept: Path) -> compile_inspect.Tuned:
 
 def test_the_fastest_that_agrees_is_chosen(fast: compile_inspect.Tuned) -> None:
     decision = fast.decision
-    assert decision.chosen == "aot-inductor" and not decision.from_disk and not decision.gradients
-    outcomes = {item.variant: item.outcome for item in decision.tried}
-    assert outcomes["aot-inductor"] is Outcome.CHOSEN and outcomes["eager"] is Outcome.SLOWER
-    times = {item.variant: item.median for item in decision.tried if item.median is not None}
+    assert decision.variant == "aot-inductor" and not decision.from_disk and not decision.gradients
+    outcomes = {item.variant: item.outcome for item in decision.results}
+    assert outcomes["aot-inductor"] is TuningOutcome.CHOSEN and outcomes["eager"] is TuningOutcome.SLOWER
+    times = {item.variant: item.median for item in decision.results if item.median is not None}
     assert times["aot-inductor"] == min(times.values())
     assert "µs" in str(decision) and "aot-inductor" in repr(fast)
 
@@ -77,7 +77,7 @@ def test_outputs_of_several_calls_are_their_own(fast: compile_inspect.Tuned) -> 
 
 def test_an_earlier_decision_is_reused(fast: compile_inspect.Tuned, kept: Path) -> None:
     again = compile_inspect.tune(pointwise, X, cache=kept)
-    assert again.decision.from_disk and again.decision.chosen == "aot-inductor"
+    assert again.decision.from_disk and again.decision.variant == "aot-inductor"
     torch.testing.assert_close(again(X), pointwise(X))
 
 
@@ -120,10 +120,10 @@ def test_what_an_entry_depends_on() -> None:
 def test_eager_is_kept_where_nothing_wins() -> None:
     big = torch.randn(300, 300)
     tuned = compile_inspect.tune(torch.mm, big, big, variants=["torchscript/trace"])
-    assert tuned.decision.chosen in ("eager", "torchscript/trace")
+    assert tuned.decision.variant in ("eager", "torchscript/trace")
     torch.testing.assert_close(tuned(big, big), big @ big)
     slow = compile_inspect.tune(lambda x: x + 1, X, variants=["inductor"])
-    assert slow.decision.chosen == "eager" and "beyond the noise" in slow.decision.reason
+    assert slow.decision.variant == "eager" and "beyond the noise" in slow.decision.reason
 
 
 def test_a_variant_that_disagrees_is_never_used() -> None:
@@ -131,9 +131,9 @@ def test_a_variant_that_disagrees_is_never_used() -> None:
         return x * 2 if x.sum() > 0 else x * 3
 
     tuned = compile_inspect.tune(branching, X.abs(), variants=["torchscript/trace", "aot-inductor"])
-    outcomes = {item.variant: item.outcome for item in tuned.decision.tried}
-    assert tuned.decision.chosen == "eager"
-    assert outcomes["torchscript/trace"] is Outcome.REFUSED and outcomes["aot-inductor"] is Outcome.REFUSED
+    outcomes = {item.variant: item.outcome for item in tuned.decision.results}
+    assert tuned.decision.variant == "eager"
+    assert outcomes["torchscript/trace"] is TuningOutcome.REFUSED and outcomes["aot-inductor"] is TuningOutcome.REFUSED
     torch.testing.assert_close(tuned(-X.abs()), -X.abs() * 3)
 
 
@@ -161,7 +161,7 @@ def trained() -> tuple[nn.Module, compile_inspect.Tuned]:
     with pytest.MonkeyPatch.context() as patch:
         variants_win(patch)
         tuned = compile_inspect.tune(loss, X, gradients=True, variants=["aot-inductor"])
-    assert tuned.decision.chosen == "aot-inductor", tuned.decision
+    assert tuned.decision.variant == "aot-inductor", tuned.decision
     return model, tuned
 
 
@@ -190,14 +190,14 @@ def test_second_derivatives_are_refused_rather_than_wrong(trained: tuple[nn.Modu
 
 def test_gradients_of_something_larger_than_a_number_are_refused() -> None:
     tuned = compile_inspect.tune(pointwise, X.clone().requires_grad_(), gradients=True, variants=["inductor-callable"])
-    refused = next(item for item in tuned.decision.tried if item.variant == "inductor-callable")
-    assert refused.outcome is Outcome.REFUSED and "one number" in refused.reason
+    refused = next(item for item in tuned.decision.results if item.variant == "inductor-callable")
+    assert refused.outcome is TuningOutcome.REFUSED and "one number" in refused.reason
 
 
 def test_a_budget_of_nothing_tries_nothing() -> None:
     tuned = compile_inspect.tune(pointwise, X, budget=0.0)
-    assert tuned.decision.chosen == "eager"
-    assert {item.outcome for item in tuned.decision.tried if item.variant != "eager"} == {Outcome.NOT_TRIED}
+    assert tuned.decision.variant == "eager"
+    assert {item.outcome for item in tuned.decision.results if item.variant != "eager"} == {TuningOutcome.NOT_TRIED}
 
 
 def test_mistakes_are_said_at_once() -> None:
@@ -225,22 +225,22 @@ def test_decisions_survive_json() -> None:
 @pytest.mark.slow
 def test_in_the_background(tmp_path: Path) -> None:
     tuned = compile_inspect.tune(pointwise, X, background=True, cache=tmp_path)
-    assert tuned.decision.chosen == "eager" and "another process" in tuned.decision.reason
+    assert tuned.decision.variant == "eager" and "another process" in tuned.decision.reason
     torch.testing.assert_close(tuned(X), pointwise(X))
     assert tuned.build.wait(120)
     torch.testing.assert_close(tuned(X), pointwise(X))
-    assert tuned.decision.chosen == "aot-inductor"
+    assert tuned.decision.variant == "aot-inductor"
     torch.testing.assert_close(tuned(X), pointwise(X))
     assert compile_inspect.tune(pointwise, X, cache=tmp_path).decision.from_disk
 
 
 def test_what_cannot_be_traced_runs_eagerly_in_the_background_too() -> None:
     tuned = compile_inspect.tune(lambda x: x * x.sum().item(), X, background=True)
-    assert tuned.decision.chosen == "eager"
+    assert tuned.decision.variant == "eager"
     assert tuned.build.wait(120)
     torch.testing.assert_close(tuned(X), X * X.sum().item())
-    assert tuned.decision.chosen == "eager" and "No package" in tuned.decision.reason
-    assert "value of a tensor" in tuned.decision.tried[0].reason, tuned.decision
+    assert tuned.decision.variant == "eager" and "No package" in tuned.decision.reason
+    assert "value of a tensor" in tuned.decision.results[0].reason, tuned.decision
 
 
 def test_a_build_that_is_killed() -> None:
@@ -251,7 +251,7 @@ def test_a_build_that_is_killed() -> None:
     os.kill(tuned.build._process_id, signal.SIGKILL)
     assert tuned.build.wait(60)
     torch.testing.assert_close(tuned(X), pointwise(X))
-    assert tuned.decision.chosen == "eager" and "status -9" in tuned.decision.tried[0].reason
+    assert tuned.decision.variant == "eager" and "status -9" in tuned.decision.results[0].reason
     assert not tuned.build.package.parent.exists()
 
 
@@ -264,8 +264,8 @@ def test_tuning_leaves_state_as_it_was() -> None:
     assert torch.equal(torch.get_rng_state(), before)
     tuned = compile_inspect.tune(lambda x: x.add_(1), x, variants=["aot_eager", "inductor-callable"])
     assert torch.equal(x, copy)
-    assert tuned.decision.chosen in ("eager", "aot_eager")
-    assert compile_inspect.tune(model, torch.randn(3, 5), background=True).decision.chosen == "eager"
+    assert tuned.decision.variant in ("eager", "aot_eager")
+    assert compile_inspect.tune(model, torch.randn(3, 5), background=True).decision.variant == "eager"
     assert torch.equal(model.running_mean, mean) and model.num_batches_tracked == 0
 
 
@@ -289,10 +289,10 @@ def test_progress_is_told_and_ctrl_c_keeps_what_was_found() -> None:
 
     names = ["torchscript/trace", "inductor-callable", "aot-inductor"]
     tuned = compile_inspect.tune(pointwise, X, variants=names, progress=interrupt)
-    outcomes = {item.variant: item.outcome for item in tuned.decision.tried}
+    outcomes = {item.variant: item.outcome for item in tuned.decision.results}
     assert told[0] == ("running eager", 0.0) and told[-1] == ("timing what agrees", 1.0)
-    assert outcomes["torchscript/trace"] in (Outcome.SLOWER, Outcome.CHOSEN)
-    assert outcomes["inductor-callable"] is outcomes["aot-inductor"] is Outcome.NOT_TRIED
+    assert outcomes["torchscript/trace"] in (TuningOutcome.SLOWER, TuningOutcome.CHOSEN)
+    assert outcomes["inductor-callable"] is outcomes["aot-inductor"] is TuningOutcome.NOT_TRIED
     torch.testing.assert_close(tuned(X), pointwise(X))
 
 
@@ -304,17 +304,17 @@ def test_a_function_that_changes_by_itself_is_refused_by_every_variant() -> None
         return x * len(calls)
 
     tuned = compile_inspect.tune(counting, X, variants=["aot-inductor", "torchscript/trace", "aot_eager"])
-    assert tuned.decision.chosen == "eager"
-    for item in tuned.decision.tried:
+    assert tuned.decision.variant == "eager"
+    for item in tuned.decision.results:
         if item.variant != "eager":
-            assert item.outcome is Outcome.REFUSED and "eager itself gives a different" in item.reason
+            assert item.outcome is TuningOutcome.REFUSED and "eager itself gives a different" in item.reason
 
 
 def test_fallbacks_that_go_on_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     variants_win(monkeypatch)
     model = nn.Sequential(nn.Linear(5, 5), nn.LeakyReLU(0.1)).requires_grad_(False)
     tuned = compile_inspect.tune(model, X, variants=["torchscript/trace"])
-    assert tuned.decision.chosen == "torchscript/trace", tuned.decision
+    assert tuned.decision.variant == "torchscript/trace", tuned.decision
     model[1].negative_slope = 0.5
     with pytest.warns(UserWarning, match="negative_slope == 0.1"):
         for _ in range(12):

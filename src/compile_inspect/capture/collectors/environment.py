@@ -59,7 +59,7 @@ def describe_environment() -> dict[str, Any]:
     if torch is not None:
         described |= {
             "torch": str(torch.__version__),
-            "torch_known": torch_private.is_known_version(),
+            "torch_supported": torch_private.is_known_version(),
             "devices": _devices(torch),
             "cpu": torch.backends.cpu.get_cpu_capability(),
             "threads": torch.get_num_threads(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compile_inspect.records import Graph, Inspection, Stage
-from compile_inspect.records.accidents import Accident
+from compile_inspect.records.accidental_guards import AccidentalGuard
 from compile_inspect.records.fixes import Finding, Proposal
 from compile_inspect.records.recompile_causes import RecompileCause
 from compile_inspect.reporters.html import findings as found
@@ -48,7 +48,7 @@ class Shown:
     label: str
     inspection: Inspection
     findings: Sequence[Finding] = ()
-    accidents: Sequence[Accident] = ()
+    accidents: Sequence[AccidentalGuard] = ()
     diff: Callable[[Proposal], str] = field(default=lambda _: "")
     notes: Sequence[str] = ()
     causes: Sequence[RecompileCause] = ()
@@ -77,7 +77,7 @@ def capture_data(shown: Shown, limits: Limits) -> Data:
         "notes": [paragraph(note) for note in (*inspection.notes, *shown.notes)],
         "missing": [
             {"collector": words(item.collector), "reason": paragraph(item.reason), "times": item.times}
-            for item in inspection.missing
+            for item in inspection.missing_evidence
         ],
         "environment": _environment(inspection),
         "sources": sources_of(inspection, places),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compile_inspect.records import BreakEffect, GraphBreak, Inspection
-from compile_inspect.records.accidents import Accident
-from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
+from compile_inspect.records.accidental_guards import AccidentalGuard
+from compile_inspect.records.fixes import Finding, Proof, ProofStatus, Proposal
 from compile_inspect.records.recompile_causes import RecompileCause
 from compile_inspect.reporters.html.highlighting import highlighted
 from compile_inspect.reporters.html.measurements import number
@@ -38,7 +38,7 @@ def _break(inspection: Inspection, finding: Finding, diff: Diff, places: Places)
     cause = finding.cause
     place = cause.own_location or cause.location
     proofs = dict(finding.trials)
-    ordered = sorted(finding.advice.proposals, key=lambda item: item is not finding.chosen)
+    ordered = sorted(finding.advice.proposals, key=lambda item: item is not finding.best_proposal)
     link = cause.link or ""
     return {
         "kind": words(cause.kind),
@@ -47,7 +47,7 @@ def _break(inspection: Inspection, finding: Finding, diff: Diff, places: Places)
         "identifier": words(cause.identifier or ""),
         # Whatever a capture says, the page links to nothing but torch's own pages.
         "link": link if _TORCH_PAGE.fullmatch(link) else "",
-        "why": paragraph(finding.advice.why + _led(inspection, cause)),
+        "why": paragraph(finding.advice.reason + _led(inspection, cause)),
         "explanation": paragraph(cause.explanation),
         "hints": [paragraph(hint) for hint in finding.advice.hints],
         "place": places.of(place),
@@ -90,8 +90,8 @@ def _proposal(proposal: Proposal, proof: Proof | None, diff: Diff) -> Data:
         "diff": [[line[:1], line[1:]] for line in lines if line and not line.startswith(("---", "+++"))],
         "patch": patch,
         "settings": [paragraph(item.code) for item in proposal.settings],
-        "changes": paragraph(proposal.changes),
-        "where": paragraph(proposal.where),
+        "changes": paragraph(proposal.behavior_change),
+        "where": paragraph(proposal.applicability),
         "standing": standing,
         "reason": "" if proof is None or stale else _sentences(proof),
         "seconds": None if proof is None or stale else _seconds(proof),
@@ -102,15 +102,15 @@ def standing_of(proof: Proof | None) -> str:
     """How far a proposal was proven, in a word: what no input reaches was not compared by any trial.
 
     >>> proven = Proof.of(breaks=(1, 0), inputs=1, values=1)
-    >>> partly = Proof.of(breaks=(1, 0), inputs=1, values=1, unreached=(7,))
+    >>> partly = Proof.of(breaks=(1, 0), inputs=1, values=1, unreached_lines=(7,))
     >>> standing_of(None), standing_of(proven), standing_of(partly)
     ('untried', 'proven', 'partly')
     """
-    if proof is None or proof.standing is Standing.UNTRIED:
+    if proof is None or proof.status is ProofStatus.UNTRIED:
         return "untried"
     if not proof.holds:
         return "withdrawn"
-    return "partly" if proof.unreached else "proven"
+    return "partly" if proof.unreached_lines else "proven"
 
 
 def _seconds(proof: Proof) -> list[float] | None:
@@ -121,8 +121,8 @@ def _seconds(proof: Proof) -> list[float] | None:
 def _sentences(proof: Proof) -> str:
     """What a trial has shown, each part as a sentence."""
     causes = f"causes of breaks {proof.breaks[0]} → {proof.breaks[1]}, graphs {proof.graphs[0]} → {proof.graphs[1]}"
-    counted = causes if proof.breaks != (0, 0) and proof.standing is not Standing.FAILED else ""
-    parts = (proof.standing.value.removeprefix("withdrawn: "), proof.reason, counted, comparison(proof), not_compared(proof))
+    counted = causes if proof.breaks != (0, 0) and proof.status is not ProofStatus.FAILED else ""
+    parts = (proof.status.value.removeprefix("withdrawn: "), proof.reason, counted, comparison(proof), not_compared(proof))
     return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in map(paragraph, parts) if part)
 
 
@@ -130,13 +130,13 @@ def guards_of(inspection: Inspection, places: Places) -> list[Data]:
     """Guards by compilation and variable, those that a user can act on first."""
     groups: dict[tuple[str, str, bool], Data] = {}
     for guard in inspection.guards:
-        key = (words(guard.compilation or ""), guard.variable, guard.noise)
+        key = (words(guard.compilation or ""), guard.variable, guard.is_internal)
         group = groups.setdefault(
             key,
             {
                 "compilation": key[0],
                 "variable": words(guard.variable or guard.source),
-                "noise": guard.noise,
+                "noise": guard.is_internal,
                 "place": places.of(guard.location),
                 "conditions": [],
             },
@@ -145,17 +145,17 @@ def guards_of(inspection: Inspection, places: Places) -> list[Data]:
     return sorted(groups.values(), key=lambda group: group["noise"])
 
 
-def accidents_of(accidents: Sequence[Accident], places: Places) -> list[Data]:
+def accidents_of(accidents: Sequence[AccidentalGuard], places: Places) -> list[Data]:
     """Guards on numbers that will change."""
     return [
         {
             "compilation": words(item.guard.compilation or ""),
             "variable": words(item.guard.variable),
             "value": words(item.value),
-            "holder": item.holder.value,
-            "suspicion": item.suspicion.value,
+            "holder": item.origin.value,
+            "suspicion": item.evidence.value,
             "remedy": item.remedy,
-            "place": places.of(item.changed_at or item.guard.location),
+            "place": places.of(item.change_location or item.guard.location),
         }
         for item in accidents
     ]
@@ -184,7 +184,7 @@ def recompiles_of(inspection: Inspection, places: Places) -> list[Data]:
             "place": places.place(item.file, item.line, item.function),
             "failures": [
                 {
-                    "against": words(failure.against or ""),
+                    "against": words(failure.earlier_version or ""),
                     "variable": words(failure.variable),
                     "reason": words(failure.reason),
                     "expected": words(failure.expected or ""),
@@ -202,12 +202,12 @@ def recompile_causes_of(causes: Sequence[RecompileCause]) -> list[Data]:
     """What made recompiles necessary, each with the first remedies: the list is sorted by how little they change."""
     return [
         {
-            "why": paragraph(cause.why),
+            "why": paragraph(cause.reason),
             "variable": words(cause.variable),
             "values": [words(value) for value in cause.values],
             "compilations": [words(item) for item in cause.recompiles],
             "remedies": [
-                {"title": paragraph(item.title), "code": paragraph(item.code), "changes": paragraph(item.changes)}
+                {"title": paragraph(item.title), "code": paragraph(item.code), "changes": paragraph(item.behavior_change)}
                 for item in cause.remedies[:_MOST_REMEDIES]
             ],
         }

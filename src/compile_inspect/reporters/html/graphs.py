@@ -28,7 +28,7 @@ def _graph(graph: Graph, lowering: Lowering | None, stacks: int) -> Data:
     for number, kernel in enumerate(lowering.kernels if lowering is not None else ()):
         for name in kernel.nodes:
             kernels.setdefault(name, []).append(number)
-    fates = {} if lowering is None else {item.name: item.fate.value for item in lowering.unplaced}
+    fates = {} if lowering is None else {item.name: item.outcome.value for item in lowering.unplaced_nodes}
     return {
         "id": words(graph.id),
         "compilation": None if graph.compilation is None else words(graph.compilation),
@@ -90,7 +90,7 @@ def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks
                 "reason": words(item.reason),
                 "times": item.times,
             }
-            for item in lowering.not_fused
+            for item in lowering.unfused_pairs
         ],
         "memory": None
         if lowering.memory is None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compile_inspect.records import CacheOutcome, CudaGraphOutcome, Inspection, Outcome
+from compile_inspect.records import CacheOutcome, CompilationOutcome, CudaGraphOutcome, Inspection
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
 from compile_inspect.records.timing import Build, Measurement, Timing
 from compile_inspect.reporters import timings as timing_words
@@ -17,7 +17,12 @@ from compile_inspect.wording.failures import sentence
 
 Data = dict[str, Any]
 
-_OUTCOME_TONES = {Outcome.COMPILED: "good", Outcome.FAILED: "bad", Outcome.SKIPPED: "warn", Outcome.UNFINISHED: "warn"}
+_OUTCOME_TONES = {
+    CompilationOutcome.COMPILED: "good",
+    CompilationOutcome.FAILED: "bad",
+    CompilationOutcome.SKIPPED: "warn",
+    CompilationOutcome.UNFINISHED: "warn",
+}
 _CACHE_TONES = {CacheOutcome.HIT: "good", CacheOutcome.BYPASS: "warn"}
 _GRAPH_TONES = {CudaGraphOutcome.USED: "good", CudaGraphOutcome.RECORDED: "good", CudaGraphOutcome.SKIPPED: "warn"}
 _VERDICT_TONES = {
@@ -110,7 +115,7 @@ def timings_of(timings: Sequence[Timing]) -> list[Data]:
             "torch": words(timing.torch),
             "threads": timing.threads,
             "gradients": timing.gradients,
-            "interrupted": words(timing.interrupted),
+            "interrupted": words(timing.interrupted_during),
             "notes": [paragraph(note) for note in timing_words.build_notes(timing)],
             "points": [
                 {
@@ -126,12 +131,12 @@ def timings_of(timings: Sequence[Timing]) -> list[Data]:
 
 
 def _measurement(item: Measurement) -> Data:
-    summary, speed, pays = item.summary, item.speed, item.payback
+    summary, speed, pays = item.summary, item.speedup, item.payback
     # Every so manieth sample: a plot of thousands shows no more than one of hundreds.
     step = max(1, math.ceil(len(item.samples) / _MOST_SAMPLES))
     return {
         "variant": words(item.variant),
-        "refused": words(item.refused),
+        "refused": words(item.refusal),
         "samples": [number(value) for value in item.samples[::step] if math.isfinite(value)],
         "median": None if summary is None else number(summary.median),
         "low": None if summary is None else number(summary.low),
@@ -144,12 +149,12 @@ def _measurement(item: Measurement) -> Data:
             "calls": pays.calls,
             "low": pays.low,
             "high": pays.high,
-            "unclear": pays.unclear,
+            "unclear": pays.is_unclear,
             "gain": number(pays.gain_seconds) or 0.0,
         },
         "peak_bytes": None if item.memory is None else item.memory.peak_bytes,
-        "doubts": [doubt.value for doubt in item.doubts],
-        "assumes": [words(text) for text in item.assumes],
+        "doubts": [doubt.value for doubt in item.warnings],
+        "assumes": [words(text) for text in item.assumptions],
     }
 
 
@@ -190,7 +195,7 @@ def agreements_of(agreements: Sequence[Agreement], places: Places) -> list[Data]
 
 
 def _why_eager(item: VariantAgreement) -> list[str]:
-    return [] if item.eager_because is None else [item.eager_because.value]
+    return [] if item.eager_reason is None else [item.eager_reason.value]
 
 
 def _not_probed(item: VariantAgreement) -> list[str]:

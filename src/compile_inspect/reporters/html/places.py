@@ -71,7 +71,7 @@ def shown_lines(inspection: Inspection) -> dict[str, set[int]]:
     for stack in inspection.stacks:
         note(item for item in stack.locations if not item.in_torch)
     note(place for item in inspection.breaks for place in (item.location, item.own_location))
-    note(item.location for item in inspection.guards if not item.noise)
+    note(item.location for item in inspection.guards if not item.is_internal)
     note(item.location for item in inspection.specializations)
     for compilation in inspection.compilations:
         found.setdefault(compilation.file, set()).add(compilation.line)

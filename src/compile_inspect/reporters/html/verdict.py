@@ -11,7 +11,7 @@ from typing import Any
 from compile_inspect.advice.recommendations import Recommendation, Subject, recommendations
 from compile_inspect.advice.speedups import compared
 from compile_inspect.records import Inspection
-from compile_inspect.records.accidents import Accident
+from compile_inspect.records.accidental_guards import AccidentalGuard
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.fixes import Finding
 from compile_inspect.records.recompile_causes import RecompileCause
@@ -33,7 +33,10 @@ _NUMBERED_ANCHORS = {Subject.BREAKS: "break", Subject.COMPILATIONS: "compilation
 
 
 def verdict_of(
-    inspection: Inspection, findings: Sequence[Finding], accidents: Sequence[Accident], causes: Sequence[RecompileCause] = ()
+    inspection: Inspection,
+    findings: Sequence[Finding],
+    accidents: Sequence[AccidentalGuard],
+    causes: Sequence[RecompileCause] = (),
 ) -> Data:
     """The verdict of one capture."""
     return {
@@ -101,7 +104,7 @@ def _facts(inspection: Inspection, findings: Sequence[Finding], causes: Sequence
     yield _fact("compilations", "Compilations", f"{counts.compilations:,}", ", ".join([graphs, *bad]), tone, "#compilations")
     yield from _share(inspection)
     # Where nothing was compiled, or not all was recorded, none is no good news.
-    none = "good" if counts.compilations and inspection.complete and not inspection.missing else "plain"
+    none = "good" if counts.compilations and inspection.complete and not inspection.missing_evidence else "plain"
     detail = _fixes(findings) or (f"met {count(counts.break_hits, 'time')}" if counts.breaks else "")
     yield _fact("breaks", "Graph breaks", f"{counts.breaks:,}", detail, "warn" if counts.breaks else none, "#breaks")
     tone = "bad" if counts.limits else "warn" if counts.recompiles else none
@@ -118,10 +121,10 @@ def _facts(inspection: Inspection, findings: Sequence[Finding], causes: Sequence
 
 def _share(inspection: Inspection) -> Iterator[Data]:
     """How much of what torch traced runs compiled; nothing where that is not known."""
-    share = inspection.share
-    if share is None or share.fraction is None or not (share.eager or inspection.nothing_compiled):
+    share = inspection.compiled_share
+    if share is None or share.fraction is None or not (share.eager_operations or inspection.nothing_compiled):
         return
-    detail = f"{share.compiled:,} of {count(share.traced, 'operation')} that torch traced"
+    detail = f"{share.compiled_operations:,} of {count(share.traced_operations, 'operation')} that torch traced"
     tone = "bad" if share.is_near_zero else "warn"
     yield _fact("share", "Runs compiled", percent(share.fraction), detail, tone, "#compilations")
 
@@ -134,7 +137,7 @@ def _command(inspection: Inspection, name: str) -> str:
 
 def _fixes(findings: Sequence[Finding]) -> str:
     """How many fixes were proven, and how many but for lines that no input reaches."""
-    standings = [standing_of(dict(item.trials)[item.chosen]) for item in findings if item.chosen is not None]
+    standings = [standing_of(dict(item.trials)[item.best_proposal]) for item in findings if item.best_proposal is not None]
     proven, partly = standings.count("proven"), standings.count("partly")
     parts = [f"{count(proven, 'fix', 'fixes')} proven"] if proven else []
     parts += [f"{partly} in part" if proven else f"{count(partly, 'fix', 'fixes')} proven in part"] if partly else []
@@ -172,20 +175,20 @@ def _agreement(inspection: Inspection) -> Data:
 
 def _speed(inspection: Inspection) -> Iterator[Data]:
     found = compared(inspection)
-    if found is None or found.usual.speed is None:
+    if found is None or found.usual.speedup is None:
         yield _fact("speed", "Speed", "not measured", f"{_command(inspection, 'bench')} times it", "plain", "#speed")
         return
-    usual, fastest, speed = found.usual, found.fastest, found.usual.speed
+    usual, fastest, speed = found.usual, found.fastest, found.usual.speedup
     told = f"{usual.variant}, {speed.low:.2f} to {speed.high:.2f}; {found.of}"
-    if fastest is not None and fastest.speed is not None:
-        told += f"; {fastest.variant} {timing_words.speed_up(fastest.speed)}"
+    if fastest is not None and fastest.speedup is not None:
+        told += f"; {fastest.variant} {timing_words.speed_up(fastest.speedup)}"
     tone = "good" if speed.low > 1 else "bad" if speed.high < 1 else "warn"
     yield _fact("speed", "Against eager", timing_words.speed_up(speed), told, tone, "#speed")
     if usual.payback is not None:
         pays = usual.payback
-        value = "never" if pays.never else "unclear" if pays.unclear else count(pays.calls or 0, "call")
+        value = "never" if pays.never_pays else "unclear" if pays.is_unclear else count(pays.calls or 0, "call")
         # Where the interval holds 1, the next measurement may say otherwise.
-        tone = "bad" if found.never_pays_back else "warn" if pays.never else "plain"
+        tone = "bad" if found.never_pays_back else "warn" if pays.never_pays else "plain"
         yield _fact(
             "payback", "Pays back after", value, f"{timing_words.payback(pays)}, {usual.variant}, cold build", tone, "#speed"
         )

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records.accidents import Accident
+from compile_inspect.records.accidental_guards import AccidentalGuard
 from compile_inspect.reporters.text.messages import print_heading, print_paragraph
 from compile_inspect.wording.locations import where
 from compile_inspect.wording.plain import one_line
 from compile_inspect.wording.quantities import count
 
 
-def render(accidents: Sequence[Accident], console: Console) -> None:
+def render(accidents: Sequence[AccidentalGuard], console: Console) -> None:
     """Print them, the surest first."""
     if not accidents:
         print_paragraph(console, "No guard is on a number that a line of the program changes.")
@@ -24,11 +24,11 @@ def render(accidents: Sequence[Accident], console: Console) -> None:
     for accident in accidents:
         guard = accident.guard
         line = Text(f"  {one_line(guard.variable)} == {one_line(accident.value)}", style="bold")
-        line.append(f"  {accident.holder.value}, {where(guard.location)}", style="not bold")
+        line.append(f"  {accident.origin.value}, {where(guard.location)}", style="not bold")
         console.print(line, soft_wrap=True)
-        told = accident.suspicion.value
-        if accident.changed_at is not None:
-            told += f": {where(accident.changed_at)} {one_line(accident.changed_at.code)}"
+        told = accident.evidence.value
+        if accident.change_location is not None:
+            told += f": {where(accident.change_location)} {one_line(accident.change_location.code)}"
         print_paragraph(console, told[:1].upper() + told[1:], indent="    ")
         print_paragraph(console, accident.remedy, indent="    ", style="dim")
     console.print()

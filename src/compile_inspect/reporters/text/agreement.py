@@ -29,7 +29,7 @@ def render(agreement: Agreement, console: Console) -> None:
     print_heading(console, one_line(agreement.function), f"{what} at {count(len(agreement.points), 'input')}")
     for item in agreement.variants:
         _print_variant(item, console)
-    if not agreement.reference:
+    if not agreement.has_reference:
         print_paragraph(console, "There is no float64 reference: variants were held against eager itself.", indent="  ")
     for note in agreement.notes:
         print_paragraph(console, note, indent="  ", bullet="- ")
@@ -52,8 +52,8 @@ def _print_variant(item: VariantAgreement, console: Console) -> None:
         print_paragraph(console, f"blame: {item.blame.message}{place}", indent="    ")
         for sentence in item.blame.evidence:
             print_paragraph(console, f"- {sentence}", indent="      ")
-    if item.eager_because is not None:
-        print_paragraph(console, f"note: {item.eager_because.value}", indent="    ")
+    if item.eager_reason is not None:
+        print_paragraph(console, f"note: {item.eager_reason.value}", indent="    ")
     for note in item.notes:
         print_paragraph(console, f"note: {note}", indent="    ")
     if item.not_probed:

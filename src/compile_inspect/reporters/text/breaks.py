@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import GraphBreak, Inspection, Location, Outcome
+from compile_inspect.records import CompilationOutcome, GraphBreak, Inspection, Location
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_line, print_paragraph
 from compile_inspect.reporters.text.safe_text import plain
@@ -24,7 +24,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if not inspection.breaks:
         print_empty(console, inspection, no_breaks(inspection), no_breaks(inspection))
         return
-    leading = inspection.leading_breaks
+    leading = inspection.root_breaks
     shown = options.first(leading)
     for number, item in enumerate(shown, 1):
         _print_break(item, number, len(leading), inspection, console, options)
@@ -40,7 +40,7 @@ def no_breaks(inspection: Inspection) -> str:
         return f"No graph break was recorded before this. {failure_sentence(inspection.failures[0], inspection)}"
     if inspection.nothing_compiled:
         return "Nothing was compiled, so there was no graph to break."
-    left = sum(item.outcome is not Outcome.COMPILED for item in inspection.compilations)
+    left = sum(item.outcome is not CompilationOutcome.COMPILED for item in inspection.compilations)
     if left:
         return f"No graph breaks, but {count(left, 'frame')} could not be compiled."
     return "No graph breaks: every frame was captured whole."
@@ -48,7 +48,7 @@ def no_breaks(inspection: Inspection) -> str:
 
 def followers(item: GraphBreak, inspection: Inspection) -> list[str]:
     """The breaks that came of this one, each in a few words."""
-    led = inspection.following_breaks(item)
+    led = inspection.descendant_breaks(item)
     return [f"{one_line(other.kind)}, {where(other.own_location or other.location)}" for other in led]
 
 
@@ -97,12 +97,12 @@ def _print_remedies(item: GraphBreak, inspection: Inspection, console: Console) 
         for hint in item.hints:
             print_paragraph(console, hint, indent="    ", bullet="- ")
         return
-    for proposal, proof in sorted(finding.trials, key=lambda trial: trial[0] is not finding.chosen):
-        told = f"{proposal.title}: {proof.standing.value}"
+    for proposal, proof in sorted(finding.trials, key=lambda trial: trial[0] is not finding.best_proposal):
+        told = f"{proposal.title}: {proof.status.value}"
         _print_label(
             console, "Fix" if proof.holds else "Tried and withdrawn", f"{told}: {proof.reason}" if proof.reason else told
         )
-    for hint in finding.advice.hints if finding.chosen is None else ():
+    for hint in finding.advice.hints if finding.best_proposal is None else ():
         print_paragraph(console, hint, indent="    ", bullet="- ")
 
 

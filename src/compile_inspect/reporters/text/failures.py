@@ -33,7 +33,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
 
 def _print_failure(failure: Failure, inspection: Inspection, console: Console, options: ShowOptions) -> None:
     print_heading(console, headline(failure, inspection))
-    print_paragraph(console, failure.told, indent="  ")
+    print_paragraph(console, failure.summary, indent="  ")
     stack = stack_at(inspection, failure.stack)
     line = None if stack is None else stack.own_line or stack.user_line
     if line is not None:

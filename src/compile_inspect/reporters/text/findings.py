@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from compile_inspect.records import Location
-from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
+from compile_inspect.records.fixes import Finding, Proof, ProofStatus, Proposal
 from compile_inspect.reporters.text.messages import print_heading, print_line, print_paragraph
 from compile_inspect.reporters.text.source import print_excerpt
 from compile_inspect.wording.locations import where
@@ -45,9 +45,9 @@ def _print_finding(
     if cause.own_location is not None and cause.location is not None and cause.own_location != cause.location:
         _print_label(console, "In library line", where(cause.location))
     _print_label(console, "Why")
-    print_paragraph(console, advice.why, indent="    ")
+    print_paragraph(console, advice.reason, indent="    ")
     proofs = dict(finding.trials)
-    chosen = finding.chosen
+    chosen = finding.best_proposal
     ordered = sorted(advice.proposals, key=lambda item: item is not chosen)
     for proposal in ordered:
         proof = proofs.get(proposal)
@@ -80,7 +80,7 @@ def _print_proposal(console: Console, proposal: Proposal, proof: Proof | None, d
     for line in clean(diff(proposal)).split("\n"):
         if line.strip() and not line.startswith(("---", "+++")):
             console.print(Text(f"    {line}", style=_COLOURS.get(line[:1], "")), soft_wrap=True)
-    for sentence in (proposal.changes, f"Assumed: {proposal.where}" if proposal.where else ""):
+    for sentence in (proposal.behavior_change, f"Assumed: {proposal.applicability}" if proposal.applicability else ""):
         if sentence:
             print_paragraph(console, sentence, indent="    ", style="dim")
     if proof is None:
@@ -90,7 +90,7 @@ def _print_proposal(console: Console, proposal: Proposal, proof: Proof | None, d
             )
         return
     style = "bold green" if proof.holds else "bold yellow"
-    print_paragraph(console, f"{_capital(proof.standing.value)}. {proof_details(proof)}", indent="    ", style=style)
+    print_paragraph(console, f"{_capital(proof.status.value)}. {proof_details(proof)}", indent="    ", style=style)
 
 
 def _print_hints(console: Console, finding: Finding) -> None:
@@ -107,7 +107,7 @@ def proof_details(proof: Proof) -> str:
     'Causes of breaks 2 → 1, graphs 3 → 2. One result and 1 gradient compared at 4 inputs, in eager mode and compiled.'
     """
     reason = f"{_capital(one_line(proof.reason))}. " if proof.reason else ""
-    if proof.standing is Standing.FAILED:
+    if proof.status is ProofStatus.FAILED:
         return reason.strip()
     parts = [f"Causes of breaks {proof.breaks[0]} → {proof.breaks[1]}", f"graphs {proof.graphs[0]} → {proof.graphs[1]}"]
     if proof.seconds is not None:
@@ -117,7 +117,7 @@ def proof_details(proof: Proof) -> str:
 
 def comparison(proof: Proof) -> str:
     """What was compared with the original, in a sentence; empty where nothing was."""
-    if not proof.inputs or proof.standing is Standing.DISAGREES:
+    if not proof.inputs or proof.status is ProofStatus.DISAGREES:
         return ""
     values = f"{'One result' if proof.values == 1 else f'{proof.values} results'}"
     if proof.gradients:
@@ -130,16 +130,16 @@ def comparison(proof: Proof) -> str:
 def not_compared(proof: Proof) -> str:
     """What was not compared, and why; empty where all was."""
     told = []
-    if proof.unsteady:
-        names = enumerate_some(proof.unsteady)
+    if proof.nondeterministic_results:
+        names = enumerate_some(proof.nondeterministic_results)
         told.append(f"Not compared: {names}, which differs between two runs of the unchanged program.")
-    if proof.unreached:
-        told.append(f"No input reaches line {proof.unreached[0]}, of which nothing is proven: give inputs that do.")
+    if proof.unreached_lines:
+        told.append(f"No input reaches line {proof.unreached_lines[0]}, of which nothing is proven: give inputs that do.")
     return " ".join(told)
 
 
 def _short(proof: Proof) -> str:
-    told = proof.standing.value.removeprefix("withdrawn: ")
+    told = proof.status.value.removeprefix("withdrawn: ")
     return one_line(f"{told}: {proof.reason}" if proof.reason else told)[:160]
 
 

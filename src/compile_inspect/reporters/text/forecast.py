@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records.forecast import Comparison, Forecast, ForecastCall, ForecastCompilation, Remedy, Treatment
+from compile_inspect.records.forecast import Forecast, ForecastCall, ForecastComparison, ForecastCompilation, Remedy, Treatment
 from compile_inspect.reporters.text.messages import print_folded, print_heading, print_paragraph
 from compile_inspect.reporters.text.tables import print_listing
 from compile_inspect.wording.causes import cause
@@ -22,7 +22,7 @@ _MOST_LABELS = 4
 
 def render(forecast: Forecast, console: Console, *, limit: int | None = None) -> None:
     """Print how many graphs are compiled, for which calls, and why."""
-    told = f"{count(len(forecast.calls), 'call')}: {count(forecast.count, 'graph')} compiled"
+    told = f"{count(len(forecast.calls), 'call')}: {count(forecast.graph_count, 'graph')} compiled"
     print_heading(console, told, f"predicted in {seconds(forecast.seconds)} by tracing alone, without a backend")
     shown = forecast.graphs if limit is None else forecast.graphs[:limit]
     rows = [
@@ -46,11 +46,11 @@ def render(forecast: Forecast, console: Console, *, limit: int | None = None) ->
     console.print()
 
 
-def render_comparison(comparison: Comparison, console: Console) -> None:
+def render_comparison(comparison: ForecastComparison, console: Console) -> None:
     """Print whether what was foretold came."""
-    observed = comparison.observed
+    observed = comparison.observed_run
     if comparison.agrees:
-        told = f"Run for real with {observed.backend}: {count(observed.count, 'graph')} compiled, as foretold"
+        told = f"Run for real with {observed.backend}: {count(observed.graph_count, 'graph')} compiled, as foretold"
         print_paragraph(console, f"{told}, in {seconds(observed.seconds)}.", style="green")
     for difference in comparison.differences:
         print_paragraph(console, f"Otherwise than foretold: {difference}", style="bold yellow")
@@ -64,10 +64,10 @@ def render_treatments(treatments: Sequence[Treatment], console: Console) -> None
         print_heading(
             console, f"{one_line(treatment.variable) or 'something'} changes", struck, function_name(treatment.function)
         )
-        print_paragraph(console, treatment.why, indent="  ")
-        best = treatment.best
+        print_paragraph(console, treatment.reason, indent="  ")
+        best = treatment.best_remedy
         others = [item for item in treatment.remedies if item is not best]
-        useful = [item for item in others if item.proven is None or item.proven.holds]
+        useful = [item for item in others if item.proof is None or item.proof.holds]
         for remedy in ([best] if best is not None else []) + useful[: _MOST_REMEDIES - 1]:
             _print_remedy(remedy, console)
         if best is None:
@@ -81,11 +81,11 @@ def _print_remedy(remedy: Remedy, console: Console) -> None:
         console.print(Text(f"    {line}", style="green"), soft_wrap=True)
     if remedy.buckets is not None:
         sizes = ", ".join(map(str, remedy.buckets.sizes))
-        told = f"Sizes {sizes}; {remedy.buckets.waste:.0f} % of what is computed then is padding."
+        told = f"Sizes {sizes}; {remedy.buckets.waste_percent:.0f} % of what is computed then is padding."
         print_paragraph(console, told, indent="    ", style="dim")
-    if remedy.changes:
-        print_paragraph(console, remedy.changes, indent="    ", style="dim")
-    proof = remedy.proven
+    if remedy.behavior_change:
+        print_paragraph(console, remedy.behavior_change, indent="    ", style="dim")
+    proof = remedy.proof
     if proof is not None:
         before, after = proof.compilations
         told = (
@@ -114,7 +114,7 @@ def _why(forecast: Forecast, item: ForecastCompilation) -> str:
 
 def _failures(forecast: Forecast) -> dict[tuple[str, bool], list[ForecastCall]]:
     groups: dict[tuple[str, bool], list[ForecastCall]] = {}
-    for call in forecast.failed:
+    for call in forecast.failed_calls:
         groups.setdefault((call.error or "", call.fails_in_eager), []).append(call)
     return groups
 

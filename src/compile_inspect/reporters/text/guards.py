@@ -35,7 +35,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
 
 
 def _print_guards(guards: list[Guard], inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    useful = [guard for guard in guards if options.all or not guard.noise]
+    useful = [guard for guard in guards if options.all or not guard.is_internal]
     kinds = grouped(useful, lambda guard: guard.kind)
     for kind in sorted(kinds, key=lambda kind: kind not in _FIRST):
         members = kinds[kind]

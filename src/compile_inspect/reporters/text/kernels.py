@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import Fate, Inspection, KernelKind, Lowering, NotFused
+from compile_inspect.records import Inspection, KernelKind, Lowering, NodeOutcome, UnfusedPair
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
 from compile_inspect.reporters.text.safe_text import plain
@@ -75,11 +75,11 @@ def _print_kernels(lowering: Lowering, inspection: Inspection, console: Console,
 
 
 def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions) -> None:
-    if not lowering.not_fused:
+    if not lowering.unfused_pairs:
         return
     numbers = _numbers(lowering)
-    reasons: dict[str, list[NotFused]] = {}
-    for item in lowering.not_fused:
+    reasons: dict[str, list[UnfusedPair]] = {}
+    for item in lowering.unfused_pairs:
         reasons.setdefault(item.reason, []).append(item)
     ranked = sorted(reasons.items(), key=lambda entry: -sum(item.times for item in entry[1]))
     shown = options.first(ranked, _MOST_REASONS)
@@ -105,22 +105,22 @@ def _numbers(lowering: Lowering) -> dict[str, str]:
     return {name: "/".join(numbers) for name, numbers in launches.items() if len(numbers) <= 4}
 
 
-def _pair(item: NotFused, numbers: dict[str, str]) -> str:
+def _pair(item: UnfusedPair, numbers: dict[str, str]) -> str:
     first, second = item.first_kernel or item.first, item.second_kernel or item.second
     return f"{numbers.get(first, first)} + {numbers.get(second, second)}"
 
 
 def _print_unplaced(lowering: Lowering, console: Console, options: ShowOptions) -> None:
-    if not lowering.unplaced:
+    if not lowering.unplaced_nodes:
         return
-    names: dict[Fate, list[str]] = {}
-    for node in lowering.unplaced:
-        names.setdefault(node.fate, []).append(one_line(node.name))
+    names: dict[NodeOutcome, list[str]] = {}
+    for node in lowering.unplaced_nodes:
+        names.setdefault(node.outcome, []).append(one_line(node.name))
     console.print(
-        Text("  In no kernel", style="bold").append(f"  {count(len(lowering.unplaced), 'node')}", style="not bold dim"),
+        Text("  In no kernel", style="bold").append(f"  {count(len(lowering.unplaced_nodes), 'node')}", style="not bold dim"),
         soft_wrap=True,
     )
-    for fate in Fate:
+    for fate in NodeOutcome:
         if fate in names:
             listed = f": {', '.join(names[fate])}" if options.all else ""
             console.print(Text(f"    {len(names[fate]):>5,}  {fate.value}{listed}"), soft_wrap=True)

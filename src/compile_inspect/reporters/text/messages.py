@@ -11,7 +11,7 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.records import Inspection, Missing
+from compile_inspect.records import Inspection, MissingEvidence
 from compile_inspect.wording.plain import clean, one_line
 from compile_inspect.wording.quantities import count
 
@@ -92,13 +92,13 @@ def print_empty(console: Console, inspection: Inspection, sentence: str, nothing
     if not inspection.compilations:
         sentence = nothing_compiled or "Nothing was compiled while this was recorded, so there is nothing to show."
     print_paragraph(console, sentence)
-    if inspection.missing:
+    if inspection.missing_evidence:
         print_paragraph(console, "Some evidence could not be collected; this may not be the whole story:", style="dim")
-        print_missing(console, inspection.missing)
+        print_missing(console, inspection.missing_evidence)
     console.print()
 
 
-def print_missing(console: Console, missing: tuple[Missing, ...]) -> None:
+def print_missing(console: Console, missing: tuple[MissingEvidence, ...]) -> None:
     """List the collectors that failed."""
     for item in missing:
         times = f" ({item.times:,} times)" if item.times > 1 else ""

@@ -68,7 +68,7 @@ def _beyond_reading(inspections: Sequence[Inspection], section: str, files: Sequ
         broken = next(((item, file) for item, file in zip(inspections, files, strict=False) if item.breaks), None)
         if broken is not None:
             words = target_words(broken[0])
-            proven = any(finding.chosen is not None for finding in broken[0].findings)
+            proven = any(finding.best_proposal is not None for finding in broken[0].findings)
             command = "fix" if proven and words is not None else "breaks"
             return " ".join(["compile-inspect", command, *(_argument(word) for word in words or (broken[1],))])
     if section == "recompiles":

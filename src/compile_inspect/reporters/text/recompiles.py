@@ -68,7 +68,7 @@ def _print_timeline(recompiles: list[Recompile], known: dict[str, Compilation], 
             # Further rows belong to the same compilation: the guards of still older versions.
             add_row(
                 table,
-                *(recompile.compilation if index == 0 else "", failure.against or "-", failure.variable or "-"),
+                *(recompile.compilation if index == 0 else "", failure.earlier_version or "-", failure.variable or "-"),
                 *(change(failure) if _has_values(failure) else "-", short_reason(failure) or "-"),
                 *(plain(where(failure.location), "cyan"), took if index == 0 else ""),
             )

@@ -28,7 +28,7 @@ def render_overview(inspections: Sequence[Inspection], console: Console) -> None
     """Print the verdict over all processes and a table with one row for each."""
     counts = [count_records(inspection) for inspection in inspections]
     together = total(counts)
-    sentence, style = verdict(together, all(item.complete and not item.missing for item in inspections))
+    sentence, style = verdict(together, all(item.complete and not item.missing_evidence for item in inspections))
     console.print(Text(sentence, style=f"bold {style}"), soft_wrap=True)
     if inspections:
         _print_origin(inspections[0], console)
@@ -119,9 +119,9 @@ def share_words(share: CompiledShare | None) -> str:
     >>> share_words(CompiledShare(9, 3)), share_words(CompiledShare(9, 0))
     ('75 % of the operations that torch traced run compiled (9 of 12)', '')
     """
-    if share is None or share.fraction is None or not share.eager:
+    if share is None or share.fraction is None or not share.eager_operations:
         return ""
-    numbers = f"{share.compiled:,} of {share.traced:,}"
+    numbers = f"{share.compiled_operations:,} of {share.traced_operations:,}"
     return f"{percent(share.fraction)} of the operations that torch traced run compiled ({numbers})"
 
 

@@ -66,7 +66,7 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
         return False
     print_heading(console, "Graph breaks")
     # Numbered as in the section itself, most frequent first.
-    ranked = sorted(enumerate(inspection.leading_breaks, 1), key=lambda item: -item[1].hits)
+    ranked = sorted(enumerate(inspection.root_breaks, 1), key=lambda item: -item[1].hits)
     shown = options.first(ranked, _TOP)
     table = new_table(">#", "Line", "Kind", "GB id", ">Hits", "Code")
     for number, item in shown:
@@ -108,7 +108,7 @@ def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) 
     table = new_table("Function", ">Times", "Latest", "Latest cause", "Line")
     for (function, file, line), recompiles in shown:
         latest = recompiles[-1]
-        failure = latest.latest
+        failure = latest.latest_failure
         add_row(
             table,
             f"{function_name(function)} ({place(file, line)})",
@@ -166,13 +166,13 @@ def _cuda_graphs(inspection: Inspection, console: Console, options: ShowOptions)
 
 
 def _missing(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
-    if not inspection.missing and inspection.environment.torch_known:
+    if not inspection.missing_evidence and inspection.environment.torch_supported:
         return False
     print_heading(console, "Missing evidence")
-    if not inspection.environment.torch_known:
+    if not inspection.environment.torch_supported:
         told = f"torch {inspection.environment.torch} is newer or older than what this was made for."
         print_paragraph(console, told, indent="  ", bullet="- ")
-    print_missing(console, inspection.missing)
+    print_missing(console, inspection.missing_evidence)
     return True
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from compile_inspect.records import Inspection
-from compile_inspect.records.timing import Doubt, Measurement, Timing, TimingPoint
+from compile_inspect.records.timing import Measurement, MeasurementWarning, Timing, TimingPoint
 from compile_inspect.reporters import conclusions
 from compile_inspect.reporters import timings as words
 from compile_inspect.reporters.options import ShowOptions
@@ -47,17 +47,19 @@ def print_timing(timing: Timing, console: Console, options: ShowOptions) -> None
     for doubt in words.seen_doubts(timing):
         told = f"{words.doubt_name(doubt)} ({_doubted(timing, doubt)}): {doubt.value}"
         print_paragraph(console, told, indent="  ", bullet="- ", style="dim")
-    if any(item.speed and item.speed.low <= 1 <= item.speed.high for point in timing.points for item in point.measurements):
+    if any(
+        item.speedup and item.speedup.low <= 1 <= item.speedup.high for point in timing.points for item in point.measurements
+    ):
         print_paragraph(console, "?: no difference to eager beyond the noise", indent="  ", bullet="- ", style="dim")
     console.print()
     print_paragraph(console, conclusions.conclude_timing(timing), style="bold")
     console.print()
 
 
-def _doubted(timing: Timing, doubt: Doubt) -> str:
+def _doubted(timing: Timing, doubt: MeasurementWarning) -> str:
     """The variants that a doubt is about."""
     measured = [item for point in timing.points for item in point.measurements if item.summary is not None]
-    names = dict.fromkeys(item.variant for item in measured if doubt in item.doubts)
+    names = dict.fromkeys(item.variant for item in measured if doubt in item.warnings)
     return "all" if len(names) == len({item.variant for item in measured}) > 1 else enumerate_some(names)
 
 
@@ -76,7 +78,7 @@ def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
         print_table(console, table)
     for item in point.measurements:
         if item.summary is None:
-            line = Text(f"  {one_line(item.variant)} cannot run: ", style="yellow").append(one_line(item.refused), style="dim")
+            line = Text(f"  {one_line(item.variant)} cannot run: ", style="yellow").append(one_line(item.refusal), style="dim")
             print_line(console, line)
     console.print()
     if alone:

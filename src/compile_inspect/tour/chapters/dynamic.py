@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.records.compilations import Outcome
+from compile_inspect.records.compilations import CompilationOutcome
 from compile_inspect.tour.calls import model_name
 from compile_inspect.tour.chapters.watching import (
     Call,
@@ -183,10 +183,10 @@ def _read(setting: str, calls: tuple[Call, ...], found: Inspection) -> SettingRu
     """What the recording tells about the calls."""
     raised = any(call.happened is Happened.RAISED for call in calls)
     again = [call.rows for call in calls if call.happened is Happened.COMPILED][1:]
-    reasons = [item.latest.reason for item in found.recompiles if item.latest is not None]
+    reasons = [item.latest_failure.reason for item in found.recompiles if item.latest_failure is not None]
     # A model with graph breaks compiles several frames in one call: then reasons cannot be dealt out to calls.
     rows = again if len(again) == len(reasons) and not raised else [0] * len(reasons)
-    compiled = [item for item in found.compilations if item.outcome is Outcome.COMPILED]
+    compiled = [item for item in found.compilations if item.outcome is CompilationOutcome.COMPILED]
     symbols = dict.fromkeys(where for item in compiled for where in item.dynamic_symbols.values())
     last = compiled[-1] if compiled else None
     return SettingRun(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compile_inspect.records.timing import Doubt
+from compile_inspect.records.timing import MeasurementWarning
 from compile_inspect.tour.calls import batch_of, model_name
 from compile_inspect.wording.quantities import count, seconds
 
@@ -41,7 +41,7 @@ class BatchResult:
     @property
     def busy(self) -> bool:
         """Whether other processes had so much of the machine that the figures decide nothing."""
-        return Doubt.BUSY.value in self.doubts
+        return MeasurementWarning.CPU_CONTENTION.value in self.doubts
 
     @property
     def helps(self) -> bool:
@@ -185,9 +185,9 @@ def _results(name: str, timing: Timing, batch: int) -> list[BatchResult]:
         eager, compiled = point.of("eager"), point.of("inductor")
         if eager is None or compiled is None:
             continue
-        if eager.summary and compiled.summary and compiled.speed and compiled.build:
-            speed = (compiled.speed.ratio, compiled.speed.low, compiled.speed.high)
-            doubts = tuple(dict.fromkeys(doubt.value for item in (eager, compiled) for doubt in item.doubts))
+        if eager.summary and compiled.summary and compiled.speedup and compiled.build:
+            speed = (compiled.speedup.ratio, compiled.speedup.low, compiled.speedup.high)
+            doubts = tuple(dict.fromkeys(doubt.value for item in (eager, compiled) for doubt in item.warnings))
             medians = eager.summary.median, compiled.summary.median
             size = point.sizes.get("batch", batch)
             cold = compiled.build.cold_seconds
@@ -197,7 +197,7 @@ def _results(name: str, timing: Timing, batch: int) -> list[BatchResult]:
 
 def _calls(measurement: Measurement) -> int | None:
     payback = measurement.payback
-    return None if payback is None or payback.unclear else payback.calls
+    return None if payback is None or payback.is_unclear else payback.calls
 
 
 def _paid_back(item: BatchResult) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from compile_inspect.errors import TargetError
 from compile_inspect.records.breaks import BreakEffect
-from compile_inspect.records.timing import Speed
+from compile_inspect.records.timing import Speedup
 from compile_inspect.reporters.text.findings import comparison
 from compile_inspect.tour.calls import model_name
 from compile_inspect.tour.intervals import speed_in_words
@@ -53,7 +53,7 @@ class FixedModel:
     graphs: tuple[int, int]
     kernels: tuple[int, int] | None = None
     seconds: tuple[float, float] | None = None
-    speed: Speed | None = None
+    speed: Speedup | None = None
     """How many times as fast it is afterwards, from calls taken in turn."""
     whole: str = ""
     """Why `fullgraph=True` still fails; empty where it works."""
@@ -174,11 +174,11 @@ def _study(specification: str, inputs: str | None, guide: Guide, *, timed: bool)
 
 def _words(proof: Proof) -> str:
     """What a proof says, with what was compared for it."""
-    return f"{proof.standing.value}. {comparison(proof)}".strip()
+    return f"{proof.status.value}. {comparison(proof)}".strip()
 
 
 def _fixed(model: str, finding: Finding, applied: bool) -> FixedBreak:
-    cause, chosen = finding.cause, finding.chosen if applied else None
+    cause, chosen = finding.cause, finding.best_proposal if applied else None
     place = cause.own_location or cause.location
     return FixedBreak(
         model=model,

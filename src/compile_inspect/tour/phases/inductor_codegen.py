@@ -138,16 +138,16 @@ def _written(name: str, inspection: Inspection) -> WrittenModel:
     )
     apart: dict[str, int] = {}
     for lowering in inspection.lowerings:
-        for pair in lowering.not_fused:
+        for pair in lowering.unfused_pairs:
             apart[pair.reason] = apart.get(pair.reason, 0) + pair.times
     return WrittenModel(name, operations, kernels, tuple(sorted(apart.items(), key=lambda item: -item[1])))
 
 
 def _free(lowering: Lowering) -> int:
     """Calls that need no code, such as views: nobody would launch anything for them."""
-    from compile_inspect.records import Fate
+    from compile_inspect.records import NodeOutcome
 
-    return sum(node.fate in (Fate.VIEW, Fate.ITEM, Fate.UNUSED) for node in lowering.unplaced)
+    return sum(node.outcome in (NodeOutcome.VIEW, NodeOutcome.ITEM, NodeOutcome.UNUSED) for node in lowering.unplaced_nodes)
 
 
 def _kernel(model: str, inspection: Inspection, lowering: Lowering, kernel: Kernel) -> WrittenKernel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 
-class Shown:
+class Printable:
     """Something whose `str` is made for reading."""
 
     __slots__ = ()

@@ -9,14 +9,14 @@ from compile_inspect.records.guards import Guard
 from compile_inspect.records.locations import Location
 
 
-class Suspicion(Enum):
+class FailureEvidence(Enum):
     """How sure it is that a guard will fail."""
 
-    SEEN = "it has failed already"
-    CHANGED = "the program changes the value"
+    FAILED_BEFORE = "it has failed already"
+    CHANGED_VALUE = "the program changes the value"
 
 
-class Holder(Enum):
+class ValueOrigin(Enum):
     """Where a guarded number comes from."""
 
     ARGUMENT = "an argument of the function"
@@ -25,15 +25,15 @@ class Holder(Enum):
 
 
 _REMEDY = {
-    Holder.ARGUMENT: (
+    ValueOrigin.ARGUMENT: (
         "Give it as a tensor, or leave it: torch compiles once more at the second value and takes it as a symbol from then on "
         "(a float too, if it only enters tensor arithmetic)."
     ),
-    Holder.ATTRIBUTE: (
+    ValueOrigin.ATTRIBUTE: (
         "Keep it as a tensor (register_buffer) or outside the compiled function; or let numbers of modules be symbols: "
         "torch._dynamo.config.allow_unspec_int_on_nn_module = True. Else every value is compiled for, until the limit."
     ),
-    Holder.GLOBAL: (
+    ValueOrigin.GLOBAL: (
         "Pass it as an argument, or keep it as a tensor: a global number is a constant of the compiled code, and every value "
         "is compiled for, until the limit."
     ),
@@ -41,17 +41,17 @@ _REMEDY = {
 
 
 @dataclass(frozen=True)
-class Accident:
+class AccidentalGuard:
     """A guard on a number that the function probably did not mean to depend on."""
 
     guard: Guard
     value: str
-    holder: Holder
-    suspicion: Suspicion
-    changed_at: Location | None = None
+    origin: ValueOrigin
+    evidence: FailureEvidence
+    change_location: Location | None = None
     """The line that changes the value, where one was found."""
 
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return _REMEDY[self.holder]
+        return _REMEDY[self.origin]

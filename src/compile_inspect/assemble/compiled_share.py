@@ -7,21 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
-from compile_inspect.records import Compilation, CompiledShare, Graph, Outcome, Stage
+from compile_inspect.records import Compilation, CompilationOutcome, CompiledShare, Graph, Stage
 from compile_inspect.records.compilations import first_of_frame
 
 Site = tuple[str, int]
-_GIVEN_UP = (Outcome.SKIPPED, Outcome.NOTHING_TO_COMPILE)
+_GIVEN_UP = (CompilationOutcome.SKIPPED, CompilationOutcome.NOTHING_TO_COMPILE)
 
 
 def assemble_share(
     events: Iterable[Event], compilations: Mapping[str, Compilation], graphs: Iterable[Graph], stacks: StackTable
 ) -> Iterator[CompiledShare]:
     """The share, if torch finished any compilation without an error; one where none of it was recorded gives none."""
-    finished = [item for item in compilations.values() if item.outcome not in (Outcome.FAILED, Outcome.UNFINISHED)]
+    finished = [
+        item for item in compilations.values() if item.outcome not in (CompilationOutcome.FAILED, CompilationOutcome.UNFINISHED)
+    ]
     if not finished:
         return
-    newest = {first_of_frame(item.id): item.id for item in finished if item.outcome is Outcome.COMPILED}
+    newest = {first_of_frame(item.id): item.id for item in finished if item.outcome is CompilationOutcome.COMPILED}
     running = set(newest.values())
     compiled = 0
     held: set[Site] = set()
