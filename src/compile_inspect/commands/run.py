@@ -33,6 +33,6 @@ def run(
     Processes it starts (DataLoader workers, torchrun ranks) get captures of their own next to the first, named by
     rank or pid: show takes them together.
     """
-    from compile_inspect.capture.program import launch
+    from compile_inspect.capture.launcher import launch
 
     raise typer.Exit(launch(program, list(context.args), module=module, output=output, force=force, fresh=fresh, quiet=quiet))

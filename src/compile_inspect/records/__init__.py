@@ -1,8 +1,8 @@
-"""What a capture holds: frozen dataclasses, standard library only.
+"""The contents of a capture: frozen dataclasses that need only the standard library.
 
-Everything that reads a capture (reporters, advice, comparison) sees these records and nothing else,
-so a report can be made on a machine that has no torch. The records are plain data: numbers, strings,
-enums and tuples of them; no tensor, no weight and no code object is ever stored.
+All readers of a capture (reporters, advice, comparison) use these records only, so you can create a report on a machine
+without torch. The records are plain data: numbers, strings, enums, and tuples of them. They never store tensors, weights or
+code objects.
 """
 
 from compile_inspect.records.agreement import (

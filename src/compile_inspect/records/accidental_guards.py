@@ -1,4 +1,4 @@
-"""Guards on numbers that will change."""
+"""Guards on numbers that are likely to change."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from compile_inspect.records.locations import Location
 
 
 class FailureEvidence(Enum):
-    """How sure it is that a guard will fail."""
+    """The evidence that a guard will fail."""
 
-    FAILED_BEFORE = "it has failed already"
+    FAILED_BEFORE = "it has already failed"
     CHANGED_VALUE = "the program changes the value"
 
 
@@ -26,32 +26,32 @@ class ValueOrigin(Enum):
 
 _REMEDY = {
     ValueOrigin.ARGUMENT: (
-        "Give it as a tensor, or leave it: torch compiles once more at the second value and takes it as a symbol from then on "
-        "(a float too, if it only enters tensor arithmetic)."
+        "Pass it as a tensor, or leave it: torch recompiles once at the second value and treats it as a symbol from then on "
+        "(a float too, if it is only used in tensor arithmetic)."
     ),
     ValueOrigin.ATTRIBUTE: (
-        "Keep it as a tensor (register_buffer) or outside the compiled function; or let numbers of modules be symbols: "
-        "torch._dynamo.config.allow_unspec_int_on_nn_module = True. Else every value is compiled for, until the limit."
+        "Store it as a tensor (register_buffer) or outside the compiled function, or let integers of modules be symbols: "
+        "torch._dynamo.config.allow_unspec_int_on_nn_module = True. Otherwise torch compiles for each value, up to the limit."
     ),
     ValueOrigin.GLOBAL: (
-        "Pass it as an argument, or keep it as a tensor: a global number is a constant of the compiled code, and every value "
-        "is compiled for, until the limit."
+        "Pass it as an argument, or store it as a tensor: a global number is a constant in the compiled code, and torch "
+        "compiles for each value, up to the limit."
     ),
 }
 
 
 @dataclass(frozen=True)
 class AccidentalGuard:
-    """A guard on a number that the function probably did not mean to depend on."""
+    """A guard on a number that the function probably should not depend on."""
 
     guard: Guard
     value: str
     origin: ValueOrigin
     evidence: FailureEvidence
     change_location: Location | None = None
-    """The line that changes the value, where one was found."""
+    """The line that changes the value, if one was found."""
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """What you can do about it."""
         return _REMEDY[self.origin]

@@ -1,4 +1,4 @@
-"""Whether the ways of running a function agree with eager, and what is to blame where one does not."""
+"""Whether the variants of a function agree with eager, and what causes a difference."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ from compile_inspect.records.timing import MeasurementWarning
 
 
 class Verdict(Enum):
-    """What came of comparing one variant with eager."""
+    """The result of comparing one variant with eager."""
 
     AGREES = "it agrees with eager"
-    ASSUMES = "it agrees with eager as long as what it froze stays as it was"
-    RANDOM = "it draws other random numbers than eager and cannot be compared"
+    ASSUMES = "it agrees with eager as long as the values it froze do not change"
+    RANDOM = "it draws different random numbers from eager and cannot be compared"
     NONDETERMINISTIC = "eager itself gives a different result when run again"
     DISAGREES = "it does not agree with eager"
     REFUSED = "it cannot run this function"
 
 
 class DifferenceKind(Enum):
-    """In what way a variant differs from eager."""
+    """How a variant differs from eager."""
 
     VALUE = "the values differ by more than rounding explains"
-    BIAS = "the errors lean to one side, which those of rounding do not"
-    NOT_FINITE = "NaN or infinity in other places"
-    DISCRETE = "integers or truth values differ"
-    METADATA = "another structure, shape, dtype, device or kind of tensor"
-    STRIDES = "another layout in memory"
-    ALIASING = "it shares memory with something else than eager's result does"
+    BIAS = "the errors are biased in one direction, unlike rounding errors"
+    NOT_FINITE = "NaN or infinity at different positions"
+    DISCRETE = "integers or booleans differ"
+    METADATA = "a different structure, shape, dtype, device or kind of tensor"
+    STRIDES = "a different memory layout"
+    ALIASING = "it shares memory with different tensors than eager's result"
     AUTOGRAD = "one can be differentiated and the other cannot"
-    LATER_CALL = "a later call gives a different result, or overwrites that of an earlier one"
-    SIDE_EFFECT = "it changes something that eager leaves alone, or the other way round"
-    EXCEPTION = "one raises an exception and the other does not, or another one"
+    LATER_CALL = "a later call gives a different result, or overwrites the result of an earlier call"
+    SIDE_EFFECT = "it changes something that eager does not change, or the reverse"
+    EXCEPTION = "one raises an exception and the other does not, or they raise different exceptions"
 
 
 class BlameStage(Enum):
-    """The part of torch that made the difference."""
+    """The part of torch that causes a difference."""
 
-    DYNAMO = "Dynamo, which reads the Python code"
-    AOT_AUTOGRAD = "AOTAutograd, which makes the backward graph"
+    DYNAMO = "Dynamo, which traces the Python code"
+    AOT_AUTOGRAD = "AOTAutograd, which builds the backward graph"
     DECOMPOSITIONS = "the decompositions into simpler operations"
-    INDUCTOR = "Inductor, which writes the kernels"
-    BACKEND = "the backend that was named"
+    INDUCTOR = "Inductor, which generates the kernels"
+    BACKEND = "the named backend"
     TRACING = "tracing, which freezes Python values and branches"
     SCRIPTING = "TorchScript, which runs the graph"
-    UNKNOWN = "no stage showed the difference by itself"
+    UNKNOWN = "no single stage reproduces the difference"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One value that differs: at which inputs, of what, and by how much.
+    """One value that differs: at which inputs, which value, and by how much.
 
-    `error` is the variant's distance from eager and the float64 reference and all between them, `eager_error` the larger
-    of eager's distance from that reference and the spread that rounding gives it, `tolerance` what the variant's may be. The
-    three values are those at `index`, the worst place.
+    `error` is the variant's distance from the interval that spans eager and the float64 reference. `eager_error` is the larger
+    of eager's distance from that reference and its spread under rounding. `tolerance` is the largest `error` that is
+    accepted. `eager`, `variant` and `reference` are the values at `index`, the worst position.
     """
 
     point: str
@@ -77,7 +77,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class MeasuredError:
-    """The largest error of one value over all inputs, of the variant and of eager, and what was allowed there."""
+    """The largest errors of one value over all inputs, of the variant and of eager, with the tolerance there."""
 
     name: str
     error: float
@@ -87,7 +87,7 @@ class MeasuredError:
 
 @dataclass(frozen=True)
 class Blame:
-    """What made a variant wrong: the stage, then the operation of the graph and the line of the user's it came from."""
+    """What causes a mismatch: the stage, the operation in the graph, and the line of the program it came from."""
 
     stage: BlameStage
     message: str
@@ -95,9 +95,9 @@ class Blame:
     operation: str = ""
     location: Location | None = None
     graph: str = ""
-    """The graph that was searched, as text."""
+    """The searched graph, as text."""
     evidence: tuple[str, ...] = ()
-    """What was run to come to this, and what came of it, each in a sentence."""
+    """The runs that this is based on, with their results, one sentence each."""
 
     def __str__(self) -> str:
         return f"{self.message} ({'; '.join(self.evidence)})" if self.evidence else self.message
@@ -105,7 +105,7 @@ class Blame:
 
 @dataclass(frozen=True)
 class VariantAgreement:
-    """One variant against eager."""
+    """The comparison of one variant with eager."""
 
     name: str
     verdict: Verdict
@@ -116,13 +116,13 @@ class VariantAgreement:
     notes: tuple[str, ...] = ()
     blame: Blame | None = None
     not_probed: tuple[str, ...] = ()
-    """What the comparison did not look at, each with the reason where there is one."""
+    """What the comparison did not check, with reasons where there are any."""
     eager_reason: MeasurementWarning | None = None
-    """Why the variant runs in eager mode, in whole or in part, so that little or nothing compiled was compared."""
+    """Why some or all of the variant runs in eager mode, so that little or no compiled code was compared."""
 
     @property
     def agrees(self) -> bool:
-        """Whether it is right at all inputs that were tried."""
+        """Whether it agrees with eager at all inputs that were tried."""
         return self.verdict in (Verdict.AGREES, Verdict.ASSUMES)
 
     def __bool__(self) -> bool:
@@ -141,24 +141,24 @@ class VariantAgreement:
 
 @dataclass(frozen=True)
 class Agreement(Printable):
-    """Every variant of a function against eager, at the same inputs."""
+    """All variants of a function compared with eager at the same inputs."""
 
     function: str
     gradients: bool
     points: tuple[str, ...]
-    """The inputs compared at, in words."""
+    """Descriptions of the inputs at which variants were compared."""
     variants: tuple[VariantAgreement, ...] = ()
     has_reference: bool = True
-    """Whether there is a float64 reference for at least one of the points."""
+    """Whether at least one point has a float64 reference."""
     notes: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool:
-        """Whether no variant is wrong, and eager itself gives the same result every time."""
+        """Whether no variant disagrees, and eager itself is deterministic."""
         return all(item.verdict not in (Verdict.DISAGREES, Verdict.NONDETERMINISTIC) for item in self.variants)
 
     def __bool__(self) -> bool:
-        """Whether something was compared, and nothing is wrong."""
+        """Whether something was compared and everything agrees."""
         return self.agrees and any(item.agrees for item in self.variants)
 
     def variant(self, name: str) -> VariantAgreement:

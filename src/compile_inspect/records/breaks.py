@@ -1,4 +1,4 @@
-"""Graph breaks: one record per cause."""
+"""Graph breaks, one record per cause."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ class BreakEffect(Enum):
 
     SPLIT = "the graph was split and tracing resumed after the line"
     SKIPPED = "the whole frame runs in eager mode"
-    MIXED = "some frames were split at the line, others run in eager mode as a whole"
-    RAISED = "an exception reached the program"
+    MIXED = "some frames were split at the line, others run entirely in eager mode"
+    RAISED = "an exception was raised to the program"
 
 
 @dataclass(frozen=True, repr=False)
 class GraphBreak:
-    """One cause of graph breaks: a kind at a user line, however many frames ran into it.
+    """One cause of graph breaks: one kind of break at one line, for all frames that reach it.
 
-    `location` is where it happened: the innermost line outside torch, or torch's own line where only the user's code called
-    torch. `own_location` is the innermost line outside every installed package, which is where the user can act; None where
-    no such line is inside compiled code. `parent` is the place in `Inspection.breaks` of the break that led to this one:
-    its line was left to Python, and what that called broke in turn, so that both go together.
+    `location` is where the break happened: the innermost line outside torch, or torch's own line if no library is between it
+    and the user's code. `own_location` is the innermost line outside all installed packages, which is the line that the user
+    can change; it is None if no such line is inside compiled code. `parent` is the index in `Inspection.breaks` of the break
+    that led to this one: Python ran the line of the parent, and code called from that line broke in turn. Fixing the parent
+    removes both.
     """
 
     kind: str
@@ -44,7 +45,7 @@ class GraphBreak:
     parent: int | None = None
 
     def __repr__(self) -> str:
-        """Kind and place.
+        """Kind and location.
 
         >>> GraphBreak("Data-dependent branching", Location("model.py", 7), None, BreakEffect.SPLIT, "GB0170")
         GraphBreak(Data-dependent branching, GB0170, model.py:7, hits: 1)
@@ -53,7 +54,7 @@ class GraphBreak:
         return f"GraphBreak({', '.join(filter(None, parts))})"
 
     def __str__(self) -> str:
-        """What happened, why, and what torch proposes."""
+        """What happened, why, and what torch suggests."""
         place = self.own_location or self.location
         lines = [f"{self.kind}{f' ({self.identifier})' if self.identifier else ''}: {self.effect.value}"]
         lines += [f"  {place}: {place.code}" if place.code else f"  {place}"] if place is not None else []

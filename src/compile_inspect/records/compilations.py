@@ -1,4 +1,4 @@
-"""One compilation of one frame, its time and its bytecode."""
+"""One compilation of one frame, with its phases and its bytecode."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class CompilationOutcome(Enum):
     NOTHING_TO_COMPILE = "traced, but there was nothing to compile"
     SKIPPED = "skipped: the frame runs in eager mode"
     FAILED = "failed with an exception"
-    UNFINISHED = "still under way when the recording ended"
+    UNFINISHED = "still in progress when the recording ended"
 
 
 @dataclass(frozen=True)
 class Compilation:
-    """One frame compiled once: torch writes its id as `frame/attempt at this frame`, for example `2/1`.
+    """One compilation of one frame. Torch writes its id as `frame/compilation of this frame`, for example `2/1`.
 
-    `torch._dynamo.reset` makes torch count anew; what was compiled after the first reset is marked `2/1@1`.
+    `torch._dynamo.reset` restarts torch's numbering; ids after the first reset are marked `2/1@1`.
     """
 
     id: str
@@ -61,13 +61,13 @@ class Compilation:
 
     @property
     def is_resume(self) -> bool:
-        """Whether the frame is the rest of a function after a graph break."""
+        """Whether the frame is the remainder of a function after a graph break."""
         return self.function.startswith("torch_dynamo_resume_in_")
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of compile time, as torch's own timers bracket it."""
+    """One phase of compile time, as torch's own timers delimit it."""
 
     compilation: str | None
     name: str

@@ -1,4 +1,4 @@
-"""What a graph break costs, as far as a capture tells."""
+"""The cost of a graph break, as far as a capture shows it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class BreakCost:
-    """Operations and kernels on both sides of a break: what one graph could hold, and one kernel perhaps fuse."""
+    """Operations and kernels on both sides of a break: one graph could contain them, and kernels might fuse."""
 
     before: int = 0
-    """Operations in graphs that end at it."""
+    """Operations in graphs that end at the break."""
     after: int = 0
-    """Operations in graphs that begin behind it."""
+    """Operations in graphs that begin after it."""
     kernels: int = 0
-    """Kernel launches of both sides, where kernels were recorded."""
+    """Kernel launches on both sides, if kernels were recorded."""
     frames: int = 0
-    """Frames that run without any graph because of it."""
+    """Frames that run entirely in eager mode because of it."""
 
     @property
     def operations(self) -> int:

@@ -9,18 +9,18 @@ from compile_inspect.records.printable import Printable
 
 
 class TuningOutcome(Enum):
-    """What became of a variant."""
+    """The outcome for one variant."""
 
-    CHOSEN = "It was the fastest that agrees with eager, and is used."
-    SLOWER = "It agrees with eager, but something else is faster."
+    CHOSEN = "It is the fastest variant that agrees with eager, and is used."
+    SLOWER = "It agrees with eager, but another variant is faster."
     DISAGREES = "Its results differ from eager's."
     REFUSED = "It cannot run this function."
-    NOT_TRIED = "The time allowed was used up before it was its turn."
+    NOT_TRIED = "The time limit was reached before its turn."
 
 
 @dataclass(frozen=True)
 class VariantResult:
-    """One variant: what became of it and why. Times are in seconds per call, with the 95 % interval of the median."""
+    """The outcome for one variant, with the reason. Times are seconds per call, with the 95 % interval of the median."""
 
     variant: str
     outcome: TuningOutcome
@@ -34,7 +34,7 @@ class VariantResult:
 
 @dataclass(frozen=True)
 class Decision(Printable):
-    """Which variant of a function is used, and on what evidence."""
+    """The variant of a function that is used, and the evidence for it."""
 
     target: str
     variant: str
@@ -43,10 +43,10 @@ class Decision(Printable):
     torch: str
     gradients: bool
     seconds: float
-    """How long it took to decide."""
+    """How long the decision took."""
     results: tuple[VariantResult, ...]
     from_disk: bool = False
-    """Whether the evidence is that of an earlier process."""
+    """Whether the evidence was measured by an earlier process."""
 
     def __str__(self) -> str:
         """A readable table."""
@@ -54,6 +54,6 @@ class Decision(Printable):
         for item in self.results:
             time = "" if item.median is None else f"{1e6 * item.median:.1f} µs"
             build = "" if item.build_seconds is None else f"{item.build_seconds:.1f} s to build"
-            said = item.outcome.name.lower().replace("_", " ")
-            lines.append(f"  {item.variant:26} {time:>12}  {build:18} {said}: {item.reason}")
+            outcome = item.outcome.name.lower().replace("_", " ")
+            lines.append(f"  {item.variant:26} {time:>12}  {build:18} {outcome}: {item.reason}")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Exceptions that ended a compilation, or the run."""
+"""Exceptions that ended a compilation or the run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Failure:
     """An exception that ended a compilation, or one that the program did not handle.
 
-    Torch wraps what goes wrong while it traces; `cause` is the innermost exception, which says what was wrong.
+    Torch wraps exceptions raised while it traces; `cause` is the innermost one, which names the actual problem.
 
     >>> Failure("TorchRuntimeError", "RuntimeError when making fake tensor call", "RuntimeError: sizes differ").summary
     'RuntimeError: sizes differ'
@@ -18,17 +18,17 @@ class Failure:
     """
 
     error: str
-    """The type of what was raised."""
+    """The type of the exception."""
     message: str = ""
     cause: str = ""
-    """Type and first line of the innermost exception, where another was raised from it."""
+    """Type and first line of the innermost exception, if the exception was raised from another one."""
     compilation: str | None = None
-    """Which compilation it ended; None for one that left the program."""
+    """The compilation that it ended; None for an uncaught exception that ended the run."""
     stack: int | None = None
-    """Where in the program that was."""
+    """Index of the stack where it was raised."""
 
     @property
     def summary(self) -> str:
-        """What went wrong, in one line."""
+        """The problem in one line."""
         first = next((line.strip() for line in self.message.splitlines() if line.strip()), "")
         return self.cause or (f"{self.error}: {first}" if first else self.error)

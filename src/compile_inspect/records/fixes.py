@@ -1,4 +1,4 @@
-"""What could be changed about a graph break, and what a trial of the change has shown."""
+"""Proposed fixes for graph breaks, and the results of trying them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from compile_inspect.records.cost import BreakCost
 
 @dataclass(frozen=True)
 class Replacement:
-    """A stretch of a file, from (line, column) to (line, column), and what to write in its place.
+    """A range of a file, from (line, column) to (line, column), and its replacement text.
 
-    Lines count from 1, columns from 0 in characters; `old` is what stands there, so that a file that has changed is noticed.
+    Lines count from 1, columns from 0 in characters. `old` is the current text, so that a changed file is noticed.
     """
 
     file: str
@@ -26,7 +26,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Setting:
-    """A statement to run before anything is compiled, such as a switch of torch's configuration.
+    """A statement to run before anything is compiled, such as a change to torch's configuration.
 
     >>> Setting("torch._dynamo.config.capture_scalar_outputs = True").code
     'torch._dynamo.config.capture_scalar_outputs = True'
@@ -37,7 +37,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Proposal:
-    """One way to remove a graph break: lines to write otherwise, or a setting that leaves the code as it is."""
+    """One way to remove a graph break: a change to the code, or a setting that needs no change to the code."""
 
     fixer: str
     """The kind of fix, such as `prints`."""
@@ -46,38 +46,38 @@ class Proposal:
     replacements: tuple[Replacement, ...] = ()
     settings: tuple[Setting, ...] = ()
     behavior_change: str = ""
-    """What the program does otherwise afterwards, in a sentence; empty where it does the same."""
+    """How the program behaves differently afterwards, in a sentence; empty if it behaves the same."""
     applicability: str = ""
-    """When it is the right choice, in a sentence."""
+    """When this is the right choice, in a sentence."""
 
     @property
     def is_rewrite(self) -> bool:
-        """Whether lines of the program are changed."""
+        """Whether it changes lines of the program."""
         return bool(self.replacements)
 
 
 class ProofStatus(Enum):
-    """How far a proposal was proven."""
+    """The result of trying a proposal."""
 
     PROVEN = "the break is gone, and the results agree with eager"
-    REVEALS = "the break is gone, and the results agree with eager; what it hid is met now"
+    REVEALS = "the break is gone, and the results agree with eager; tracing now reaches breaks behind it"
     UNCHANGED = "withdrawn: the break is still there"
     WORSE = "withdrawn: the break is gone, but others appeared"
-    DISAGREES = "withdrawn: the results are not those of the original"
+    DISAGREES = "withdrawn: the results differ from the original"
     INCOMPARABLE = "withdrawn: no result can be compared with the original"
     FAILED = "withdrawn: the changed program raises"
     UNTRIED = "not tried"
 
 
-_REASONED = (ProofStatus.DISAGREES, ProofStatus.FAILED)
+_STATUSES_WITH_A_REASON = (ProofStatus.DISAGREES, ProofStatus.FAILED)
 
 
-def _standing(breaks: tuple[int, int], remaining: int, arrived: int, revealed: int, inputs: int, compared: int) -> ProofStatus:
-    """The one standing that numbers allow, where nothing raises and nothing disagrees."""
+def _status(breaks: tuple[int, int], remaining: int, new: int, revealed: int, inputs: int, compared: int) -> ProofStatus:
+    """The only status that is consistent with the numbers, if nothing raises and nothing disagrees."""
     before, after = breaks
     if remaining:
         return ProofStatus.UNCHANGED
-    if arrived:
+    if new:
         return ProofStatus.WORSE
     if not inputs and breaks == (0, 0):
         return ProofStatus.UNTRIED
@@ -92,9 +92,9 @@ def _standing(breaks: tuple[int, int], remaining: int, arrived: int, revealed: i
 
 @dataclass(frozen=True)
 class Proof:
-    """What was seen when a proposal was tried on a copy: numbers, and the standing that follows from them.
+    """The result of trying a proposal on a copy: numbers, and the status that follows from them.
 
-    A proof whose standing its numbers contradict cannot be made: `Proof.of` finds the standing, and the constructor checks it.
+    The numbers of a proof never contradict its status: `Proof.of` computes the status, and the constructor checks it.
 
     >>> Proof.of(breaks=(2, 1), graphs=(3, 2), inputs=4, values=1).status.name
     'PROVEN'
@@ -105,55 +105,55 @@ class Proof:
 
     status: ProofStatus
     reason: str = ""
-    """For what is withdrawn: which break, which difference, or which exception."""
+    """Why the proposal was withdrawn: the break, the difference, or the exception."""
     breaks: tuple[int, int] = (0, 0)
     """Causes of graph breaks before and after."""
     graphs: tuple[int, int] = (0, 0)
     """Graphs before and after."""
     seconds: tuple[float, float] | None = None
-    """Median seconds of a call of the compiled function before and after, where they were measured."""
+    """Median seconds per call of the compiled function before and after, if measured."""
     unreached_lines: tuple[int, ...] = ()
-    """Lines that are written otherwise and that no input reaches: of them nothing is proven."""
+    """Changed lines that no input reaches: nothing is proven about them."""
     remaining_breaks: int = 0
-    """Causes that were to be removed and are still there."""
+    """Causes that the proposal should have removed and that are still there."""
     new_breaks: int = 0
-    """Causes that came with the change."""
+    """Causes that the change introduced."""
     revealed_breaks: int = 0
-    """Causes that tracing did not come to before."""
+    """Causes that tracing did not reach before the change."""
     inputs: int = 0
-    """Inputs at which results were compared, in eager mode and compiled."""
+    """Number of inputs at which results were compared, in eager mode and compiled."""
     values: int = 0
-    """Results (and effects) that were compared at each."""
+    """Number of results and side effects compared at each input."""
     gradients: int = 0
-    """Gradients that were compared at each."""
+    """Number of gradients compared at each input."""
     largest_error: float | None = None
-    """The largest difference from the original in eager mode; None where nothing is a floating-point number."""
+    """The largest difference from the original in eager mode; None if no result is a floating-point number."""
     nondeterministic_results: tuple[str, ...] = ()
-    """Results that differ between two runs of the unchanged program, and were not compared."""
+    """Results that differ between two runs of the unchanged program; they were not compared."""
 
     def __post_init__(self) -> None:
-        if self.status in _REASONED and self.reason:
+        if self.status in _STATUSES_WITH_A_REASON and self.reason:
             return
-        right = _standing(
-            self.breaks, self.remaining_breaks, self.new_breaks, self.revealed_breaks, self.inputs, self.values + self.gradients
-        )
-        if self.status is not right:
-            told = f"causes of breaks {self.breaks[0]} → {self.breaks[1]}"
-            told += f" and {self.inputs} inputs compared" if self.breaks[1] < self.breaks[0] else ""
-            raise ValueError(f"with {told} a proof is {right.name}, not {self.status.name}")
+        compared = self.values + self.gradients
+        causes = (self.remaining_breaks, self.new_breaks, self.revealed_breaks)
+        expected = _status(self.breaks, *causes, self.inputs, compared)
+        if self.status is not expected:
+            numbers = f"causes of breaks {self.breaks[0]} → {self.breaks[1]}"
+            numbers += f" and {self.inputs} inputs compared" if self.breaks[1] < self.breaks[0] else ""
+            raise ValueError(f"with {numbers} a proof is {expected.name}, not {self.status.name}")
 
     @classmethod
     def of(cls, *, breaks: tuple[int, int], reason: str = "", difference: str = "", failure: str = "", **numbers: Any) -> Proof:
-        """The proof that follows from numbers; `failure` is an exception, `difference` what disagrees with the original."""
+        """The proof that follows from numbers. `failure` is an exception, `difference` a mismatch with the original."""
         if failure:
             return cls(ProofStatus.FAILED, failure, breaks, **numbers)
         if difference:
             return cls(ProofStatus.DISAGREES, difference, breaks, **numbers)
-        remaining, arrived, revealed, inputs, values, gradients = (
+        remaining, new, revealed, inputs, values, gradients = (
             int(numbers.get(name, 0))
             for name in ("remaining_breaks", "new_breaks", "revealed_breaks", "inputs", "values", "gradients")
         )
-        return cls(_standing(breaks, remaining, arrived, revealed, inputs, values + gradients), reason, breaks, **numbers)
+        return cls(_status(breaks, remaining, new, revealed, inputs, values + gradients), reason, breaks, **numbers)
 
     @property
     def holds(self) -> bool:
@@ -163,18 +163,18 @@ class Proof:
 
 @dataclass(frozen=True)
 class Advice:
-    """All that is known about one cause: why, and what to do."""
+    """What is known about one cause: the reason and the proposed fixes."""
 
     reason: str
     """The reason in plain words."""
     proposals: tuple[Proposal, ...] = ()
     hints: tuple[str, ...] = ()
-    """What else helps, where no line can be written for the user."""
+    """Other suggestions, for changes that cannot be written automatically."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One cause, what is known about it, and what trials have shown."""
+    """One cause, what is known about it, and the results of trials."""
 
     cause: GraphBreak
     advice: Advice
@@ -183,13 +183,13 @@ class Finding:
 
     @property
     def best_proposal(self) -> Proposal | None:
-        """The first proposal that was proven, those that change lines before those that only switch something."""
+        """The first proven proposal; changes to the code come before settings."""
         proven = [proposal for proposal, proof in self.trials if proof.holds]
         return next((proposal for proposal in proven if proposal.is_rewrite), proven[0] if proven else None)
 
     @property
     def gain(self) -> float | None:
-        """Seconds of a call that the chosen proposal saves, where that was measured."""
+        """Seconds per call that the best proposal saves, if measured."""
         for proposal, proof in self.trials:
             if proposal is self.best_proposal and proof.seconds is not None:
                 return proof.seconds[0] - proof.seconds[1]
@@ -200,9 +200,9 @@ _SEVERITY = {BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.MIXED: 1
 
 
 def by_cost(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Findings with the most expensive first: what stops the program, whole frames left to Python, then splits.
+    """Findings sorted by cost: first exceptions, then frames that run entirely in eager mode, then split graphs.
 
-    Among these, where a fix was measured, the one that saves most comes first, then the one with most operations around it.
+    Within each group, findings with larger measured savings come first, then those with more operations around the break.
     """
 
     def rank(item: Finding) -> tuple[float, ...]:

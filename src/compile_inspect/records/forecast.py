@@ -1,4 +1,4 @@
-"""What a sequence of calls makes torch.compile compile, foretold or seen, and what would make it compile less."""
+"""What torch.compile compiles for a sequence of calls, predicted or observed, and how to reduce the number of compilations."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from compile_inspect.records.guards import GuardFailure
 
 @dataclass(frozen=True)
 class ForecastCompilation:
-    """One compilation of one frame: for which call, and why no earlier version would do.
+    """One compilation of one frame: the call that caused it, and why no earlier version matched.
 
-    `id` counts frames in the order they were met, and versions of a frame: `0/2` is the third of the first.
+    `id` numbers frames in the order in which Dynamo reaches them, and the versions of each frame: `0/2` is the third version
+    of the first frame.
     """
 
     id: str
@@ -23,11 +24,11 @@ class ForecastCompilation:
     line: int
     failures: tuple[GuardFailure, ...] = ()
     has_graph: bool = True
-    """Whether there is anything for the backend to compile; guards are checked, and counted against the limit, either way."""
+    """Whether there is a graph for the backend to compile. Guards are checked, and count against the limit, in both cases."""
     is_reusable: bool = True
-    """False where the call raised after the graph was compiled, such as when a dimension marked dynamic is not."""
+    """False if the call raised after the graph was compiled, for example because a dimension marked dynamic was specialized."""
     symbols: Mapping[str, str] = field(default_factory=dict)
-    """Sizes and numbers that this version leaves open, and the value they had."""
+    """Sizes and numbers that are symbolic in this version, with their values at the call."""
 
     @property
     def is_recompile(self) -> bool:
@@ -36,13 +37,13 @@ class ForecastCompilation:
 
     @property
     def cause(self) -> GuardFailure | None:
-        """The failed guard of the version used last, which says what changed."""
+        """The failed guard of the most recently used version, which shows what changed."""
         return self.failures[0] if self.failures else None
 
 
 @dataclass(frozen=True)
 class ForecastLimit:
-    """The call at which torch gives up compiling a frame anew."""
+    """The call at which torch stops recompiling a frame."""
 
     call: int
     frame: str
@@ -63,20 +64,20 @@ class ForecastCall:
     label: str = ""
     inputs: tuple[str, ...] = ()
     new_compilations: tuple[str, ...] = ()
-    """Compilations that it causes."""
+    """Compilations that the call causes."""
     used_compilations: tuple[str, ...] = ()
-    """Compilations whose graphs it runs, each once."""
+    """Compilations whose graphs the call runs, each listed once."""
     eager_frames: tuple[str, ...] = ()
-    """Frames beyond their limit that it runs without any graph."""
+    """Frames beyond their limit, which the call runs in eager mode."""
     error: str | None = None
-    """What the call raises, in one line."""
+    """The exception that the call raises, in one line."""
     fails_in_eager: bool = False
-    """Whether it raises that in eager mode, so that no compilation can help it."""
+    """Whether the call raises the same exception in eager mode, so that it is not caused by compilation."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What torch.compile makes of a sequence of calls in a fresh process."""
+    """What torch.compile does for a sequence of calls in a fresh process."""
 
     calls: tuple[ForecastCall, ...] = ()
     compilations: tuple[ForecastCompilation, ...] = ()
@@ -86,12 +87,12 @@ class Forecast:
     dynamic: bool | None = None
     recompile_limit: int = 0
     seconds: float = 0.0
-    """How long it took to find out."""
+    """How long the prediction took."""
     notes: tuple[str, ...] = ()
 
     @property
     def graphs(self) -> tuple[ForecastCompilation, ...]:
-        """Compilations that give the backend something to compile."""
+        """Compilations that have a graph for the backend to compile."""
         return tuple(item for item in self.compilations if item.has_graph)
 
     @property
@@ -101,7 +102,7 @@ class Forecast:
 
     @property
     def graph_count(self) -> int:
-        """How many graphs are compiled."""
+        """The number of graphs that are compiled."""
         return len(self.graphs)
 
     @property
@@ -111,12 +112,12 @@ class Forecast:
 
     @property
     def first_calls(self) -> tuple[int, ...]:
-        """For each graph, the call that it is compiled for."""
+        """For each graph, the call that causes its compilation."""
         return tuple(item.call for item in self.graphs)
 
     @property
     def eager_calls(self) -> tuple[int, ...]:
-        """Calls that run a frame without any graph, because its limit was hit."""
+        """Calls that run a frame in eager mode because it reached its limit."""
         return tuple(call.index for call in self.calls if call.eager_frames)
 
     def compilation(self, identifier: str) -> ForecastCompilation | None:
@@ -126,51 +127,51 @@ class Forecast:
 
 @dataclass(frozen=True)
 class ObservedRun(Forecast):
-    """The same, as it was seen when torch.compile was let loose on the calls."""
+    """What torch.compile actually did for the calls."""
 
     backend: str = ""
 
 
 @dataclass(frozen=True)
 class ForecastComparison:
-    """A forecast beside what was seen."""
+    """A forecast compared with an observed run."""
 
     forecast: Forecast
     observed_run: ObservedRun
     differences: tuple[str, ...] = ()
-    """One sentence for each thing that came otherwise."""
+    """One sentence per difference."""
 
     @property
     def agrees(self) -> bool:
-        """Whether everything came as foretold."""
+        """Whether the forecast was correct in every respect."""
         return not self.differences
 
 
 class RemedyKind(Enum):
     """What a remedy changes."""
 
-    MARK_DYNAMIC = "a dimension is declared to change"
-    MAYBE_MARK_DYNAMIC = "a dimension is expected to change"
-    DYNAMIC = "everything is compiled for sizes that change"
+    MARK_DYNAMIC = "a dimension is declared dynamic"
+    MAYBE_MARK_DYNAMIC = "a dimension is marked as possibly dynamic"
+    DYNAMIC = "everything is compiled with dynamic shapes"
     BUCKETS = "inputs are padded to a few sizes"
     TENSOR = "a number becomes a tensor"
     SETTING = "a setting of torch"
-    CONVERSION = "inputs are brought into one form"
-    CONSTANT = "a value is held constant, or functions are compiled apart"
-    LIMIT = "more versions are allowed"
+    CONVERSION = "inputs are converted to the same form"
+    CONSTANT = "a value is kept constant, or functions are compiled separately"
+    LIMIT = "the recompile limit is raised"
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """Sizes to pad to, and how much of what is then computed is padding."""
+    """Sizes to pad to, and how much of the computation is then padding."""
 
     sizes: tuple[int, ...]
     waste_percent: float
-    """Percent of the padded elements, over the sizes that were seen."""
+    """Padding as a percentage of the padded elements, over the observed sizes."""
     rule: str = ""
 
     def bucket(self, size: int) -> int:
-        """The size that one is padded to; one beyond the last stays as it is.
+        """The size that `size` is padded to; sizes beyond the last bucket stay as they are.
 
         >>> Buckets((8, 16), 0.0).bucket(9)
         16
@@ -180,7 +181,7 @@ class Buckets:
 
 @dataclass(frozen=True)
 class RemedyProof:
-    """What a trial of a remedy has shown: compilations, and calls run without a graph, before and after."""
+    """The result of trying a remedy: compilations, and calls with a frame in eager mode, before and after."""
 
     holds: bool
     compilations: tuple[int, int]
@@ -190,39 +191,39 @@ class RemedyProof:
 
 @dataclass(frozen=True)
 class Remedy:
-    """One way to have fewer compilations."""
+    """One way to reduce the number of compilations."""
 
     kind: RemedyKind
     title: str
     """What to do, in plain words."""
     code: str
-    """What to write."""
+    """The code to write."""
     variables: tuple[tuple[str, int | None], ...] = ()
-    """The variables it is about, and a dimension of each where it is about one."""
+    """The variables that it concerns, each with a dimension if it concerns only that."""
     behavior_change: str = ""
-    """What is otherwise afterwards, in a sentence; empty where nothing is."""
+    """How the program behaves differently afterwards, in a sentence; empty if it behaves the same."""
     buckets: Buckets | None = None
     settings: tuple[str, ...] = ()
     """Statements to run before anything is compiled."""
     proof: RemedyProof | None = None
-    """What a trial has shown; None where none was made."""
+    """The result of trying it; None if it was not tried."""
 
 
 @dataclass(frozen=True)
 class Treatment:
-    """One cause of recompiles, how often it struck, and what helps against it."""
+    """One cause of recompiles, how often it occurred, and its remedies."""
 
     function: str
     variable: str
     reason: str
     calls: tuple[int, ...] = ()
-    """Calls at which it struck; empty where only a capture is known."""
+    """Calls at which it occurred; empty if only a capture is available."""
     times: int = 1
     remedies: tuple[Remedy, ...] = ()
 
     @property
     def best_remedy(self) -> Remedy | None:
-        """The proven remedy that leaves fewest compilations; where none was tried, the first."""
+        """The proven remedy with the fewest compilations; if none is proven, the first one that was not tried."""
         proven = [item for item in self.remedies if item.proof is not None and item.proof.holds]
         if proven:
             return min(proven, key=lambda item: item.proof.compilations[1] if item.proof else 0)

@@ -1,4 +1,4 @@
-"""Graphs at every stage of the pipeline."""
+"""Graphs at each stage of the compilation pipeline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Stage(Enum):
-    """Where in the pipeline a graph was seen."""
+    """The stage of the pipeline at which a graph was recorded."""
 
     DYNAMO = "captured by Dynamo"
     JOINT = "AOTAutograd joint"
@@ -19,7 +19,7 @@ class Stage(Enum):
 
 
 class Direction(Enum):
-    """Which way a graph computes."""
+    """Whether a graph computes a forward pass, a backward pass, or inference."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
@@ -29,7 +29,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True)
 class TensorType:
-    """Shape, dtype, device and strides of a value; a symbolic size is kept as its text."""
+    """Shape, dtype, device and strides of a value; a symbolic size is stored as text."""
 
     shape: tuple[int | str, ...]
     dtype: str
@@ -44,8 +44,7 @@ class TensorType:
 class Node:
     """One node of a graph.
 
-    `stack` is an index into `Inspection.stacks`. `value` is None where the node has no tensor value,
-    and a tuple where it has several.
+    `stack` is an index into `Inspection.stacks`. `value` has one entry per tensor, and none for a node without tensor value.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Node:
 
     @property
     def is_call(self) -> bool:
-        """Whether the node computes something, be it a function, a method or a module call."""
+        """Whether the node calls a function, a method or a module."""
         return self.operation in ("call_function", "call_method", "call_module")
 
 
@@ -67,8 +66,7 @@ class Node:
 class Graph:
     """A graph at one stage of one compilation.
 
-    `from_text` says that only the printed form was there (as on a cache hit): node stacks then hold one
-    line each.
+    `from_text` is set if only the printed graph was available (as on a cache hit): each node stack then has one line.
     """
 
     id: str
@@ -86,5 +84,5 @@ class Graph:
 
     @property
     def call_count(self) -> int:
-        """How many nodes compute something."""
+        """The number of nodes that call something."""
         return sum(node.is_call for node in self.nodes)

@@ -1,4 +1,4 @@
-"""Guards, the recompiles they cause, and the limit on those."""
+"""Guards, the recompiles that they cause, and the recompile limit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from compile_inspect.records.locations import Location
 class Guard:
     """One condition under which a compiled frame may be reused.
 
-    `is_internal` is set for guards that no user can act on (dynamic-marking probes, interpreter state,
-    identity of library modules and functions); reporters fold them.
+    `is_internal` is set for guards that users do not control (dynamic-marking checks, interpreter state, the identity of
+    library modules and functions); reports collapse them.
     """
 
     compilation: str | None
@@ -27,7 +27,7 @@ class Guard:
 
 @dataclass(frozen=True)
 class Specialization:
-    """A size that was a symbol and was pinned to one number, and the line that pinned it."""
+    """A symbolic size that was specialized to one number, and the line that specialized it."""
 
     compilation: str | None
     variable: str
@@ -39,7 +39,7 @@ class Specialization:
 
 @dataclass(frozen=True)
 class GuardFailure:
-    """The guard of one earlier compilation that a call did not satisfy."""
+    """A guard of one earlier compilation that a call did not satisfy."""
 
     earlier_version: str | None
     variable: str
@@ -51,7 +51,7 @@ class GuardFailure:
 
 @dataclass(frozen=True)
 class Recompile:
-    """A frame compiled again, with the guard of every earlier version that failed."""
+    """A recompilation of a frame, with the failed guard of each earlier version."""
 
     compilation: str
     function: str
@@ -61,13 +61,13 @@ class Recompile:
 
     @property
     def latest_failure(self) -> GuardFailure | None:
-        """The failure against the version compiled last, which says what changed."""
+        """The failed guard of the most recently compiled version, which shows what changed."""
         return self.failures[0] if self.failures else None
 
 
 @dataclass(frozen=True)
 class LimitHit:
-    """A frame that was recompiled so often that torch gave up on it."""
+    """A frame that reached the recompile limit, so that torch stopped compiling it."""
 
     compilation: str | None
     function: str

@@ -1,4 +1,4 @@
-"""The whole of one capture."""
+"""The complete contents of one capture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLDEST_READABLE_SCHEMA = 2
 
 @dataclass(frozen=True)
 class Environment:
-    """Where the compilation ran and how torch was configured."""
+    """The environment of the compilation and the configuration of torch."""
 
     python: str = ""
     platform: str = ""
@@ -55,13 +55,13 @@ class Process:
 
     @property
     def label(self) -> str:
-        """How this process is named beside others of the same program."""
+        """The name of this process among those of the same program."""
         return f"rank {self.rank}" if self.rank is not None else f"pid {self.pid}"
 
 
 @dataclass(frozen=True)
 class NamedTarget:
-    """What was inspected, as it was named on the command line in `folder`, with what was said about its inputs."""
+    """The inspected target as it was named on the command line in `folder`, with the description of its inputs."""
 
     specification: str
     inputs: str | None = None
@@ -116,7 +116,7 @@ class Inspection:
     library_sources: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        """How many of everything, for a prompt.
+        """The number of records of each kind.
 
         >>> Inspection()
         Inspection(compilations: 0, failures: 0, graphs: 0, breaks: 0, recompiles: 0, kernels: 0)
@@ -137,7 +137,7 @@ class Inspection:
         return render(Form.SUMMARY, self)
 
     def stack(self, index: int | None) -> Stack | None:
-        """The stack at `index`, or None where a record has none."""
+        """The stack at `index`; None for a record without a stack."""
         return self.stacks[index] if index is not None and 0 <= index < len(self.stacks) else None
 
     def user_line(self, index: int | None) -> Location | None:
@@ -154,31 +154,31 @@ class Inspection:
         return next((item for item in self.graphs if item.id == identifier), None)
 
     def graphs_at(self, stage: Stage) -> tuple[Graph, ...]:
-        """All graphs seen at one stage, in the order they were made."""
+        """All graphs of one stage, in the order in which they were created."""
         return tuple(graph for graph in self.graphs if graph.stage is stage)
 
     @property
     def root_breaks(self) -> tuple[GraphBreak, ...]:
-        """The graph breaks that need work: those that did not come of another one."""
+        """The graph breaks that need a fix: those that no other break led to."""
         return tuple(item for item in self.breaks if item.parent is None)
 
     def descendant_breaks(self, cause: GraphBreak) -> tuple[GraphBreak, ...]:
-        """The graph breaks that torch met in what `cause` left to Python, directly or by way of others."""
-        led: list[GraphBreak] = [cause]
-        for item in self.breaks:  # a break comes after the one that it follows
-            leader = None if item.parent is None else self.breaks[item.parent : item.parent + 1]
-            if leader and any(leader[0] is known for known in led):
-                led.append(item)
-        return tuple(led[1:])
+        """The graph breaks that `cause` led to, directly or through others, in code that it left to Python."""
+        descendants: list[GraphBreak] = [cause]
+        for item in self.breaks:  # a break comes after its parent
+            parent = None if item.parent is None else self.breaks[item.parent : item.parent + 1]
+            if parent and any(parent[0] is known for known in descendants):
+                descendants.append(item)
+        return tuple(descendants[1:])
 
     def kernels(self) -> Iterator[tuple[Lowering, Kernel]]:
-        """Every kernel launch with the lowering it belongs to."""
+        """Every kernel launch, with its lowering."""
         for lowering in self.lowerings:
             for kernel in lowering.kernels:
                 yield lowering, kernel
 
     def kernel_lines(self, kernel: Kernel) -> tuple[Location, ...]:
-        """The distinct user lines that a kernel computes, in stack order."""
+        """The distinct user lines that a kernel computes, in the order of its stacks."""
         lines: dict[tuple[str, int], Location] = {}
         for index in kernel.stacks:
             location = self.user_line(index)
@@ -188,23 +188,23 @@ class Inspection:
 
     @property
     def uncaught_failure(self) -> Failure | None:
-        """The exception that left the program, if one did."""
+        """The uncaught exception that ended the run, if there was one."""
         return next((item for item in self.failures if item.compilation is None), None)
 
     @property
     def graph_count(self) -> int:
-        """How many graphs Dynamo captured: those in `graphs`; where none was recorded, as many as torch counted."""
+        """The number of graphs that Dynamo captured: those in `graphs`, or torch's own count if none was recorded."""
         captured = sum(graph.stage is Stage.DYNAMO for graph in self.graphs)
         return captured or sum(bool(item.graph_calls) for item in self.compilations)
 
     @property
     def nothing_compiled(self) -> bool:
-        """Whether no graph with an operation in it was compiled: all of the program runs in eager mode, or failed."""
+        """Whether no graph with an operation in it was compiled: the program runs entirely in eager mode, or failed."""
         return not any(item.outcome is CompilationOutcome.COMPILED and item.graph_calls for item in self.compilations)
 
     @property
     def is_fullgraph(self) -> bool:
-        """Whether something was compiled, all of it in one graph, and nothing failed."""
+        """Whether something was compiled, and all of it without graph breaks or failures."""
         compiled = [item.outcome is CompilationOutcome.COMPILED for item in self.compilations]
         return not self.nothing_compiled and all(compiled) and not self.breaks and not self.failures
 
@@ -214,7 +214,7 @@ class Inspection:
         return sum((item.seconds or 0.0) + (item.backward_seconds or 0.0) for item in self.compilations)
 
     def to_html(self, *, title: str = "", whole: bool = False) -> str:
-        """This capture as one HTML file, as `compile-inspect report` writes it; `whole` leaves nothing out.
+        """This capture as one HTML file, as `compile-inspect report` writes it; with `whole`, nothing is left out.
 
         >>> Inspection().to_html(title="nothing yet")[:15]
         '<!doctype html>'
@@ -223,10 +223,10 @@ class Inspection:
         return render(Form.PAGE, captures, title=title, whole=whole)
 
     def _repr_html_(self) -> str:
-        """The report in a frame of its own, where a notebook can neither be changed by it nor change it."""
+        """The report in a sandboxed frame, so that the report and the notebook cannot change each other."""
         from html import escape
 
         page = escape(self.to_html(), quote=True)
-        # Links to torch's pages open in a window of their own; nothing else gets out of the frame.
+        # Links to torch's pages open in a new window; nothing else can leave the frame.
         allowed = "allow-scripts allow-popups allow-popups-to-escape-sandbox"
         return f'<iframe srcdoc="{page}" sandbox="{allowed}" width="100%" height="900" frameborder="0"></iframe>'

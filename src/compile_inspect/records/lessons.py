@@ -1,4 +1,4 @@
-"""What a guided tour showed: questions, the evidence that was measured for them, and the answers that follow from it."""
+"""The results of a guided tour: questions, the measured evidence, and the answers that follow from it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence between pieces of evidence."""
+    """A sentence among the evidence."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts. A column whose name starts with `>` is aligned to the right."""
+    """A table of text cells. A column whose name starts with `>` is right-aligned."""
 
     title: str
     columns: tuple[str, ...]
@@ -23,7 +23,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Listing:
-    """A piece of code or text; `language` is `python`, `cpp`, `diff` or `text`."""
+    """Code or text; `language` is `python`, `cpp`, `diff` or `text`."""
 
     title: str
     text: str
@@ -32,9 +32,9 @@ class Listing:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One phase or chapter as it was run.
+    """One phase or topic of the tour, as it was run.
 
-    `answer` holds sentences with figures of this run; `notes` say what could not be run on this machine, and why.
+    `answer` has sentences with figures of this run; `notes` list what could not run on this machine, and why.
     """
 
     key: str
@@ -46,4 +46,4 @@ class Lesson:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     failed: bool = False
-    """Whether it ended with an exception: then there is no answer, and a note says why."""
+    """Whether it ended with an exception: then there is no answer, and a note gives the reason."""

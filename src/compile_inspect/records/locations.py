@@ -1,4 +1,4 @@
-"""Places in source code, and which of them belong to the user."""
+"""Locations in source code, and whose code they are."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-# Code that came with the interpreter or with an installed package. Torch is told apart from other
-# libraries because its frames (nn.Module.__call__, F.linear) are never what the user has to change,
-# while a line of another library often is the cause that has to be named.
+# Code that came with the interpreter or with an installed package. Torch is distinguished from other
+# libraries because users never have to change its frames (nn.Module.__call__, F.linear), while a line
+# of another library is often the cause to report.
 _INSTALLED = re.compile(r"[/\\](site-packages|dist-packages)[/\\]")
 _STANDARD_LIBRARY = re.compile(r"[/\\]lib(64)?[/\\]python\d(\.\d+)?[/\\]|[/\\]Lib[/\\](?!site-packages)")
 _TORCH = re.compile(r"[/\\](site-packages|dist-packages)[/\\](torch|functorch|triton)[/\\]|^<eval_with_key")
-# The recorder's own frames, which stand between a user's call of `inspect` and the compiled function.
+# The recorder's own frames, which are between a user's call of `inspect` and the compiled function.
 _RECORDER = re.compile(
     r"(?<!tests)[/\\]compile_inspect[/\\](capture|fixes|recompiles|agreement|timing|tour|tuning|variants)[/\\]"
 )
@@ -22,7 +22,7 @@ _COMMAND = re.compile(rf"(?<!tests)[/\\]compile_inspect[/\\](commands[/\\](inspe
 
 @lru_cache(maxsize=4096)
 def is_torch_file(file: str) -> bool:
-    """Whether `file` is part of torch itself (or of this recorder), which a user never has to change.
+    """Whether `file` is part of torch itself or of this recorder, which users never have to change.
 
     >>> is_torch_file("/usr/lib/python3/site-packages/torch/nn/modules/linear.py")
     True
@@ -33,7 +33,7 @@ def is_torch_file(file: str) -> bool:
 
 
 def is_recorder_file(file: str) -> bool:
-    """Whether `file` is part of what calls a target on the user's behalf."""
+    """Whether `file` is part of this package's code that calls targets."""
     return bool(_RECORDER.search(file)) or is_command_file(file)
 
 
@@ -56,7 +56,7 @@ def is_library_file(file: str) -> bool:
 
 @dataclass(frozen=True)
 class Location:
-    """One line of source code, as it stood in a stack."""
+    """One line of source code in a stack."""
 
     file: str
     line: int
@@ -90,12 +90,12 @@ class Stack:
 
     @property
     def innermost(self) -> Location | None:
-        """The line that ran, whoever wrote it."""
+        """The innermost line, in any code."""
         return self.locations[-1] if self.locations else None
 
     @property
     def user_line(self) -> Location | None:
-        """The innermost line outside torch: the user's, or a library's built on torch."""
+        """The innermost line outside torch: in the user's code or in a library built on torch."""
         for location in reversed(self.locations):
             if not location.in_torch:
                 return location
@@ -103,7 +103,7 @@ class Stack:
 
     @property
     def own_line(self) -> Location | None:
-        """The innermost line outside every installed package, if there is one."""
+        """The innermost line outside all installed packages, if there is one."""
         for location in reversed(self.locations):
             if not location.in_library:
                 return location

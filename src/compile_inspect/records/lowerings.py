@@ -1,4 +1,4 @@
-"""What Inductor made of one graph: kernels, where each came from, fusion, memory."""
+"""What Inductor generated from one graph: kernels and their origins, fusion, memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compile_inspect.records.graphs import Direction
 
 
 class KernelKind(Enum):
-    """What a kernel is written in, or who provides it."""
+    """The language of a kernel, or its provider."""
 
     CPP = "generated C++"
     TRITON = "generated Triton"
@@ -20,13 +20,13 @@ class KernelKind(Enum):
 
 
 class NodeOutcome(Enum):
-    """What became of a node that no kernel computes."""
+    """What happened to a node that no kernel computes."""
 
     INPUT = "an input of the graph"
     OUTPUT = "the outputs of the graph"
-    VIEW = "a view: only strides change, no code runs"
+    VIEW = "a view: only strides change, and no code runs"
     ITEM = "picks one of several results"
-    CONSTANT = "a constant held by the graph"
+    CONSTANT = "a constant of the graph"
     SYMBOL = "integer arithmetic on sizes, done in the wrapper"
     FOLDED = "computed inside the kernels of the nodes that use it"
     WRAPPER = "done by the wrapper code"
@@ -37,9 +37,8 @@ class NodeOutcome(Enum):
 class Kernel:
     """One launch of one kernel.
 
-    `nodes` are names in the post-grad graph, `stacks` indices into `Inspection.stacks` (one per distinct
-    stack of those nodes), `first_line` and `last_line` the kernel's own source in the generated module,
-    `call_line` the line that launches it.
+    `nodes` are names in the post-grad graph. `stacks` are indices into `Inspection.stacks`, one per distinct stack of those
+    nodes. `first_line` and `last_line` delimit the kernel's source in the generated module; `call_line` launches it.
     """
 
     name: str
@@ -53,13 +52,13 @@ class Kernel:
 
     @property
     def is_fused(self) -> bool:
-        """Whether the kernel computes several nodes at once."""
+        """Whether the kernel computes several nodes."""
         return self.kind is not KernelKind.EXTERN and len(self.nodes) > 1
 
 
 @dataclass(frozen=True)
 class UnfusedPair:
-    """Two neighbors that the scheduler considered and kept apart."""
+    """Two neighboring scheduler nodes that the scheduler considered for fusion and did not fuse."""
 
     first: str
     second: str
@@ -79,7 +78,7 @@ class MemoryEstimate:
 
 @dataclass(frozen=True)
 class UnplacedNode:
-    """A node of the post-grad graph that is in no kernel, and why."""
+    """A node of the post-grad graph that no kernel computes, and what happened to it."""
 
     name: str
     outcome: NodeOutcome
@@ -87,10 +86,10 @@ class UnplacedNode:
 
 @dataclass(frozen=True)
 class Lowering:
-    """Everything Inductor made of one graph.
+    """Everything that Inductor generated from one graph.
 
-    On a cache hit the scheduler never ran: `from_cache` is set. What it did is then known only if the same
-    capture saw the code being generated earlier; otherwise kernels hold what the generated code itself tells.
+    On a cache hit the scheduler does not run, and `from_cache` is set. Its work is then known only if the same capture recorded
+    the original generation of the code; otherwise kernels have only the facts that the generated code contains.
     """
 
     id: str

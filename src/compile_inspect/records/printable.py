@@ -1,4 +1,4 @@
-"""Records that people print: one screen in a terminal, and the same in a notebook."""
+"""A mixin for records that notebooks show as text."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from html import escape
 
 
 class Printable:
-    """Something whose `str` is made for reading."""
+    """A record whose `str` is written for people."""
 
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        """The same text where a notebook would show the repr."""
+        """The same text, instead of the repr, in a notebook."""
         return f"<pre>{escape(str(self))}</pre>"

@@ -1,4 +1,4 @@
-"""One change between calls, with every recompile that it led to."""
+"""One change between calls, with all recompiles that it caused."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from compile_inspect.records.forecast import Remedy
 
 @dataclass(frozen=True)
 class RecompileCause:
-    """Why some functions were compiled again, and what helps against it.
+    """Why some functions were recompiled, and possible remedies.
 
-    A model is many functions: one batch of another size makes torch compile all of those again that depend on it. The cause
-    is told of the function that met it first.
+    A model has many functions: one batch of a different size makes torch recompile all functions that depend on it. The
+    cause is described for the first function that was affected.
     """
 
     reason: str
     variable: str = ""
-    """What changed, as the first function calls it; empty where torch does not name it."""
+    """What changed, by its name in the first function; empty if torch does not name it."""
     values: tuple[str, ...] = ()
-    """What it was at first, and what it became; empty where torch does not say."""
+    """The first value and the values it changed to; empty if torch does not report them."""
     recompiles: tuple[str, ...] = ()
-    """Ids of the compilations, in the order they happened."""
+    """Ids of the compilations, in order."""
     remedies: tuple[Remedy, ...] = ()
-    """What to try, the least intrusive first; nothing was run, so none is proven."""
+    """Remedies to try, the least intrusive first. None was run, so none is proven."""

@@ -1,4 +1,4 @@
-"""Caches and CUDA graphs."""
+"""Cache lookups and CUDA graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compile_inspect.records.locations import Location
 
 
 class CacheOutcome(Enum):
-    """What a look-up in one of torch's caches gave."""
+    """The result of a lookup in one of torch's caches."""
 
     HIT = "hit"
     MISS = "miss"
@@ -19,7 +19,7 @@ class CacheOutcome(Enum):
 
 @dataclass(frozen=True)
 class CacheEvent:
-    """One look-up in one cache."""
+    """One lookup in one cache."""
 
     compilation: str | None
     cache: str
@@ -30,17 +30,17 @@ class CacheEvent:
 
 
 class CudaGraphOutcome(Enum):
-    """What became of a wish for CUDA graphs."""
+    """What happened when CUDA graphs were requested."""
 
     USED = "runs as a CUDA graph"
     RECORDED = "recorded as a CUDA graph"
     SKIPPED = "skipped"
-    NO_EFFECT = "asked for, without effect: no CUDA device is involved"
+    NO_EFFECT = "requested, without effect: no CUDA device is used"
 
 
 @dataclass(frozen=True)
 class CudaGraphEvent:
-    """CUDA graphs for one compiled graph: used, or skipped and why."""
+    """Whether one compiled graph runs as a CUDA graph, and if not, why."""
 
     compilation: str | None
     outcome: CudaGraphOutcome

@@ -1,4 +1,4 @@
-"""How long every variant of a target takes, what it cost to build, and when that pays back."""
+"""How long each variant of a target takes, what its build costs, and when the build pays back."""
 
 from __future__ import annotations
 
@@ -11,41 +11,44 @@ from compile_inspect.rendering import Form, render
 
 
 class MeasurementWarning(Enum):
-    """A reason not to trust a measurement too far."""
+    """A reason to be careful with a measurement."""
 
-    SLOW_FIRST_CALL = "the first call after the build took over five times the median: a cold start costs more than this says"
-    NOISE = "the samples scatter by more than a tenth of their median: small differences mean nothing"
-    OUTLIERS = "more than one sample in twenty lies far outside the others: something else interrupted"
-    DRIFT = "the first and the last rounds differ by more than the noise: the machine changed speed meanwhile"
+    SLOW_FIRST_CALL = (
+        "the first call after the build took more than five times the median: a cold start costs more than the median suggests"
+    )
+    NOISE = "the samples scatter by more than a tenth of their median: small differences are not significant"
+    OUTLIERS = "more than one sample in twenty is far from the others: something interrupted the calls"
+    DRIFT = "the first and last rounds differ by more than the noise: the machine changed speed during the measurement"
     FREQUENCY_CHANGE = "the CPU frequency changed by more than a tenth while sampling"
     CPU_CONTENTION = "other processes used more than a fifth of the CPU while sampling"
-    FEW_SAMPLES = "fewer than ten samples: the interval is the whole range seen"
-    RECOMPILATION = "torch compiled again while sampling: some samples hold a compilation"
-    NO_GRAPH = "torch.compile made no graph with an operation in it: it runs in eager mode"
+    FEW_SAMPLES = "fewer than ten samples: the interval is close to the full range of the samples"
+    RECOMPILATION = "torch compiled again while sampling: some samples include a compilation"
+    NO_GRAPH = "torch.compile captured no graph with an operation in it: the function runs in eager mode"
     RECOMPILE_LIMIT = "torch reached its recompile limit: calls that match no compiled version run in eager mode"
     UNFINISHED_WARM_UP = "the times were still changing when the warm-up ended"
     BUILD_CPU_CONTENTION = (
-        "other processes used more than a fifth of the CPU during the cold builds: on an idle machine they take less"
+        "other processes used more than a fifth of the CPU during the cold builds: they take less time on an idle machine"
     )
     PAGE_FAULTS = (
-        "over a tenth of a call goes into memory that is given back to the system and fetched again, which comes and goes; "
-        "with glibc, MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=1000000000 in the environment keeps it"
+        "over a tenth of a call is spent on page faults, because the allocator returns memory to the system and requests it "
+        "again; this can change from run to run. With glibc, the environment variables MALLOC_MMAP_MAX_=0 "
+        "MALLOC_TRIM_THRESHOLD_=1000000000 prevent it"
     )
 
 
 class CacheUse(Enum):
-    """What torch's caches on disk did for a build."""
+    """Whether a build used torch's on-disk caches."""
 
-    MISS = "compiled anew: the caches held nothing of it"
-    HIT = "found whole in torch's caches"
-    PARTIAL_HIT = "found in part in torch's caches"
-    UNKNOWN = "torch does not say whether its caches were used"
-    NOT_NEEDED = "nothing to compile"
+    MISS = "everything was compiled: the caches had no entry for it"
+    HIT = "everything was in torch's caches"
+    PARTIAL_HIT = "some of it was in torch's caches"
+    UNKNOWN = "torch does not report whether it used its caches"
+    NOT_NEEDED = "there was nothing to compile"
 
 
 @dataclass(frozen=True)
 class Outlier:
-    """One sample far from the others: its place, its value, and how many (scaled) median deviations it is away."""
+    """One sample far from the others: its position, its value, and its distance in scaled median absolute deviations."""
 
     position: int
     seconds: float
@@ -54,7 +57,7 @@ class Outlier:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a list of samples says. `low` and `high` hold the true median with a confidence of 95 %."""
+    """Summary statistics of samples. `low` and `high` are the 95 % confidence interval of the median."""
 
     count: int
     median: float
@@ -67,9 +70,9 @@ class Summary:
 
 @dataclass(frozen=True)
 class Payback:
-    """After how many calls a cold build has paid for itself against eager; None stands for never.
+    """The number of calls after which a cold build pays back compared with eager; None means never.
 
-    `low` and `high` are the ends of a 95 % interval: a `high` of None with a `low` means that it may never happen.
+    `low` and `high` are the ends of a 95 % interval. If `high` is None and `low` is not, the build may never pay back.
     """
 
     calls: int | None
@@ -77,16 +80,16 @@ class Payback:
     high: int | None
     build_seconds: float = 0.0
     gain_seconds: float = 0.0
-    """What one call gains, less than zero where the variant is slower."""
+    """The time saved per call; negative if the variant is slower."""
 
     @property
     def never_pays(self) -> bool:
-        """Whether the build never pays back: not even at the best end of the interval."""
+        """Whether the build never pays back, not even at the optimistic end of the interval."""
         return self.calls is None and self.low is None
 
     @property
     def is_unclear(self) -> bool:
-        """Whether the interval is so wide that `calls` is no prediction: the gain of a call is too small for its scatter.
+        """Whether the interval is too wide for `calls` to be a prediction: the gain per call is too small for its scatter.
 
         >>> Payback(5000, 4800, 5300).is_unclear, Payback(5000, 900, None).is_unclear, Payback(None, None, None).is_unclear
         (False, True, False)
@@ -96,7 +99,7 @@ class Payback:
 
 @dataclass(frozen=True)
 class Speedup:
-    """How many times faster than eager, paired over rounds, with a 95 % interval."""
+    """The speedup over eager, paired by rounds, with a 95 % interval."""
 
     ratio: float
     low: float
@@ -105,12 +108,12 @@ class Speedup:
 
 @dataclass(frozen=True)
 class Build:
-    """What it took to get a variant ready, first calls included.
+    """The time to build a variant, first calls included.
 
-    `cold_seconds` and `warm_seconds` were seen in processes of their own, with an empty cache folder and with what the last
-    cold build left there: they do not depend on the order of variants. `seconds` was seen in the measuring process, after
-    the builds before it, with `cache_use` as they were: it is warm to an extent that depends on the order, and no payback
-    rests on it. Where the first two are None, `reason` says why.
+    `cold_seconds` and `warm_seconds` were measured in separate processes, the first with an empty cache folder, the second with
+    what the last cold build left there: they do not depend on the order of variants. `seconds` was measured in the process that
+    takes the samples, after the earlier builds and with the caches they left: it depends on the order, and no payback is
+    computed from it. If the first two are None, `reason` explains why.
     """
 
     seconds: float
@@ -121,12 +124,12 @@ class Build:
     cold_samples: tuple[float, ...] = ()
     """Every cold build; `cold_seconds` is their median."""
     cold_cpu_seconds: float | None = None
-    """CPU time of a cold build and of the compilers it runs, the median: other processes change it less than the seconds."""
+    """Median CPU time of a cold build, including the compilers it runs: other processes affect it less than elapsed time."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """The most memory that one call held beyond what was held before it, and how that was seen or why it is not known."""
+    """The peak memory of one call beyond what was allocated before it, and how it was measured or why it is not known."""
 
     peak_bytes: int | None = None
     method: str = ""
@@ -134,23 +137,23 @@ class Memory:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One variant at one size: its samples, or the reason why there are none."""
+    """One variant at one input size: its samples, or the reason why there are none."""
 
     variant: str
     refusal: str = ""
     samples: tuple[float, ...] = ()
-    """Seconds per call, one for every round, as measured; on a GPU synchronization is part of it."""
+    """Seconds per call, one per round, as measured; on a GPU they include the synchronization."""
     device_samples: tuple[float, ...] = ()
-    """Seconds between device events around one call in every round; on a GPU only."""
+    """Seconds between device events around one call in each round; only on a GPU."""
     calls_per_sample: int = 1
-    """How many calls one sample is the mean of."""
+    """The number of calls that each sample is the mean of."""
     summary: Summary | None = None
     speedup: Speedup | None = None
     build: Build | None = None
     payback: Payback | None = None
     memory: Memory | None = None
     first_call_seconds: float | None = None
-    """The first call after the build."""
+    """Duration of the first call after the build."""
     warm_up_calls: int = 0
     warnings: tuple[MeasurementWarning, ...] = ()
     assumptions: tuple[str, ...] = ()
@@ -158,14 +161,14 @@ class Measurement:
 
 @dataclass(frozen=True)
 class TimingPoint:
-    """All variants at one size of the inputs."""
+    """All variants at one input size."""
 
     sizes: Mapping[str, int] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     measurements: tuple[Measurement, ...] = ()
 
     def of(self, variant: str) -> Measurement | None:
-        """The measurement of a variant."""
+        """The measurement of one variant, if there is one."""
         return next((item for item in self.measurements if item.variant == variant), None)
 
     @property
@@ -177,7 +180,7 @@ class TimingPoint:
 
 @dataclass(frozen=True, repr=False)
 class Timing(Printable):
-    """One run of `time_variants`: every variant of a target, at one size or over a sweep of sizes."""
+    """One run of `time_variants`: all variants of a target, at one input size or over a sweep of sizes."""
 
     target: str
     device: str = "cpu"
@@ -186,10 +189,10 @@ class Timing(Printable):
     threads: int = 0
     gradients: bool = False
     seconds: float = 0.0
-    """How long every point was sampled."""
+    """How long each point was sampled."""
     points: tuple[TimingPoint, ...] = ()
     interrupted_during: str = ""
-    """What was being done when Ctrl-C ended the run; what had been measured by then is here."""
+    """The step that Ctrl-C interrupted; empty if the run finished. Everything measured before that is included."""
 
     def __repr__(self) -> str:
         """What was timed.

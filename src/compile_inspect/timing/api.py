@@ -10,8 +10,8 @@ from typing import Any
 from compile_inspect.errors import TargetError
 from compile_inspect.records.timing import Timing, TimingPoint
 from compile_inspect.target import Target
-from compile_inspect.timing.cold import Origin, Place
-from compile_inspect.timing.point import EAGER, Point, Progress
+from compile_inspect.timing.cold_builds import Origin, Place
+from compile_inspect.timing.point_measurement import EAGER, Point, Progress
 from compile_inspect.timing.sweep import Sweep, describe_inputs, points
 from compile_inspect.variants import Task, Variant, default_variants, named_variants, variant
 

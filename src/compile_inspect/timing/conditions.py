@@ -8,8 +8,8 @@ from pathlib import Path
 from time import perf_counter
 
 from compile_inspect.records.timing import MeasurementWarning, Summary
-from compile_inspect.timing.faults import FEW_PAGES, seconds_for
 from compile_inspect.timing.noise import median_interval
+from compile_inspect.timing.page_faults import FEW_PAGES, seconds_for
 from compile_inspect.timing.warm_up import WarmUp
 
 _PROC_STAT = Path("/proc/stat")

@@ -16,8 +16,8 @@ from itertools import repeat
 from random import Random
 from time import perf_counter
 
-from compile_inspect.timing.faults import FEW_PAGES, page_faults, seconds_for
 from compile_inspect.timing.noise import faster, summarize
+from compile_inspect.timing.page_faults import FEW_PAGES, page_faults, seconds_for
 
 __all__ = ["Rounds", "faster", "interleave", "sample_rounds", "summarize"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
-from compile_inspect.capture.counting import compilation_counts
+from compile_inspect.capture.compile_counters import compilation_counts
 
 _WINDOW = 3
 _MOST_CALLS = 60

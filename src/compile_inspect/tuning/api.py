@@ -16,7 +16,7 @@ from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.decision import TuningOutcome, VariantResult
 from compile_inspect.target import Target
-from compile_inspect.timing.point import Progress
+from compile_inspect.timing.point_measurement import Progress
 from compile_inspect.tuning.choosing import decide, fastest, kept
 from compile_inspect.tuning.deferred import in_background, reused
 from compile_inspect.tuning.runners import Runner, runner

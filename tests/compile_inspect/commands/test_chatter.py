@@ -16,7 +16,7 @@ import pytest
 from invoking import invoke
 
 from compile_inspect.silence import divert_output
-from compile_inspect.timing import point
+from compile_inspect.timing import point_measurement
 from compile_inspect.timing.sampling import Rounds, sample_rounds
 from conftest import environment
 
@@ -107,7 +107,7 @@ def test_whichever_wins_the_answer_is_printed_last(
         times = {name: 1e-3 if name == "eager" else 1e-3 / ratio for name in calls}
         return dataclasses.replace(found, wall={name: (time,) * len(found.wall[name]) for name, time in times.items()})
 
-    monkeypatch.setattr(point, "sample_rounds", sampled)
+    monkeypatch.setattr(point_measurement, "sample_rounds", sampled)
     done = invoke("bench", "loud.py:model", "--inputs", "loud.py:inputs", *COMMANDS["bench"], cwd=folder)
     written = capfd.readouterr()
     assert done.returncode == 0, done.stderr

@@ -8,8 +8,8 @@ import pytest
 
 from compile_inspect.records.timing import MeasurementWarning
 from compile_inspect.timing.conditions import doubts_about
-from compile_inspect.timing.faults import page_faults, seconds_for, seconds_per_fault
 from compile_inspect.timing.noise import summarize
+from compile_inspect.timing.page_faults import page_faults, seconds_for, seconds_per_fault
 from compile_inspect.timing.payback import predict_payback
 from compile_inspect.timing.sampling import sample_rounds
 from compile_inspect.timing.warm_up import WarmUp

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from compile_inspect import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, rows_of_summary, trace_compile_id
-from compile_inspect.capture.variables import actual_values
+from compile_inspect.capture.guard_values import actual_values
 
 # Torch lists the failed guard of every earlier version; with hundreds of versions that grows with the square.
 _MOST_REASONS = 16

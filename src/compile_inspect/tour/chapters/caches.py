@@ -27,7 +27,7 @@ from time import perf_counter
 
 import torch
 
-from compile_inspect.capture.counting import compilation_counts
+from compile_inspect.capture.compile_counters import compilation_counts
 
 
 def score(x, weight):

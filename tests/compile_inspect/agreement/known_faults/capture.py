@@ -1,4 +1,4 @@
-"""Faults of Dynamo, which reads the Python code: wrong with every backend."""
+"""Faults of Dynamo, which traces the Python code: wrong with every backend."""
 
 from __future__ import annotations
 

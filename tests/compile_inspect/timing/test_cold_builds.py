@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from compile_inspect.timing.cold import Origin, Place, answer, build_afresh
+from compile_inspect.timing.cold_builds import Origin, Place, answer, build_afresh
 from compile_inspect.variants import Task
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from compile_inspect.errors import TargetError
-from compile_inspect.timing.transfer import dumps, has_importable_name, loads
+from compile_inspect.timing.pickling import dumps, has_importable_name, loads
 from conftest import ROOT
 
 FACTOR = 3.0
@@ -119,7 +119,7 @@ def test_what_cannot_be_sent_raises() -> None:
 
 PROGRAM = """
 import pathlib, sys, torch
-from compile_inspect.timing.transfer import dumps
+from compile_inspect.timing.pickling import dumps
 SCALE = 2.0
 def double(x):
     return x * SCALE
@@ -130,7 +130,7 @@ pathlib.Path(sys.argv[1]).write_bytes(dumps((Model(), lambda x: double(x) + 1)))
 """
 READER = """
 import pathlib, sys, torch
-from compile_inspect.timing.transfer import loads
+from compile_inspect.timing.pickling import loads
 model, plus = loads(pathlib.Path(sys.argv[1]).read_bytes())
 x = torch.ones(2)
 assert torch.equal(model(x), (x * 2).sin()) and torch.equal(plus(x), x * 2 + 1)

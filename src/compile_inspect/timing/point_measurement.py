@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from compile_inspect.capture.counting import compilation_counts
+from compile_inspect.capture.compile_counters import compilation_counts
 from compile_inspect.records.timing import Build, CacheUse, Measurement, MeasurementWarning
-from compile_inspect.timing.cold import FreshBuilds, Place, build_afresh
+from compile_inspect.timing.cold_builds import FreshBuilds, Place, build_afresh
 from compile_inspect.timing.conditions import Conditions, doubts_about, doubts_between
 from compile_inspect.timing.memory import peak_memory
 from compile_inspect.timing.noise import ratio, summarize

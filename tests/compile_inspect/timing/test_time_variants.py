@@ -13,10 +13,10 @@ from compile_inspect.errors import TargetError
 from compile_inspect.records import CacheUse, MeasurementWarning, Timing
 from compile_inspect.serialization import from_data, to_data
 from compile_inspect.target import Target
-from compile_inspect.timing import point as one_point
+from compile_inspect.timing import point_measurement
 from compile_inspect.timing.api import measure
-from compile_inspect.timing.cold import FreshBuilds, build_afresh
-from compile_inspect.timing.point import cache_use
+from compile_inspect.timing.cold_builds import FreshBuilds, build_afresh
+from compile_inspect.timing.point_measurement import cache_use
 from compile_inspect.variants import Compiled, Task
 
 
@@ -141,7 +141,7 @@ def test_the_payback_of_a_variant_does_not_depend_on_the_order(monkeypatch: pyte
         asked.append(item.name)  # type: ignore[attr-defined]
         return FreshBuilds((7.0, 9.0, 8.0), 2.0)
 
-    monkeypatch.setattr(one_point, "build_afresh", afresh)
+    monkeypatch.setattr(point_measurement, "build_afresh", afresh)
     orders = (["eager-backend", "aot_eager"], ["aot_eager", "eager-backend"])
     for order in orders:
         timing = compile_inspect.time_variants(many, torch.randn(64), variants=order, seconds=0.05, builds=3)

@@ -23,14 +23,14 @@ from typing import Any
 from compile_inspect.errors import InspectError, TargetError
 from compile_inspect.records.timing import Build
 from compile_inspect.target import Target, find_target
-from compile_inspect.timing import transfer
+from compile_inspect.timing import pickling
 from compile_inspect.timing.sweep import Sweep, points
 from compile_inspect.variants import Task, Variant, variant
 from compile_inspect.variants.base import one_line
 
 _MOST_SECONDS = 900
 _POLL_SECONDS = 0.25
-_SERVE = "import sys; from compile_inspect.timing.cold import serve; serve(*sys.argv[1:])"
+_SERVE = "import sys; from compile_inspect.timing.cold_builds import serve; serve(*sys.argv[1:])"
 
 Waiting = Callable[[str], object]
 
@@ -93,7 +93,7 @@ def build_afresh(
     with tempfile.TemporaryDirectory(prefix="compile-inspect-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
-            (folder / "request").write_bytes(transfer.dumps(_request(task, chosen, place)))
+            (folder / "request").write_bytes(pickling.dumps(_request(task, chosen, place)))
         except Exception as error:  # whatever an object raises when it is pickled
             told = str(error) if isinstance(error, TargetError) else one_line(error)
             return FreshBuilds(reason=f"it cannot be sent to another process: {told}")
@@ -155,7 +155,7 @@ def _run(folder: Path, cache: Path, waiting: Callable[[], object]) -> dict[str, 
                 process.kill()
                 process.wait()
     if answer.exists():
-        found: dict[str, Any] = transfer.loads(answer.read_bytes())
+        found: dict[str, Any] = pickling.loads(answer.read_bytes())
         return found
     lines = [line for line in errors.read_text(errors="replace").splitlines() if line.strip()]
     last = lines[-1] if lines else "it says nothing"
@@ -165,13 +165,13 @@ def _run(folder: Path, cache: Path, waiting: Callable[[], object]) -> dict[str, 
 def serve(request: str, result: str) -> None:
     """What the new process runs: read a request, build, write the answer."""
     try:
-        read = transfer.loads(Path(request).read_bytes())
+        read = pickling.loads(Path(request).read_bytes())
     except Exception as error:  # a class that cannot be found again, say
         found = {"reason": f"it cannot be read in another process: {one_line(error)}"}
     else:
         found = answer(read)
     partial = Path(result).with_suffix(".partial")
-    partial.write_bytes(transfer.dumps(found))
+    partial.write_bytes(pickling.dumps(found))
     partial.rename(result)
 
 
