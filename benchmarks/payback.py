@@ -69,7 +69,7 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str, over: f
             prepared.build_seconds,
             samples["eager"],
             samples["variant"],
-            passing=first.passing_gain("eager", "variant"),
+            temporary_gain=first.temporary_gain("eager", "variant"),
         )
 
         gained, done, crossed, started = 0.0, 0, None, time.monotonic()

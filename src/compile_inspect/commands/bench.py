@@ -83,7 +83,7 @@ def bench(
     from compile_inspect.eager import require_eager
     from compile_inspect.target import find_target
     from compile_inspect.timing.api import measure
-    from compile_inspect.timing.cold_builds import Origin
+    from compile_inspect.timing.cold_builds import TargetOrigin
 
     with measuring(target, verbose=verbose) as report:
         found = find_target(target, inputs)
@@ -97,7 +97,7 @@ def bench(
             sweep=sizes,
             builds=builds,
             progress=report,
-            origin=Origin(target, inputs),
+            origin=TargetOrigin(target, inputs),
         )
     if capture is not None:
         target_name = named_target(target, inputs, gradients is False)

@@ -1,4 +1,4 @@
-"""`time_variants`: every variant of a target built, warmed up, sampled in turn with the others, and compared with eager."""
+"""`time_variants`: build, warm up and sample all variants of a target in turn, and compare them with eager."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from compile_inspect.errors import TargetError
 from compile_inspect.records.timing import Timing, TimingPoint
 from compile_inspect.target import Target
-from compile_inspect.timing.cold_builds import Origin, Place
-from compile_inspect.timing.point_measurement import EAGER, Point, Progress
+from compile_inspect.timing.cold_builds import TargetOrigin, TaskSource
+from compile_inspect.timing.point_measurement import EAGER, PointMeasurement, Progress
 from compile_inspect.timing.sweep import Sweep, describe_inputs, points
 from compile_inspect.variants import Task, Variant, default_variants, named_variants, variant
 
-# Enough for some hundred rounds of calls of a millisecond.
+# Enough for several hundred rounds of calls of one millisecond.
 DEFAULT_SECONDS = 2.0
 
 
@@ -31,28 +31,28 @@ def time_variants(
     progress: Progress | None = None,
     **kwargs: Any,
 ) -> Timing:
-    """Time a function in every variant, and say which is faster than eager, by how much, and when that pays.
+    """Time all variants of a function: which are faster than eager, by how much, and when their builds pay back.
 
-    Variants are built one after the other, called until nothing is compiled any more and times have settled, then
-    sampled in turn, round by round, for `seconds` in all. One that cannot run is kept with its reason, and the others go
-    on; `eager` is always among them. With `gradients` a call is one forward and one backward; where that is None, it is
-    so if an input requires a gradient. `progress` is called with what is being done and the part that is done.
+    The variants are built one after the other, called until nothing more is compiled and the times have settled, and then
+    sampled in turn, round by round, for `seconds` in total. A variant that cannot run is recorded with its reason, and the
+    others continue; `eager` is always included. With `gradients`, a call is one forward and one backward pass; with None,
+    this is the case if an input requires a gradient. `progress` is called with the current step and the completed fraction.
 
-    What a build costs is seen in processes of their own: `builds` times cold, with an empty cache folder, then once warm,
-    with what the last cold build left there. The payback is that of a cold build. With `builds=0`, or where the function
-    cannot be sent to another process, there is no payback, and the record says why.
+    The cost of a build is measured in separate processes: `builds` times cold, with an empty cache folder, then once warm,
+    with what the last cold build left there. The payback is computed for a cold build. With `builds=0`, or if the function
+    cannot be sent to another process, there is no payback, and the record gives the reason.
 
-    Ctrl-C ends the run and keeps what has been measured by then: `Timing.interrupted_during` says what was being done.
+    Ctrl-C ends the run and returns what has been measured so far; `Timing.interrupted_during` is the step it interrupted.
 
-    `sweep={"batch": [1, 8, 64]}` does it all at several sizes (`compile_inspect.timing.sweep` says how to name others),
-    `sweep="further"` at the further inputs of a `Target`. Keyword arguments of the function with one of the names above
-    need a `Target`. What torch compiled before in this process is forgotten, so that builds are seen whole.
+    `sweep={"batch": [1, 8, 64]}` measures at several sizes (`compile_inspect.timing.sweep` documents other axes), and
+    `sweep="further"` at the further inputs of a `Target`. If the function has keyword arguments with the names of the options
+    above, pass a `Target`. Everything that torch has compiled in this process is discarded first, so that builds are complete.
 
         timing = compile_inspect.time_variants(model, x, variants=["inductor", "aot-inductor"], sweep={"batch": [1, 64]})
     """
     if isinstance(function, Target):
         if args or kwargs:
-            raise TargetError("a Target has inputs of its own: give time_variants nothing but the Target and its options")
+            raise TargetError("a Target has its own inputs: pass only the Target and options to time_variants")
         target = function if gradients is None else replace(function, gradients=gradients)
     else:
         target = Target(function, args, kwargs, gradients=gradients)
@@ -67,10 +67,10 @@ def measure(
     sweep: Sweep | None = None,
     builds: int = 1,
     progress: Progress | None = None,
-    origin: Origin | None = None,
+    origin: TargetOrigin | None = None,
     warm: bool = True,
 ) -> Timing:
-    """As `time_variants`, for a target and where it came from; `warm=False` leaves out the warm builds."""
+    """Like `time_variants`, for a target with its origin; `warm=False` omits the warm builds."""
     import torch
 
     if not seconds > 0:
@@ -78,24 +78,25 @@ def measure(
     if builds < 0:
         raise ValueError(f"builds must be 0 or more, not {builds}")
     task = Task.of(target)
-    chosen = choose(task, variants)
+    selection = select_variants(task, variants)
     tasks = list(points(task, sweep))
-    report = progress or (lambda told, part: None)
-    done: list[TimingPoint] = []
-    interrupted = ""
-    for index, (sizes, at) in enumerate(tasks):
+    report = progress or (lambda step, fraction: None)
+    measured_points: list[TimingPoint] = []
+    interrupted_during = ""
+    for index, (sizes, task_at_point) in enumerate(tasks):
         label = ", ".join(f"{name} {size}" for name, size in sizes.items())
-        inner = _part(report, f"{label}: " if label else "", index, len(tasks))
-        point = Point(at, chosen, seconds, Place(origin, sweep, index), builds, warm, inner)
+        inner = _progress_of_point(report, f"{label}: " if label else "", index, len(tasks))
+        source = TaskSource(origin, sweep, index)
+        point = PointMeasurement(task_at_point, selection, seconds, source, builds, warm, inner)
         try:
-            done.append(TimingPoint(sizes, describe_inputs(at), point.measure()))
+            measured_points.append(TimingPoint(sizes, describe_inputs(task_at_point), point.measure()))
         except KeyboardInterrupt:
-            if not done:
+            if not measured_points:
                 raise
-            interrupted = f"{label}: building"
+            interrupted_during = f"{label}: building"
             break
-        if point.interrupted:
-            interrupted = f"{label}: {point.interrupted}" if label else point.interrupted
+        if point.interrupted_during:
+            interrupted_during = f"{label}: {point.interrupted_during}" if label else point.interrupted_during
             break
     return Timing(
         target=task.name if origin is None else origin.specification,
@@ -105,17 +106,17 @@ def measure(
         threads=torch.get_num_threads(),
         gradients=task.gradients,
         seconds=seconds,
-        points=tuple(done),
-        interrupted_during=interrupted,
+        points=tuple(measured_points),
+        interrupted_during=interrupted_during,
     )
 
 
-def choose(task: Task, variants: str | Sequence[str | Variant] | None) -> tuple[Variant, ...]:
-    """The variants to time, eager first: everything is compared with it."""
-    named = default_variants(task) if variants is None else named_variants(variants)
-    by_name = {item.name: item for item in (variant(EAGER), *named)}
+def select_variants(task: Task, variants: str | Sequence[str | Variant] | None) -> tuple[Variant, ...]:
+    """The variants to time, with eager first because all others are compared with it."""
+    requested = default_variants(task) if variants is None else named_variants(variants)
+    by_name = {item.name: item for item in (variant(EAGER), *requested)}
     return tuple(by_name.values())
 
 
-def _part(report: Progress, label: str, index: int, count: int) -> Progress:
-    return lambda told, part: report(label + told, (index + part) / count)
+def _progress_of_point(report: Progress, label: str, index: int, count: int) -> Progress:
+    return lambda step, fraction: report(label + step, (index + fraction) / count)

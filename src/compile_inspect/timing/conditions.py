@@ -1,4 +1,4 @@
-"""What the machine did besides: other processes, and the frequency of its CPU."""
+"""Circumstances of a measurement: other processes, the CPU frequency, and the samples themselves."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from time import perf_counter
 
 from compile_inspect.records.timing import MeasurementWarning, Summary
 from compile_inspect.timing.noise import median_interval
-from compile_inspect.timing.page_faults import FEW_PAGES, seconds_for
+from compile_inspect.timing.page_faults import MAX_ORDINARY_FAULTS, seconds_for
 from compile_inspect.timing.warm_up import WarmUp
 
 _PROC_STAT = Path("/proc/stat")
 _FREQUENCIES = Path("/sys/devices/system/cpu")
-_BUSY = 0.2
-_CHANGED = 0.1
-_FEW = 10
-_NOISY = 0.1
-_SLOW_FIRST = 5.0
-_DRIFT = 0.05
-_MANY_OUTLIERS = 0.05
-_FETCHING = 0.1
+_MAX_OTHER_CPU_FRACTION = 0.2
+_MAX_FREQUENCY_CHANGE = 0.1
+_MIN_SAMPLES = 10
+_MAX_SCATTER = 0.1
+_MAX_FIRST_CALL_RATIO = 5.0
+_MAX_DRIFT = 0.05
+_MAX_OUTLIER_FRACTION = 0.05
+_MAX_PAGE_FAULT_FRACTION = 0.1
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """A moment: the clock, CPU seconds of all processes and of this one, and the CPU frequency; None where not told."""
+    """A snapshot: the clock, CPU seconds of all processes and of this one, and the CPU frequency; None if not available."""
 
     clock: float
     all_seconds: float | None
@@ -35,69 +35,70 @@ class Conditions:
 
     @classmethod
     def now(cls) -> Conditions:
-        """Read them."""
+        """Take a snapshot."""
         times = os.times()
         own = times.user + times.system + times.children_user + times.children_system
         return cls(perf_counter(), _busy_seconds(), own, _frequency())
 
 
-def doubts_between(before: Conditions, after: Conditions, processors: int) -> tuple[MeasurementWarning, ...]:
-    """What two moments say about the time between them.
+def warnings_between(before: Conditions, after: Conditions, processors: int) -> tuple[MeasurementWarning, ...]:
+    """Warnings about the time between two snapshots.
 
     >>> start = Conditions(0.0, 100.0, 5.0, 3e9)
-    >>> doubts_between(start, Conditions(10.0, 120.0, 15.0, 2e9), processors=2)
+    >>> warnings_between(start, Conditions(10.0, 120.0, 15.0, 2e9), processors=2)
     (<MeasurementWarning.FREQUENCY_CHANGE: ...>, <MeasurementWarning.CPU_CONTENTION: ...>)
-    >>> doubts_between(start, Conditions(10.0, 111.0, 15.0, 3e9), processors=2)
+    >>> warnings_between(start, Conditions(10.0, 111.0, 15.0, 3e9), processors=2)
     ()
     """
-    found = []
-    if before.frequency and after.frequency and abs(after.frequency - before.frequency) > _CHANGED * before.frequency:
-        found.append(MeasurementWarning.FREQUENCY_CHANGE)
+    warnings = []
+    old, new = before.frequency, after.frequency
+    if old and new and abs(new - old) > _MAX_FREQUENCY_CHANGE * old:
+        warnings.append(MeasurementWarning.FREQUENCY_CHANGE)
     if before.all_seconds is not None and after.all_seconds is not None:
         others = after.all_seconds - before.all_seconds - (after.own_seconds - before.own_seconds)
-        if others > _BUSY * processors * (after.clock - before.clock):
-            found.append(MeasurementWarning.CPU_CONTENTION)
-    return tuple(found)
+        if others > _MAX_OTHER_CPU_FRACTION * processors * (after.clock - before.clock):
+            warnings.append(MeasurementWarning.CPU_CONTENTION)
+    return tuple(warnings)
 
 
-def doubts_about(
+def warnings_about(
     samples: tuple[float, ...], summary: Summary, warm: WarmUp, *, faults: float = 0.0
 ) -> tuple[MeasurementWarning, ...]:
-    """What the samples themselves say against trusting them; `faults` are the page faults of a call."""
-    found = []
-    if warm.first_seconds > _SLOW_FIRST * summary.median:
-        found.append(MeasurementWarning.SLOW_FIRST_CALL)
+    """Warnings about the samples; `faults` is the number of page faults per call."""
+    warnings = []
+    if warm.first_seconds > _MAX_FIRST_CALL_RATIO * summary.median:
+        warnings.append(MeasurementWarning.SLOW_FIRST_CALL)
     if not warm.settled:
-        found.append(MeasurementWarning.UNFINISHED_WARM_UP)
+        warnings.append(MeasurementWarning.UNFINISHED_WARM_UP)
     ordinary = sorted(samples)[len(samples) // 4 : len(samples) - len(samples) // 4]
-    if ordinary[-1] - ordinary[0] > _NOISY * summary.median:
-        found.append(MeasurementWarning.NOISE)
-    if len(summary.outliers) > max(1.0, _MANY_OUTLIERS * len(samples)):
-        found.append(MeasurementWarning.OUTLIERS)
-    if drifted(samples):
-        found.append(MeasurementWarning.DRIFT)
-    if len(samples) < _FEW:
-        found.append(MeasurementWarning.FEW_SAMPLES)
-    if faults > FEW_PAGES and seconds_for(faults) > _FETCHING * summary.median:
-        found.append(MeasurementWarning.PAGE_FAULTS)
-    return tuple(found)
+    if ordinary[-1] - ordinary[0] > _MAX_SCATTER * summary.median:
+        warnings.append(MeasurementWarning.NOISE)
+    if len(summary.outliers) > max(1.0, _MAX_OUTLIER_FRACTION * len(samples)):
+        warnings.append(MeasurementWarning.OUTLIERS)
+    if has_drift(samples):
+        warnings.append(MeasurementWarning.DRIFT)
+    if len(samples) < _MIN_SAMPLES:
+        warnings.append(MeasurementWarning.FEW_SAMPLES)
+    if faults > MAX_ORDINARY_FAULTS and seconds_for(faults) > _MAX_PAGE_FAULT_FRACTION * summary.median:
+        warnings.append(MeasurementWarning.PAGE_FAULTS)
+    return tuple(warnings)
 
 
-def drifted(samples: tuple[float, ...]) -> bool:
-    """Whether the medians of the first and the last third have intervals that are 5 % apart.
+def has_drift(samples: tuple[float, ...]) -> bool:
+    """Whether the median intervals of the first and the last third are more than 5 % apart.
 
-    >>> drifted((1.0, 1.1, 0.9) * 10), drifted((1.0,) * 10 + (1.1,) * 10 + (1.2,) * 10)
+    >>> has_drift((1.0, 1.1, 0.9) * 10), has_drift((1.0,) * 10 + (1.1,) * 10 + (1.2,) * 10)
     (False, True)
     """
     third = len(samples) // 3
     if third < 3:
         return False
     (low, high), (last_low, last_high) = median_interval(samples[:third]), median_interval(samples[-third:])
-    return last_low > high * (1 + _DRIFT) or low > last_high * (1 + _DRIFT)
+    return last_low > high * (1 + _MAX_DRIFT) or low > last_high * (1 + _MAX_DRIFT)
 
 
 def _busy_seconds() -> float | None:
-    """CPU seconds that all processes together have used since the machine started; Linux tells."""
+    """CPU seconds that all processes have used since the machine started; only on Linux."""
     try:
         numbers = [int(word) for word in _PROC_STAT.read_text().split("\n", 1)[0].split()[1:9]]
     except (OSError, ValueError):
@@ -107,11 +108,11 @@ def _busy_seconds() -> float | None:
 
 
 def _frequency() -> float | None:
-    """The mean frequency of the processors in Hz, where the machine tells; virtual ones mostly do not."""
-    found = []
+    """The mean frequency of the processors in Hz, if available; most virtual machines do not report it."""
+    frequencies = []
     for path in _FREQUENCIES.glob("cpu[0-9]*/cpufreq/scaling_cur_freq"):
         try:
-            found.append(int(path.read_text()) * 1e3)
+            frequencies.append(int(path.read_text()) * 1e3)
         except (OSError, ValueError):
             continue
-    return sum(found) / len(found) if found else None
+    return sum(frequencies) / len(frequencies) if frequencies else None

@@ -1,4 +1,4 @@
-"""How much memory one call needs at its peak, beyond what was held before it."""
+"""The peak memory of one call, beyond what was allocated before it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any
 from compile_inspect.records.timing import Memory
 from compile_inspect.variants.base import one_line
 
-ON_CUDA = (
-    "torch's CUDA allocator: its highest mark during one call, less what was allocated before; "
-    "what a CUDA graph holds all the time is not in it"
+CUDA_METHOD = (
+    "torch's CUDA allocator: its peak during one call, minus what was allocated before; "
+    "memory that a CUDA graph holds permanently is not included"
 )
-ON_CPU = "torch's profiler: every allocation of torch's CPU allocator during one call; scratch space of libraries is not seen"
+CPU_METHOD = "torch's profiler: all allocations of torch's CPU allocator during one call, without scratch space of libraries"
 
 
 def peak_memory(call: Callable[[], object], *, device: str) -> Memory:
-    """The peak of one call, whose result is kept until the call has ended; None with the reason where it is not known."""
+    """The peak of one call, including its result; None with the reason if it is not known."""
     try:
         if device == "cuda":
-            return Memory(_on_cuda(call), ON_CUDA)
+            return Memory(_on_cuda(call), CUDA_METHOD)
         if device == "cpu":
-            return Memory(_on_cpu(call), ON_CPU)
-    except Exception as error:  # a profiler that fails must not take the samples with it
+            return Memory(_on_cpu(call), CPU_METHOD)
+    except Exception as error:  # a failing profiler must not lose the samples
         return Memory(None, f"not known: {one_line(error)}")
-    return Memory(None, f"not known: nothing tells the memory of a call on {device}")
+    return Memory(None, f"not known: the memory of a call on {device} cannot be measured")
 
 
 def _on_cuda(call: Callable[[], object]) -> int:
@@ -48,45 +48,46 @@ def _on_cuda(call: Callable[[], object]) -> int:
 def _on_cpu(call: Callable[[], object]) -> int:
     import torch
 
-    with _silenced(), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profiler:
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    with _silent_stderr(), torch.profiler.profile(activities=activities, profile_memory=True) as profiler:
         result = call()
     del result
     with tempfile.TemporaryDirectory(prefix="compile-inspect-") as folder:
         path = Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
         events = json.loads(path.read_text())["traceEvents"]
-    return peak_of(events)
+    return peak_of_trace(events)
 
 
-def peak_of(events: Iterable[Any]) -> int:
-    """The highest sum of the allocations in a profiler's trace, as they follow one another in time.
+def peak_of_trace(events: Iterable[Any]) -> int:
+    """The largest running sum of the allocations in a profiler's trace, in order of time.
 
     >>> def event(time, size):
     ...     return {"name": "[memory]", "ts": time, "args": {"Bytes": size, "Device Type": 0}}
-    >>> peak_of([event(3, -8), event(1, 8), event(2, 4), {"name": "aten::add"}])
+    >>> peak_of_trace([event(3, -8), event(1, 8), event(2, 4), {"name": "aten::add"}])
     12
     """
-    found = [event for event in events if event.get("name") == "[memory]" and event["args"].get("Device Type", 0) == 0]
-    held = peak = 0
-    for event in sorted(found, key=lambda item: float(item["ts"])):
-        held += int(event["args"]["Bytes"])
-        peak = max(peak, held)
+    allocations = [event for event in events if event.get("name") == "[memory]" and event["args"].get("Device Type", 0) == 0]
+    allocated = peak = 0
+    for event in sorted(allocations, key=lambda item: float(item["ts"])):
+        allocated += int(event["args"]["Bytes"])
+        peak = max(peak, allocated)
     return peak
 
 
 @contextmanager
-def _silenced() -> Iterator[None]:
-    """The profiler's library announces its start and its end on standard error, past Python."""
+def _silent_stderr() -> Iterator[None]:
+    """Silence standard error: the profiler's library writes to it directly, bypassing Python."""
     try:
         sys.stderr.flush()
-        kept = os.dup(2)
-    except (OSError, ValueError, AttributeError):  # there is no standard error to write to
+        stderr_copy = os.dup(2)
+    except (OSError, ValueError, AttributeError):  # there is no standard error
         yield
         return
     try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
+        with Path(os.devnull).open("wb") as null:
+            os.dup2(null.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr_copy, 2)
+        os.close(stderr_copy)

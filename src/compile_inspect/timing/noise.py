@@ -1,6 +1,6 @@
-"""What samples of a duration say, and whether two lists of them really differ.
+"""Statistics of duration samples, and whether two lists of samples differ significantly.
 
-Medians and order statistics throughout: durations have long tails, and a mean is moved by one interruption.
+All of it uses medians and order statistics: durations have long tails, and one interruption changes a mean.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from statistics import fmean, median, stdev
 
 from compile_inspect.records.timing import Outlier, Speedup, Summary
 
-# Iglewicz and Hoaglin (1993): a sample with a modified z-score over 3.5 is an outlier. 1.4826 makes the median
-# absolute deviation of a normal distribution its standard deviation.
-OUTLIER_DEVIATIONS = 3.5
-_NORMAL = 1.4826
-_LEAST = 5
+# Iglewicz and Hoaglin (1993): a sample with a modified z-score over 3.5 is an outlier. The factor 1.4826 scales the median
+# absolute deviation of a normal distribution to its standard deviation.
+MAX_DEVIATIONS = 3.5
+_DEVIATION_SCALE = 1.4826
+_MIN_SAMPLES = 5
 
 
 def summarize(samples: Sequence[float]) -> Summary:
@@ -41,29 +41,29 @@ def summarize(samples: Sequence[float]) -> Summary:
 
 
 def outliers(samples: Sequence[float]) -> tuple[Outlier, ...]:
-    """Samples over 3.5 scaled median absolute deviations away from the median.
+    """Samples more than 3.5 scaled median absolute deviations from the median.
 
     >>> outliers([1.0, 1.0, 1.0, 2.0])
     ()
 
-    Where more than half of the samples are equal, nothing is known about their scatter and nothing is called an outlier.
+    If more than half of the samples are equal, their scatter is unknown and no sample is called an outlier.
     """
     middle = median(samples)
-    scale = _NORMAL * median(abs(sample - middle) for sample in samples)
+    scale = _DEVIATION_SCALE * median(abs(sample - middle) for sample in samples)
     if scale == 0.0:
         return ()
     distances = [abs(sample - middle) / scale for sample in samples]
     return tuple(
         Outlier(position, samples[position], round(distance, 2))
         for position, distance in enumerate(distances)
-        if distance > OUTLIER_DEVIATIONS
+        if distance > MAX_DEVIATIONS
     )
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float]:
-    """The 95 % confidence interval of the median by order statistics; the whole range below six samples.
+    """The 95 % confidence interval of the median by order statistics; the full range if there are fewer than six samples.
 
-    It assumes nothing about the distribution: how many samples lie below the true median is binomial.
+    It makes no assumption about the distribution: the number of samples below the true median is binomial.
 
     >>> median_interval(range(100))
     (39, 60)
@@ -75,19 +75,19 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 
 @lru_cache(maxsize=256)
 def _below(count: int) -> int:
-    """The largest k for which at most k of `count` samples lie below the median with a chance of at most 2.5 %."""
-    if count > 1000:  # the normal approximation is exact to one sample here
+    """The largest k such that at most k of `count` samples are below the median with a probability of at most 2.5 %."""
+    if count > 1000:  # here the normal approximation is accurate to one sample
         return max(0, math.floor(count / 2 - 0.98 * math.sqrt(count)) - 1)
-    total, chance = 2**count, 0
+    outcomes, cumulative = 2**count, 0
     for k in range(count):
-        chance += math.comb(count, k)
-        if chance > total * 0.025:
+        cumulative += math.comb(count, k)
+        if cumulative > outcomes * 0.025:
             return max(0, k - 1)
     return 0
 
 
 def ratio(first: Sequence[float], second: Sequence[float]) -> Speedup:
-    """How many times longer the second takes than the first, paired over rounds, with a 95 % interval.
+    """The ratio of the second duration to the first, paired by rounds, with a 95 % interval.
 
     >>> ratio([1.0] * 6, [2.0] * 6)
     Speedup(ratio=2.0, low=2.0, high=2.0)
@@ -100,11 +100,10 @@ def ratio(first: Sequence[float], second: Sequence[float]) -> Speedup:
 
 
 def faster(first: Sequence[float], second: Sequence[float], *, by: float = 0.0) -> bool:
-    """Whether the first is faster than the second beyond the noise, by at least a fraction `by` of the second.
+    """Whether the first is significantly faster than the second, by at least a fraction `by` of the second.
 
-    Samples are compared round by round, so that a machine that slows down meanwhile slows both. All of the interval of
-    the ratio must lie beyond `by`, and each half of the rounds must say the same: a burst of other work passes as
-    neither.
+    Samples are compared round by round, so that a slowdown of the machine affects both. The entire interval of the ratio must
+    be beyond `by`, and so must the median ratio of each half of the rounds, so that a burst of other work cannot decide.
 
     >>> faster([1.0, 1.1, 0.9] * 5, [2.0, 2.1, 1.9] * 5)
     True
@@ -116,13 +115,11 @@ def faster(first: Sequence[float], second: Sequence[float], *, by: float = 0.0) 
     if len(first) != len(second):
         raise ValueError(f"samples are compared round by round, but there are {len(first)} and {len(second)} of them")
     if not 0.0 <= by < 1.0:
-        raise ValueError(f"by is a fraction from 0 to 1, not {by}")
-    if len(first) < _LEAST:
+        raise ValueError(f"by must be a fraction from 0 to 1, not {by}")
+    if len(first) < _MIN_SAMPLES:
         return False
-    least = 1.0 / (1.0 - by)
+    min_ratio = 1.0 / (1.0 - by)
     middle = len(first) // 2
     halves = (slice(0, middle), slice(middle, None))
     # Equal samples are not faster, so the comparison is strict.
-    return ratio(first, second).low > least and all(
-        median(slow / fast for fast, slow in zip(first[half], second[half], strict=True) if fast > 0) > least for half in halves
-    )
+    return ratio(first, second).low > min_ratio and all(ratio(first[half], second[half]).ratio > min_ratio for half in halves)

@@ -1,8 +1,8 @@
-"""Page faults: memory that calls fetch from the system.
+"""Page faults: memory that calls request from the system.
 
-A C library gives large blocks back to the system when they are freed, or keeps them, depending on what else lies in its heap.
-Where it gives them back, every call pays for its temporaries page by page, which can be most of its time, and that comes and
-goes while nothing in the program changes.
+When large blocks are freed, the C library either returns them to the system or keeps them, depending on the other contents of
+its heap. If it returns them, every call pays for its temporaries page by page. This can be most of the call's time, and it can
+start or stop without any change in the program.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-FEW_PAGES = 16
-"""Fewer than these in a call are no temporaries of a tensor program."""
-_PROBE = 4 * 2**20
+MAX_ORDINARY_FAULTS = 16
+"""A call with at most this many page faults does not page in temporaries of a tensor program."""
+_PROBE_BYTES = 4 * 2**20
 _ATTEMPTS = 3
 
 
 def page_faults() -> int:
-    """Pages that this process has got so far without reading them from a disk; 0 where the system does not tell."""
+    """The minor page faults of this process so far; 0 if the system does not report them."""
     return 0 if resource is None else resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
 def seconds_for(faults: float) -> float:
-    """What so many page faults take, at the least: torch's threads have theirs side by side.
+    """A lower bound of the time that page faults take: torch's threads handle theirs in parallel.
 
     >>> seconds_for(0)
     0.0
@@ -41,26 +41,26 @@ def seconds_for(faults: float) -> float:
 
 @cache
 def seconds_per_fault() -> float:
-    """What a page costs here, its zeros included: measured once, on fresh memory; 0 where nothing can be learnt.
+    """The time per page fault on this machine, including clearing the page, measured once; 0 if it cannot be measured.
 
     >>> 0 <= seconds_per_fault() < 1e-2
     True
     """
-    found: list[float] = []
+    costs: list[float] = []
     if resource is None:
         return 0.0
     for _ in range(_ATTEMPTS):
-        with mmap.mmap(-1, _PROBE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:  # as that of the C library
-            place = ctypes.c_char.from_buffer(memory)
+        with mmap.mmap(-1, _PROBE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:  # like that of the C library
+            start = ctypes.c_char.from_buffer(memory)
             try:
                 faults, started = page_faults(), perf_counter()
-                ctypes.memset(ctypes.addressof(place), 1, _PROBE)
-                taken, faults = perf_counter() - started, page_faults() - faults
+                ctypes.memset(ctypes.addressof(start), 1, _PROBE_BYTES)
+                elapsed, faults = perf_counter() - started, page_faults() - faults
                 started = perf_counter()
-                ctypes.memset(ctypes.addressof(place), 2, _PROBE)
+                ctypes.memset(ctypes.addressof(start), 2, _PROBE_BYTES)
                 writing = perf_counter() - started
             finally:
-                del place  # the memory cannot be given back while something points to it
+                del start  # the memory cannot be released while something points to it
         if faults:
-            found.append(max(0.0, taken - writing) / faults)
-    return min(found, default=0.0)
+            costs.append(max(0.0, elapsed - writing) / faults)
+    return min(costs, default=0.0)

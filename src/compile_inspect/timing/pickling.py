@@ -1,7 +1,7 @@
-"""A callable and its inputs as bytes for another process: by name where it has one, else by value.
+"""Pickle a callable and its inputs for another process: by name if it can be imported, otherwise by value.
 
-`pickle` writes functions and classes as names. A lambda, a closure, and whatever the running program or a notebook defines have
-no name that another process could import. Of those the code travels, with the globals and closure cells that it reads.
+`pickle` writes functions and classes as names. Lambdas, closures, and definitions of the running program or of a notebook
+have no name that another process could import. For those, the code is pickled, with the globals and closure cells it reads.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 
 from compile_inspect.errors import TargetError
 
-# Py_TPFLAGS_HEAPTYPE: the class was made while Python ran.
-_DEFINED_IN_PYTHON = 1 << 9
-_OWNED_BY_PYTHON = ("__dict__", "__weakref__", "_abc_impl", "__slots__")
+# Py_TPFLAGS_HEAPTYPE: the class was created at run time.
+_HEAP_TYPE_FLAG = 1 << 9
+_PYTHON_ATTRIBUTES = ("__dict__", "__weakref__", "_abc_impl", "__slots__")
 
 
 def dumps(value: object) -> bytes:
-    """The bytes of a value that `loads` reads in another process of the same Python; raises what pickling raises."""
+    """Pickle a value for `loads` in another process with the same Python; raises any exception of pickling."""
     buffer = io.BytesIO()
     pickler = _Pickler(buffer)
     pickler.dump(value)
@@ -36,32 +36,32 @@ def dumps(value: object) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """The value that `dumps` wrote. Read only what this process's parent wrote: reading runs code."""
+    """Load a value that `dumps` wrote. Load only data from this process's parent: loading runs code."""
     lines, content = pickle.loads(data)
     for file, text in lines.items():
-        # Whoever asks for the source of a function (TorchScript, tracebacks) finds it.
+        # Readers of the source of a function (TorchScript, tracebacks) use this cache.
         linecache.cache[file] = (sum(map(len, text)), None, text, file)
     return pickle.loads(content)
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that writes functions and classes without an importable name by value."""
+    """A pickler that writes functions and classes by value if they have no importable name."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
         self.lines: dict[str, list[str]] = {}
-        """Source text of files that are on no disk, such as the cells of a notebook."""
+        """Source lines of files that are not on disk, such as the cells of a notebook."""
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, types.FunctionType) and not has_importable_name(value):
-            self._keep_source(value.__code__.co_filename)
+            self._store_source(value.__code__.co_filename)
             return _reduce_function(value)
-        if isinstance(value, type) and value.__flags__ & _DEFINED_IN_PYTHON and not has_importable_name(value):
+        if isinstance(value, type) and value.__flags__ & _HEAP_TYPE_FLAG and not has_importable_name(value):
             return _reduce_class(value)
         reduce = _REDUCERS.get(type(value))
         return NotImplemented if reduce is None else reduce(value)
 
-    def _keep_source(self, file: str) -> None:
+    def _store_source(self, file: str) -> None:
         if file not in self.lines and not Path(file).exists():
             text = linecache.getlines(file)
             if text:
@@ -69,7 +69,7 @@ class _Pickler(pickle.Pickler):
 
 
 def has_importable_name(value: Any) -> bool:
-    """Whether another process finds a function or class by importing its module.
+    """Whether another process can get a function or class by importing its module.
 
     >>> has_importable_name(has_importable_name), has_importable_name(lambda: 0)
     (True, False)
@@ -77,14 +77,14 @@ def has_importable_name(value: Any) -> bool:
     name = getattr(value, "__module__", None)
     if not isinstance(name, str) or not is_importable(name):
         return False
-    found: Any = sys.modules[name]
+    attribute: Any = sys.modules[name]
     for part in value.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is value
+        attribute = getattr(attribute, part, None)
+    return attribute is value
 
 
 def is_importable(name: str) -> bool:
-    """Whether a loaded module can be imported by its name in another process with the same search path."""
+    """Whether another process with the same search path can import a loaded module by name."""
     module = sys.modules.get(name)
     if name == "__main__" or module is None:
         return False
@@ -98,9 +98,9 @@ def is_importable(name: str) -> bool:
 
 
 def _reduce_function(function: types.FunctionType) -> tuple[Any, ...]:
-    home = function.__globals__.get("__name__")
-    home = home if isinstance(home, str) else "__main__"
-    by_name = is_importable(home) and vars(sys.modules[home]) is function.__globals__
+    name = function.__globals__.get("__name__")
+    module = name if isinstance(name, str) else "__main__"
+    by_name = is_importable(module) and vars(sys.modules[module]) is function.__globals__
     names = () if by_name else dict.fromkeys(_names_read(function.__code__))
     cells = function.__closure__ or ()
     state = {
@@ -114,13 +114,13 @@ def _reduce_function(function: types.FunctionType) -> tuple[Any, ...]:
         "cells": [(cell, _contents(cell)) for cell in cells],
         "globals": {name: function.__globals__[name] for name in names if name in function.__globals__},
     }
-    made = (marshal.dumps(function.__code__), home, by_name, function.__name__, cells)
-    return _make_function, made, state, None, None, _fill_function
+    arguments = (marshal.dumps(function.__code__), module, by_name, function.__name__, cells)
+    return _make_function, arguments, state, None, None, _fill_function
 
 
-def _make_function(code: bytes, home: str, by_name: bool, name: str, cells: tuple[types.CellType, ...]) -> types.FunctionType:
-    module = importlib.import_module(home) if by_name else _received_module(home)
-    return types.FunctionType(marshal.loads(code), vars(module), name, None, cells or None)
+def _make_function(code: bytes, module: str, by_name: bool, name: str, cells: tuple[types.CellType, ...]) -> types.FunctionType:
+    namespace = vars(importlib.import_module(module) if by_name else _module_for_values(module))
+    return types.FunctionType(marshal.loads(code), namespace, name, None, cells or None)
 
 
 def _fill_function(function: types.FunctionType, state: dict[str, Any]) -> None:
@@ -133,15 +133,15 @@ def _fill_function(function: types.FunctionType, state: dict[str, Any]) -> None:
         setattr(function, name, value)
 
 
-_received: dict[str, types.ModuleType] = {}
+_modules_for_values: dict[str, types.ModuleType] = {}
 
 
-def _received_module(name: str) -> types.ModuleType:
-    """The module that holds what was sent by value; importable by its name, as torch's compilers ask for it."""
-    if name not in _received:
-        _received[name] = sys.modules[name] = types.ModuleType(name)
-        vars(_received[name])["__builtins__"] = builtins
-    return _received[name]
+def _module_for_values(name: str) -> types.ModuleType:
+    """The module for definitions that were pickled by value; it can be imported by name, as torch's compilers require."""
+    if name not in _modules_for_values:
+        _modules_for_values[name] = sys.modules[name] = types.ModuleType(name)
+        vars(_modules_for_values[name])["__builtins__"] = builtins
+    return _modules_for_values[name]
 
 
 def _names_read(code: types.CodeType) -> Iterator[str]:
@@ -154,26 +154,26 @@ def _names_read(code: types.CodeType) -> Iterator[str]:
 def _contents(cell: types.CellType) -> tuple[Any, ...]:
     try:
         return (cell.cell_contents,)
-    except ValueError:  # nothing was assigned yet
+    except ValueError:  # the cell is empty
         return ()
 
 
 def _reduce_class(kind: type) -> tuple[Any, ...]:
     if type(kind) not in (type, ABCMeta):
-        raise TargetError(f"the class {kind.__qualname__} has a metaclass, {type(kind).__name__}: define it in a module")
+        raise TargetError(f"the class {kind.__qualname__} has the metaclass {type(kind).__name__}: define it in a module")
     slots = kind.__dict__.get("__slots__", None)
-    first = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
-    first |= {} if slots is None else {"__slots__": slots}
-    hidden = {*_OWNED_BY_PYTHON, *first, *((slots,) if isinstance(slots, str) else slots or ())}
-    state = {name: value for name, value in vars(kind).items() if name not in hidden}
-    return _make_class, (type(kind), kind.__name__, kind.__bases__, first), state, None, None, _fill_class
+    initial = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    initial |= {} if slots is None else {"__slots__": slots}
+    excluded = {*_PYTHON_ATTRIBUTES, *initial, *((slots,) if isinstance(slots, str) else slots or ())}
+    state = {name: value for name, value in vars(kind).items() if name not in excluded}
+    return _make_class, (type(kind), kind.__name__, kind.__bases__, initial), state, None, None, _fill_class
 
 
-def _make_class(metaclass: type, name: str, bases: tuple[type, ...], first: dict[str, Any]) -> type:
-    module = first["__module__"]
+def _make_class(metaclass: type, name: str, bases: tuple[type, ...], initial: dict[str, Any]) -> type:
+    module = initial["__module__"]
     if isinstance(module, str) and not is_importable(module):
-        _received_module(module)
-    return types.new_class(name, bases, {"metaclass": metaclass}, lambda namespace: namespace.update(first))
+        _module_for_values(module)
+    return types.new_class(name, bases, {"metaclass": metaclass}, lambda namespace: namespace.update(initial))
 
 
 def _make_cell() -> types.CellType:

@@ -1,4 +1,4 @@
-"""All variants at one size: built, warmed up, sampled in turn with the others, then built cold in processes of their own."""
+"""Measure all variants at one input size: build, warm up, sample in turn, then build again in separate processes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from time import perf_counter
 
 from compile_inspect.capture.compile_counters import compilation_counts
 from compile_inspect.records.timing import Build, CacheUse, Measurement, MeasurementWarning
-from compile_inspect.timing.cold_builds import FreshBuilds, Place, build_afresh
-from compile_inspect.timing.conditions import Conditions, doubts_about, doubts_between
+from compile_inspect.timing.cold_builds import FreshBuilds, TaskSource, measure_fresh_builds
+from compile_inspect.timing.conditions import Conditions, warnings_about, warnings_between
 from compile_inspect.timing.memory import peak_memory
 from compile_inspect.timing.noise import ratio, summarize
 from compile_inspect.timing.payback import predict_payback
@@ -21,112 +21,114 @@ from compile_inspect.variants import Prepared, Refused, Task, Variant
 from compile_inspect.variants.base import one_line
 
 EAGER = "eager"
-NO_COLD_BUILD = "cold builds were not asked for"
+NO_COLD_BUILD = "no cold builds were requested"
 INTERRUPTED = "interrupted"
-# Parts of the whole, for progress: builds in this process, samples, builds in other processes.
-_BUILT, _SAMPLED = 0.4, 0.6
+# For progress: the completed fraction after the builds in this process, and after the samples.
+_AFTER_BUILDS, _AFTER_SAMPLES = 0.4, 0.6
 _SECONDS_AFTER_INTERRUPT = 0.2
 
 Progress = Callable[[str, float], object]
 
 
 @dataclass
-class Point:
-    """One size of the inputs, and how far its measurement has come; Ctrl-C ends it and leaves what there is."""
+class PointMeasurement:
+    """The measurement at one input size, with its current state; Ctrl-C ends it and keeps the results so far."""
 
     task: Task
     variants: Sequence[Variant]
     seconds: float
-    place: Place
+    source: TaskSource
     builds: int
     warm: bool
     report: Progress
-    refused: dict[str, str] = field(default_factory=dict)
-    ready: dict[str, _Ready] = field(default_factory=dict)
-    interrupted: str = ""
-    """What was being done when Ctrl-C came."""
+    refusals: dict[str, str] = field(default_factory=dict)
+    ready_variants: dict[str, _ReadyVariant] = field(default_factory=dict)
+    interrupted_during: str = ""
+    """The step that Ctrl-C interrupted."""
 
     def measure(self) -> tuple[Measurement, ...]:
-        """Every variant, in the order they were asked for."""
+        """Measure all variants; return the measurements in the order of the request."""
         import torch
 
         torch.compiler.reset()
         with _grad_mode(self.task):
             self._build_all()
             before, counts = Conditions.now(), compilation_counts()
-            sampled = self._sample()
-            around = doubts_between(before, Conditions.now(), os.cpu_count() or 1)
+            rounds = self._sample()
+            run_warnings = warnings_between(before, Conditions.now(), os.cpu_count() or 1)
             if compilation_counts() != counts:
-                around = (*around, MeasurementWarning.RECOMPILATION)
-        found = {name: _measured(one, name, sampled, around) for name, one in self.ready.items()}
-        # After the samples: where Ctrl-C ends these builds, the samples are there.
-        found = self._build_cold(found, sampled)
+                run_warnings = (*run_warnings, MeasurementWarning.RECOMPILATION)
+        measurements = {name: _measurement(ready, name, rounds, run_warnings) for name, ready in self.ready_variants.items()}
+        # Cold builds come after the samples, so that Ctrl-C during these builds does not lose the samples.
+        measurements = self._build_cold(measurements, rounds)
         return tuple(
-            found.get(item.name) or Measurement(item.name, refusal=self.refused[item.name], assumptions=item.assumes)
+            measurements.get(item.name) or Measurement(item.name, refusal=self.refusals[item.name], assumptions=item.assumes)
             for item in self.variants
         )
 
     def _build_all(self) -> None:
-        told = ""
+        step = ""
         try:
             for index, item in enumerate(self.variants):
-                told = f"building {item.name}"
-                self.report(told, _BUILT * index / len(self.variants))
+                step = f"building {item.name}"
+                self.report(step, _AFTER_BUILDS * index / len(self.variants))
                 try:
-                    self.ready[item.name] = _get_ready(self.task, item)
+                    self.ready_variants[item.name] = _build_and_warm_up(self.task, item)
                 except Refused as error:
-                    self.refused[item.name] = str(error)
+                    self.refusals[item.name] = str(error)
         except KeyboardInterrupt:
-            if not self.ready:
-                raise  # nothing is there to be kept
-            self.interrupted = told
+            if not self.ready_variants:
+                raise  # there are no results to keep
+            self.interrupted_during = step
             for item in self.variants:
-                if item.name not in self.ready:
-                    self.refused.setdefault(item.name, f"{INTERRUPTED} before it was built")
+                if item.name not in self.ready_variants:
+                    self.refusals.setdefault(item.name, f"{INTERRUPTED} before it was built")
 
     def _sample(self) -> Rounds:
         started = perf_counter()
-        seconds = min(self.seconds, _SECONDS_AFTER_INTERRUPT) if self.interrupted else self.seconds
+        seconds = min(self.seconds, _SECONDS_AFTER_INTERRUPT) if self.interrupted_during else self.seconds
 
         def on_round(number: int) -> None:
-            part = min(1.0, (perf_counter() - started) / seconds)
-            self.report(f"sampling, round {number}", _BUILT + (_SAMPLED - _BUILT) * part)
+            fraction = min(1.0, (perf_counter() - started) / seconds)
+            self.report(f"sampling, round {number}", _AFTER_BUILDS + (_AFTER_SAMPLES - _AFTER_BUILDS) * fraction)
 
-        calls = {name: one.call for name, one in self.ready.items()}
+        calls = {name: ready.call for name, ready in self.ready_variants.items()}
         rounds = sample_rounds(calls, device=self.task.device, seconds=seconds, on_round=on_round, keep_if_interrupted=True)
         if rounds.interrupted:
-            self.interrupted = "sampling"
+            self.interrupted_during = "sampling"
         return rounds
 
-    def _build_cold(self, found: dict[str, Measurement], sampled: Rounds) -> dict[str, Measurement]:
-        compiled = [item for item in self.variants if item.name in found and item.name != EAGER]
+    def _build_cold(self, measurements: dict[str, Measurement], rounds: Rounds) -> dict[str, Measurement]:
+        compiled = [item for item in self.variants if item.name in measurements and item.name != EAGER]
         before, fresh = Conditions.now(), {}
         for index, item in enumerate(compiled):
-            part = _SAMPLED + (1 - _SAMPLED) * index / len(compiled)
-            fresh[item.name] = self._fresh_builds(item, part)
-        busy = MeasurementWarning.CPU_CONTENTION in doubts_between(before, Conditions.now(), os.cpu_count() or 1)
-        return found | {name: _paid_back(found[name], fresh[name], sampled, busy) for name in fresh}
+            fraction = _AFTER_SAMPLES + (1 - _AFTER_SAMPLES) * index / len(compiled)
+            fresh[item.name] = self._fresh_builds(item, fraction)
+        busy = MeasurementWarning.CPU_CONTENTION in warnings_between(before, Conditions.now(), os.cpu_count() or 1)
+        return measurements | {name: _with_payback(measurements[name], fresh[name], rounds, busy) for name in fresh}
 
-    def _fresh_builds(self, item: Variant, part: float) -> FreshBuilds:
-        if self.interrupted or not self.builds:
-            return FreshBuilds(reason=INTERRUPTED if self.interrupted else NO_COLD_BUILD)
+    def _fresh_builds(self, item: Variant, fraction: float) -> FreshBuilds:
+        if self.interrupted_during or not self.builds:
+            return FreshBuilds(reason=INTERRUPTED if self.interrupted_during else NO_COLD_BUILD)
         state = "cold"
 
-        def waiting(now: str) -> None:
+        def on_wait(new_state: str) -> None:
             nonlocal state
-            state = now
-            self.report(f"building {item.name} {state}, in a process of its own", part)
+            state = new_state
+            self.report(f"building {item.name} {state}, in a separate process", fraction)
 
         try:
-            waiting(state)
-            return build_afresh(self.task, item, place=self.place, builds=self.builds, warm=self.warm, waiting=waiting)
+            on_wait(state)
+            return measure_fresh_builds(
+                self.task, item, source=self.source, builds=self.builds, warm=self.warm, on_wait=on_wait
+            )
         except KeyboardInterrupt:
-            self.interrupted = f"building {item.name} {state}"
+            self.interrupted_during = f"building {item.name} {state}"
             return FreshBuilds(reason=INTERRUPTED)
 
 
 @dataclass
-class _Ready:
+class _ReadyVariant:
     """A variant that was built and warmed up."""
 
     measurement: Measurement
@@ -136,23 +138,23 @@ class _Ready:
 
 @contextmanager
 def _grad_mode(task: Task) -> Iterator[None]:
-    """Without gradients nothing may be kept for a backward; set once around all calls, it costs none of them anything."""
+    """Disable gradients if they are not measured. Setting the mode once around all calls adds no cost to any of them."""
     import torch
 
     with torch.set_grad_enabled(task.gradients):
         yield
 
 
-def _get_ready(task: Task, item: Variant) -> _Ready:
+def _build_and_warm_up(task: Task, item: Variant) -> _ReadyVariant:
     counts = compilation_counts()
     prepared = item.prepare(task)
     caches = CacheUse.NOT_NEEDED if item.name == EAGER else cache_use(counts, compilation_counts())
     build = Build(prepared.build_seconds, caches)
-    call = _bound(task, prepared)
+    call = _call_without_arguments(task, prepared)
     try:
-        warm = warm_up(_waiting(task, call))
+        warm = warm_up(_synchronized(task, call))
         memory = peak_memory(call, device=task.device)
-    except Exception as error:  # it was built, and fails when called again
+    except Exception as error:  # it was built, but fails when it is called again
         raise Refused(one_line(error)) from error
     measurement = Measurement(
         item.name,
@@ -163,25 +165,25 @@ def _get_ready(task: Task, item: Variant) -> _Ready:
         warnings=() if prepared.eager_reason is None else (prepared.eager_reason,),
         assumptions=item.assumes,
     )
-    return _Ready(measurement, call, warm)
+    return _ReadyVariant(measurement, call, warm)
 
 
 def cache_use(before: dict[str, int], after: dict[str, int]) -> CacheUse:
-    """What torch's counters say about its caches between two moments.
+    """How torch used its caches between two snapshots of its counters.
 
     >>> cache_use({}, {"inductor.fxgraph_cache_hit": 2}).name
-    'FOUND'
+    'HIT'
     """
-    grown = {name: number - before.get(name, 0) for name, number in after.items()}
-    hits = sum(grown.get(name, 0) for name in ("inductor.fxgraph_cache_hit", "aot_autograd.autograd_cache_hit"))
-    misses = grown.get("inductor.fxgraph_cache_miss", 0) + grown.get("inductor.fxgraph_cache_bypass", 0)
+    increases = {name: number - before.get(name, 0) for name, number in after.items()}
+    hits = sum(increases.get(name, 0) for name in ("inductor.fxgraph_cache_hit", "aot_autograd.autograd_cache_hit"))
+    misses = increases.get("inductor.fxgraph_cache_miss", 0) + increases.get("inductor.fxgraph_cache_bypass", 0)
     if hits and misses:
         return CacheUse.PARTIAL_HIT
     return CacheUse.HIT if hits else CacheUse.MISS if misses else CacheUse.UNKNOWN
 
 
-def _bound(task: Task, prepared: Prepared) -> Callable[[], object]:
-    """A call without arguments, with as little around the variant as it allows."""
+def _call_without_arguments(task: Task, prepared: Prepared) -> Callable[[], object]:
+    """A call without arguments, with as little overhead around the variant as possible."""
     function = prepared.run if task.gradients or prepared.call is None else prepared.call
     args, kwargs = task.args, dict(task.kwargs)
     if not kwargs:
@@ -189,45 +191,48 @@ def _bound(task: Task, prepared: Prepared) -> Callable[[], object]:
     return lambda: function(*args, **kwargs)
 
 
-def _waiting(task: Task, call: Callable[[], object]) -> Callable[[], object]:
+def _synchronized(task: Task, call: Callable[[], object]) -> Callable[[], object]:
     if task.device != "cuda":
         return call
     import torch
 
-    def waiting() -> None:
+    def synchronized() -> None:
         call()
         torch.cuda.synchronize()
 
-    return waiting
+    return synchronized
 
 
-def _measured(one: _Ready, name: str, sampled: Rounds, around: tuple[MeasurementWarning, ...]) -> Measurement:
-    samples = sampled.wall[name]
+def _measurement(ready: _ReadyVariant, name: str, rounds: Rounds, run_warnings: tuple[MeasurementWarning, ...]) -> Measurement:
+    samples = rounds.wall[name]
     summary = summarize(samples)
-    eager = sampled.wall.get(EAGER)
+    eager = rounds.wall.get(EAGER)
     return replace(
-        one.measurement,
+        ready.measurement,
         samples=samples,
-        device_samples=sampled.device.get(name, ()),
-        calls_per_sample=sampled.batches[name],
+        device_samples=rounds.device.get(name, ()),
+        calls_per_sample=rounds.batches[name],
         summary=summary,
         speedup=None if eager is None or name == EAGER else ratio(samples, eager),
         warnings=(
-            *one.measurement.warnings,
-            *doubts_about(samples, summary, one.warm, faults=sampled.faults.get(name, 0.0)),
-            *around,
+            *ready.measurement.warnings,
+            *warnings_about(samples, summary, ready.warm, faults=rounds.faults.get(name, 0.0)),
+            *run_warnings,
         ),
     )
 
 
-def _paid_back(measurement: Measurement, fresh: FreshBuilds, sampled: Rounds, busy: bool) -> Measurement:
-    """A measurement with its builds in other processes, and the payback of a cold one where that is known."""
-    name, eager = measurement.variant, sampled.wall.get(EAGER)
+def _with_payback(measurement: Measurement, fresh: FreshBuilds, rounds: Rounds, busy: bool) -> Measurement:
+    """A measurement with its builds in separate processes, and the payback of a cold build if it is known."""
+    name, eager = measurement.variant, rounds.wall.get(EAGER)
     build = fresh.added_to(measurement.build or Build(0.0))
-    doubts = (*measurement.warnings, MeasurementWarning.BUILD_CPU_CONTENTION) if busy and fresh.cold else measurement.warnings
-    measurement = replace(measurement, build=build, warnings=doubts)
-    # What this process's own build took depends on what was built before it: nothing is promised from that.
+    warnings = measurement.warnings
+    if busy and fresh.cold_seconds:
+        warnings = (*warnings, MeasurementWarning.BUILD_CPU_CONTENTION)
+    measurement = replace(measurement, build=build, warnings=warnings)
+    # The build time in this process depends on the earlier builds, so no payback is predicted from it.
     if eager is None or build.cold_seconds is None:
         return measurement
-    passing = sampled.passing_gain(EAGER, name)
-    return replace(measurement, payback=predict_payback(build.cold_seconds, eager, measurement.samples, passing=passing))
+    temporary = rounds.temporary_gain(EAGER, name)
+    payback = predict_payback(build.cold_seconds, eager, measurement.samples, temporary_gain=temporary)
+    return replace(measurement, payback=payback)

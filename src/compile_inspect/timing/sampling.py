@@ -1,4 +1,4 @@
-"""Samples of how long calls take: raw, interleaved, in changing order.
+"""Take raw samples of the duration of calls, interleaved and in changing order.
 
 samples = interleave({"eager": eager, "compiled": compiled}, device="cpu", seconds=1.0)
 summarize(samples["eager"]).median
@@ -17,30 +17,30 @@ from random import Random
 from time import perf_counter
 
 from compile_inspect.timing.noise import faster, summarize
-from compile_inspect.timing.page_faults import FEW_PAGES, page_faults, seconds_for
+from compile_inspect.timing.page_faults import MAX_ORDINARY_FAULTS, page_faults, seconds_for
 
 __all__ = ["Rounds", "faster", "interleave", "sample_rounds", "summarize"]
 
 Call = Callable[[], object]
 Clock = Callable[[], float]
 
-LEAST_ROUNDS = 5
-# A clock of some 50 ns and its own cost are a thousandth of this.
-_SHORT = 50e-6
+MIN_ROUNDS = 5
+# The resolution and the cost of the clock, about 50 ns, are a thousandth of this.
+_MIN_SAMPLE_SECONDS = 50e-6
 _BATCH_SECONDS = 300e-6
-# The others leave caches of the processor cold for it. Calls this short are made once before they are timed: what is
-# measured is a call among its like.
-_COLD = 5e-3
-_MOST_IN_BATCH = 10_000
-# A sample of picoseconds is noise; fewer digits keep captures small.
+# Other variants evict a call's data from the processor's caches. Calls shorter than this are made once before they are timed,
+# so that each sample is a call that follows another call of the same variant.
+_MAX_PRIMED_SECONDS = 5e-3
+_MAX_BATCH_SIZE = 10_000
+# Picoseconds are noise; fewer digits keep captures small.
 _DIGITS = 12
 
 
 @dataclass
 class Rounds:
-    """Raw seconds per call of each, one for every round; `device` holds those between device events, on CUDA only.
+    """Raw seconds per call of each variant, one per round. `device` has the seconds between device events, on CUDA only.
 
-    `faults` are the pages that a call fetched from the system, on average.
+    `faults` are the average page faults per call, and `batches` the number of calls per sample.
     """
 
     wall: dict[str, tuple[float, ...]]
@@ -48,12 +48,12 @@ class Rounds:
     batches: dict[str, int] = field(default_factory=dict)
     faults: dict[str, float] = field(default_factory=dict)
     interrupted: bool = False
-    """Whether Ctrl-C ended them early."""
+    """Whether Ctrl-C ended the sampling early."""
 
-    def passing_gain(self, slow: str, fast: str) -> float:
-        """Seconds by which a call is slower than another for the pages it fetches: the allocator may keep them one day."""
-        more = self.faults.get(slow, 0.0) - self.faults.get(fast, 0.0)
-        return seconds_for(more) if more > FEW_PAGES else 0.0
+    def temporary_gain(self, slow: str, fast: str) -> float:
+        """Seconds per call that one call loses to another through page faults, which may disappear at any time."""
+        additional = self.faults.get(slow, 0.0) - self.faults.get(fast, 0.0)
+        return seconds_for(additional) if additional > MAX_ORDINARY_FAULTS else 0.0
 
 
 def interleave(
@@ -65,11 +65,11 @@ def interleave(
     on_round: Callable[[int], object] | None = None,
     clock: Clock = perf_counter,
 ) -> dict[str, tuple[float, ...]]:
-    """Raw seconds per call of each, sampled in interleaved rounds.
+    """Raw seconds per call of each variant, sampled in interleaved rounds.
 
-    Every round calls each once, in another order, until `seconds` are used (at least 5 rounds), or for exactly `rounds`
-    rounds. Calls under 50 µs are timed in batches; before every sample of calls under 5 ms one is made that does not count.
-    On CUDA every call is followed by a synchronization, which counts.
+    Each round calls every variant once, in a different order, until `seconds` have elapsed (at least 5 rounds), or for exactly
+    `rounds` rounds. Calls under 50 µs are timed in batches. Each sample of a call under 5 ms follows an untimed call of the
+    same variant. On CUDA, each call includes a synchronization.
     """
     return sample_rounds(calls, device=device, seconds=seconds, rounds=rounds, on_round=on_round, clock=clock).wall
 
@@ -84,33 +84,33 @@ def sample_rounds(
     clock: Clock = perf_counter,
     keep_if_interrupted: bool = False,
 ) -> Rounds:
-    """As `interleave`, with device times, batch sizes and page faults.
+    """Like `interleave`, with device times, batch sizes and page faults.
 
-    With `keep_if_interrupted`, Ctrl-C after the first round ends the sampling, and the whole rounds until then are kept.
+    With `keep_if_interrupted`, Ctrl-C after the first round ends the sampling, and the complete rounds so far are returned.
     """
     if not calls:
         return Rounds({})
     on_cuda = device.startswith("cuda")
-    units = {name: _synchronized(call) if on_cuda else call for name, call in calls.items()}
-    batches = {name: _batch_size(call, clock) for name, call in units.items()}
-    warm = {name for name, call in units.items() if _one_sample(call, 1, clock) < _COLD}
+    timed_calls = {name: _synchronized(call) if on_cuda else call for name, call in calls.items()}
+    batches = {name: _batch_size(call, clock) for name, call in timed_calls.items()}
+    primed = {name for name, call in timed_calls.items() if _one_sample(call, 1, clock) < _MAX_PRIMED_SECONDS}
     wall: dict[str, list[float]] = {name: [] for name in calls}
     events: dict[str, list[float]] = {name: [] for name in calls}
     faults = dict.fromkeys(calls, 0)
-    counted = page_faults if not on_cuda else lambda: 0  # there the memory of tensors is the device's
+    count_faults = page_faults if not on_cuda else lambda: 0  # on CUDA, tensors are in the device's memory
     order, shuffle = list(calls), Random(0).shuffle
     done, interrupted = 0, False
     with without_garbage_collection():
-        started = clock()  # after a collection, which can take longer than all rounds
+        started = clock()  # after the garbage collection, which can take longer than all rounds
         try:
-            while done < (LEAST_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
+            while done < (MIN_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
                 shuffle(order)
                 for name in order:
-                    if name in warm:
-                        units[name]()
-                    before = counted()
-                    wall[name].append(round(_one_sample(units[name], batches[name], clock), _DIGITS))
-                    faults[name] += counted() - before
+                    if name in primed:
+                        timed_calls[name]()
+                    before = count_faults()
+                    wall[name].append(round(_one_sample(timed_calls[name], batches[name], clock), _DIGITS))
+                    faults[name] += count_faults() - before
                     if on_cuda:
                         events[name].append(_between_events(calls[name]))
                 done += 1
@@ -121,10 +121,10 @@ def sample_rounds(
                 raise
             interrupted = True
     return Rounds(
-        {name: tuple(found[:done]) for name, found in wall.items()},
-        {name: tuple(found[:done]) for name, found in events.items() if found},
+        {name: tuple(samples[:done]) for name, samples in wall.items()},
+        {name: tuple(samples[:done]) for name, samples in events.items() if samples},
         batches,
-        {name: number / (max(1, done) * batches[name]) for name, number in faults.items()},
+        {name: count / (max(1, done) * batches[name]) for name, count in faults.items()},
         interrupted,
     )
 
@@ -134,46 +134,46 @@ def _one_sample(call: Call, batch: int, clock: Clock) -> float:
         started = clock()
         call()
         return clock() - started
-    numbers = repeat(None, batch)
+    repetitions = repeat(None, batch)
     started = clock()
-    for _ in numbers:
+    for _ in repetitions:
         call()
     return (clock() - started) / batch
 
 
 def _batch_size(call: Call, clock: Clock) -> int:
-    """How many calls make a sample: one, or for short calls as many as take 100 µs."""
-    call()  # the very first touches memory and caches
+    """The number of calls per sample: one, or for short calls as many as take about 300 µs."""
+    call()  # the first call touches memory and caches
     batch = 1
-    while batch < _MOST_IN_BATCH:
-        # The least of three: one interruption must not make a short call look long.
+    while batch < _MAX_BATCH_SIZE:
+        # The minimum of three: one interruption must not make a short call look long.
         each = min(_one_sample(call, batch, clock) for _ in range(3))
-        if each >= _SHORT:
+        if each >= _MIN_SAMPLE_SECONDS:
             return 1
-        if each * batch >= _SHORT:
-            return min(_MOST_IN_BATCH, max(1, math.ceil(_BATCH_SECONDS / each)))
+        if each * batch >= _MIN_SAMPLE_SECONDS:
+            return min(_MAX_BATCH_SIZE, max(1, math.ceil(_BATCH_SECONDS / each)))
         batch *= 4
-    return _MOST_IN_BATCH
+    return _MAX_BATCH_SIZE
 
 
 def _synchronized(call: Call) -> Call:
-    """The call and the wait for what it launched: what a caller who needs the result waits for."""
+    """A call followed by a synchronization: the time until a caller can use the result."""
     import torch
 
     synchronize = torch.cuda.synchronize
     synchronize()
 
-    def unit() -> None:
+    def synchronized() -> None:
         call()
         synchronize()
 
-    return unit
+    return synchronized
 
 
 def _between_events(call: Call) -> float:
-    """Seconds that the device's stream takes from before to after one call.
+    """Seconds that one call takes on the device's stream.
 
-    It is a call of its own: recording events inside a sample would lengthen it.
+    This is a separate call, because recording events inside a sample would lengthen it.
     """
     import torch
 
@@ -187,7 +187,7 @@ def _between_events(call: Call) -> float:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """No collection of Python's garbage meanwhile: one takes as long as thousands of short calls."""
+    """Disable Python's garbage collection, because one collection takes as long as thousands of short calls."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Calls before the samples: until nothing is compiled any more and the times have settled."""
+"""Calls before the samples: until nothing more is compiled and the times have settled."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from time import perf_counter
 
 from compile_inspect.capture.compile_counters import compilation_counts
 
-_WINDOW = 3
-_MOST_CALLS = 60
-_MOST_SECONDS = 2.0
-# Two windows of three calls that differ by less are taken for settled.
-_CLOSE = 0.1
+_WINDOW_CALLS = 3
+_MAX_CALLS = 60
+_MAX_SECONDS = 2.0
+# Times have settled if the medians of two windows of three calls differ by no more than this fraction.
+_MAX_CHANGE = 0.1
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True)
 class WarmUp:
-    """How the first calls went."""
+    """The result of the warm-up calls."""
 
     first_seconds: float
     calls: int
     settled: bool
     compiled: bool
-    """Whether something was compiled in them, although the variant had been called before."""
+    """Whether they compiled something, although the variant had been called before."""
 
 
 def warm_up(
@@ -35,9 +35,9 @@ def warm_up(
     clock: Clock = perf_counter,
     counts: Callable[[], object] = compilation_counts,
 ) -> WarmUp:
-    """Call until three calls in a row compile nothing and take as long as the three before, two seconds at most.
+    """Call until three calls in a row compile nothing and take as long as the previous three, for at most two seconds.
 
-    `call` waits for the device itself.
+    `call` must wait for the device itself.
     """
     started = clock()
     times: list[float] = []
@@ -50,11 +50,11 @@ def warm_up(
         after = counts()
         if after != before:
             compiled_at, before = len(times), after
-        quiet = times[compiled_at:]
-        if len(quiet) >= 2 * _WINDOW:
-            last, previous = median(quiet[-_WINDOW:]), median(quiet[-2 * _WINDOW : -_WINDOW])
-            if abs(last - previous) <= _CLOSE * previous:
+        uncompiled = times[compiled_at:]
+        if len(uncompiled) >= 2 * _WINDOW_CALLS:
+            last, previous = median(uncompiled[-_WINDOW_CALLS:]), median(uncompiled[-2 * _WINDOW_CALLS : -_WINDOW_CALLS])
+            if abs(last - previous) <= _MAX_CHANGE * previous:
                 return WarmUp(times[0], len(times), True, compiled_at > 0)
-        # A second of calls that take ten each is not more settled for being longer.
-        if len(times) >= _MOST_CALLS or (clock() - started > _MOST_SECONDS and len(quiet) >= _WINDOW):
+        # With slow calls, waiting longer does not make the times more settled.
+        if len(times) >= _MAX_CALLS or (clock() - started > _MAX_SECONDS and len(uncompiled) >= _WINDOW_CALLS):
             return WarmUp(times[0], len(times), False, compiled_at > 0)

@@ -82,7 +82,7 @@ def test_the_report_has_a_table_for_every_size_and_a_plot(swept: Done) -> None:
     assert text.count("  Variant ") == 2
     assert text.count("cuda-graph/eager cannot run: CUDA graphs need tensors on a CUDA device") == 2
     assert "● eager\n" in text and "▲ eager-backend\n" in text and "└┬──" in text
-    assert "- no cold build of eager-backend: cold builds were not asked for" in text and "warm, order-dependent" in text
+    assert "- no cold build of eager-backend: no cold builds were requested" in text and "warm, order-dependent" in text
     assert text.endswith("Wrote out.json.\nNext: compile-inspect show old.inspection timing\n")
     assert swept.stderr == ""  # no bar where there is no terminal
 
@@ -132,8 +132,8 @@ def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
         (["--seconds", "0"], "--seconds is 0.0: give a number above 0"),
         (["--variants", ","], "--variants names none"),
         (["--variants", "inductr"], "'inductr' is not a variant"),
-        (["--sweep", "batch"], "does not say which sizes"),
-        (["--sweep", "tokens=1,2"], "where 'tokens' is in the inputs is not told"),
+        (["--sweep", "batch"], "has no sizes"),
+        (["--sweep", "tokens=1,2"], "does not specify where 'tokens' is in the inputs"),
     ],
 )
 def test_mistakes_get_one_sentence_and_status_2(arguments: list[str], sentence: str, folder: Path) -> None:

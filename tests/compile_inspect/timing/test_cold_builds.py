@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from compile_inspect.timing.cold_builds import Origin, Place, answer, build_afresh
+from compile_inspect.timing.cold_builds import TargetOrigin, TaskSource, answer, measure_fresh_builds
 from compile_inspect.variants import Task
 
 
@@ -47,45 +47,45 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
-def place(module: Path, name: str) -> Place:
-    return Place(Origin(f"{module}:{name}", f"{module}:inputs"))
+def source(module: Path, name: str) -> TaskSource:
+    return TaskSource(TargetOrigin(f"{module}:{name}", f"{module}:inputs"))
 
 
 def test_a_named_target_is_built_twice(module: Path) -> None:
     task = Task(lambda x: x, (torch.ones(4),))
-    found = build_afresh(task, "eager", place=place(module, "sine"))
+    found = measure_fresh_builds(task, "eager", source=source(module, "sine"))
     assert found.reason == ""
     assert found.warm_seconds is not None
-    assert found.warm_seconds > 0 and len(found.cold) == 1 and found.cold[0] > 0
+    assert found.warm_seconds > 0 and len(found.cold_seconds) == 1 and found.cold_seconds[0] > 0
 
 
 @pytest.mark.slow
 def test_caches_are_empty_first_and_filled_then(module: Path) -> None:
     task = Task(lambda x: x, (torch.ones(4),))
-    found = build_afresh(task, "eager", place=place(module, "empty_cache"))
-    assert len(found.cold) == 1
+    found = measure_fresh_builds(task, "eager", source=source(module, "empty_cache"))
+    assert len(found.cold_seconds) == 1
     assert (found.warm_seconds, found.reason) == (None, "RuntimeError: found")
     # Several cold builds have a folder each.
-    several = build_afresh(task, "eager", place=place(module, "empty_cache"), builds=2, warm=False)
-    assert (len(several.cold), several.reason) == (2, "")
+    several = measure_fresh_builds(task, "eager", source=source(module, "empty_cache"), builds=2, warm=False)
+    assert (len(several.cold_seconds), several.reason) == (2, "")
 
 
 def test_a_process_that_dies_says_how(module: Path) -> None:
-    found = build_afresh(Task(lambda x: x, ()), "eager", place=place(module, "ends"))
-    assert found.reason == "the process of the build ended with status 3: going now"
+    found = measure_fresh_builds(Task(lambda x: x, ()), "eager", source=source(module, "ends"))
+    assert found.reason == "the build process ended with status 3: going now"
 
 
 def test_what_cannot_be_sent_says_so() -> None:
     with Path(__file__).open() as held:
-        found = build_afresh(Task(lambda x: x if held.closed else -x, (torch.ones(2),)), "eager")
+        found = measure_fresh_builds(Task(lambda x: x if held.closed else -x, (torch.ones(2),)), "eager")
     assert found.reason.startswith("it cannot be sent to another process: ") and "TextIOWrapper" in found.reason
-    assert found.cold == ()
+    assert found.cold_seconds == ()
 
 
 def test_waiting_is_told_what_is_built() -> None:
     told: list[str] = []
-    found = build_afresh(Task(torch.nn.ReLU(), (torch.ones(2),)), "eager", waiting=told.append)
-    assert (found.reason, len(found.cold), found.warm_seconds is not None) == ("", 1, True)
+    found = measure_fresh_builds(Task(torch.nn.ReLU(), (torch.ones(2),)), "eager", on_wait=told.append)
+    assert (found.reason, len(found.cold_seconds), found.warm_seconds is not None) == ("", 1, True)
     assert list(dict.fromkeys(told)) == ["cold", "warm"]
 
 
@@ -94,7 +94,7 @@ def test_an_interrupt_ends_the_process_and_is_passed_on() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build_afresh(Task(torch.nn.ReLU(), (torch.ones(2),)), "eager", waiting=interrupt)
+        measure_fresh_builds(Task(torch.nn.ReLU(), (torch.ones(2),)), "eager", on_wait=interrupt)
 
 
 def test_sizes_and_refusals_reach_the_other_process(module: Path) -> None:

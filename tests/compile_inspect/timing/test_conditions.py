@@ -1,4 +1,4 @@
-"""Doubts: about the machine, and about the samples."""
+"""Warnings about the machine and about the samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from compile_inspect.records.timing import MeasurementWarning
 from compile_inspect.timing import conditions
-from compile_inspect.timing.conditions import Conditions, doubts_about, doubts_between, drifted
+from compile_inspect.timing.conditions import Conditions, has_drift, warnings_about, warnings_between
 from compile_inspect.timing.noise import summarize
 from compile_inspect.timing.warm_up import WarmUp
 
@@ -16,7 +16,7 @@ SETTLED = WarmUp(1.0, 6, settled=True, compiled=False)
 
 
 def doubts(samples: list[float], warm: WarmUp = SETTLED) -> tuple[MeasurementWarning, ...]:
-    return doubts_about(tuple(samples), summarize(samples), warm)
+    return warnings_about(tuple(samples), summarize(samples), warm)
 
 
 def steady(count: int, scatter: float = 0.01, seed: int = 0) -> list[float]:
@@ -38,10 +38,10 @@ def test_each_doubt_has_its_cause() -> None:
 
 
 def test_drift_is_seen_in_both_directions_and_not_in_noise() -> None:
-    assert drifted(tuple([1.0] * 20 + [1.2] * 20))
-    assert drifted(tuple([1.2] * 20 + [1.0] * 20))
-    assert not any(drifted(tuple(steady(60, 0.3, seed))) for seed in range(50))
-    assert not drifted((1.0, 2.0, 3.0))
+    assert has_drift(tuple([1.0] * 20 + [1.2] * 20))
+    assert has_drift(tuple([1.2] * 20 + [1.0] * 20))
+    assert not any(has_drift(tuple(steady(60, 0.3, seed))) for seed in range(50))
+    assert not has_drift((1.0, 2.0, 3.0))
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_other_processes_and_frequency(
 ) -> None:
     before = Conditions(0.0, 1000.0, 50.0, 3.0e9)
     after = Conditions(10.0, 1000.0 + others + 9.5, 59.5, frequency)
-    assert doubts_between(before, after, processors=2) == expected
+    assert warnings_between(before, after, processors=2) == expected
 
 
 def test_what_is_not_told_raises_no_doubt() -> None:
-    assert doubts_between(Conditions(0.0, None, 0.0, None), Conditions(9.0, None, 0.0, None), 2) == ()
+    assert warnings_between(Conditions(0.0, None, 0.0, None), Conditions(9.0, None, 0.0, None), 2) == ()
 
 
 def test_the_machine_is_read(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]

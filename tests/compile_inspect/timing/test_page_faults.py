@@ -7,7 +7,7 @@ import mmap
 import pytest
 
 from compile_inspect.records.timing import MeasurementWarning
-from compile_inspect.timing.conditions import doubts_about
+from compile_inspect.timing.conditions import warnings_about
 from compile_inspect.timing.noise import summarize
 from compile_inspect.timing.page_faults import page_faults, seconds_for, seconds_per_fault
 from compile_inspect.timing.payback import predict_payback
@@ -69,16 +69,16 @@ def test_a_call_that_spends_a_tenth_on_them_is_doubted() -> None:
     for share, expected in ((0.2, (MeasurementWarning.PAGE_FAULTS,)), (0.05, ())):
         samples = (1000 * cost / share,) * 20
         warm = WarmUp(samples[0], 6, settled=True, compiled=False)
-        assert doubts_about(samples, summarize(samples), warm, faults=1000.0) == expected
-        assert doubts_about(samples, summarize(samples), warm, faults=10.0) == ()
+        assert warnings_about(samples, summarize(samples), warm, faults=1000.0) == expected
+        assert warnings_about(samples, summarize(samples), warm, faults=10.0) == ()
 
 
 def test_a_gain_that_pages_make_may_pass() -> None:
     sampled = sample_rounds({"fetch": fetch, "reuse": reuse}, device="cpu", seconds=0, rounds=10)
-    passing = sampled.passing_gain("fetch", "reuse")
+    passing = sampled.temporary_gain("fetch", "reuse")
     assert passing == pytest.approx(seconds_for(PAGES), rel=0.6)
-    assert sampled.passing_gain("reuse", "fetch") == 0.0
-    lasting = predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0005)
+    assert sampled.temporary_gain("reuse", "fetch") == 0.0
+    lasting = predict_payback(10.0, [0.003] * 50, [0.001] * 50, temporary_gain=0.0005)
     assert (lasting.calls, lasting.low, lasting.high, lasting.is_unclear) == (5000, 5000, 6667, False)
-    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0015).is_unclear
-    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, passing=0.0025).high is None
+    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, temporary_gain=0.0015).is_unclear
+    assert predict_payback(10.0, [0.003] * 50, [0.001] * 50, temporary_gain=0.0025).high is None

@@ -65,16 +65,16 @@ def test_further_inputs_of_a_target_can_be_the_sweep() -> None:
 @pytest.mark.parametrize(
     ("sweep", "message"),
     [
-        ({"tokens": [1]}, "where 'tokens' is in the inputs is not told: write batch=1,8,64 for the batch size, or NAME="),
-        ({"batch": []}, r"the sizes of 'batch' are \[\]: give whole numbers from 1"),
-        ({"batch": [0]}, r"are \[0\]: give whole numbers"),
-        ({"batch": [1.5]}, r"are \[1.5\]: give whole numbers"),
-        ({"tokens=0": [1]}, "'0' in 'tokens=0' is no place"),
+        ({"tokens": [1]}, "does not specify where 'tokens' is in the inputs: write batch=1,8,64 for the batch size, or NAME="),
+        ({"batch": []}, r"the sizes of 'batch' are \[\]: use integers of at least 1"),
+        ({"batch": [0]}, r"are \[0\]: use integers"),
+        ({"batch": [1.5]}, r"are \[1.5\]: use integers"),
+        ({"tokens=0": [1]}, "'0' in 'tokens=0' is not a position"),
         ({"tokens=3:0": [1]}, "tokens=3:0 names argument '3'; the inputs have 0, mask"),
-        ({"tokens=mask:1": [1]}, "tokens=mask:1 finds no tensor with a dimension 1"),
-        ({"batch": [1], "batch=0:0": [1]}, "give every axis a name of its own"),
+        ({"tokens=mask:1": [1]}, "tokens=mask:1 matches no tensor with a dimension 1"),
+        ({"batch": [1], "batch=0:0": [1]}, "give each axis a different name"),
         ("further", "needs a Target with further inputs"),
-        ("batch=1", "give a mapping such as"),
+        ("batch=1", "pass a mapping such as"),
     ],
 )
 def test_mistakes_are_explained(sweep: object, message: str) -> None:
@@ -83,7 +83,7 @@ def test_mistakes_are_explained(sweep: object, message: str) -> None:
 
 
 def test_inputs_without_tensors_or_elements_are_explained() -> None:
-    with pytest.raises(TargetError, match="finds no tensor with a dimension 0"):
+    with pytest.raises(TargetError, match="matches no tensor with a dimension 0"):
         list(points(task(3), {"batch": [1]}))
     with pytest.raises(TargetError, match="without elements"):
         list(points(task(torch.ones(0, 2)), {"batch": [1]}))
@@ -91,13 +91,13 @@ def test_inputs_without_tensors_or_elements_are_explained() -> None:
 
 @pytest.mark.parametrize("text", ["batch", "=1", "batch=", "batch=1,x", "batch=-1"])
 def test_what_the_command_line_cannot_mean(text: str) -> None:
-    with pytest.raises(TargetError, match="does not say which sizes: write batch=1,8,64"):
+    with pytest.raises(TargetError, match="has no sizes: write batch=1,8,64"):
         parse_sweep([text])
 
 
 def test_the_command_line_and_python_mean_the_same() -> None:
     axes = axes_of(parse_sweep(["batch=1,8", "tokens=0:1,mask:1=16,32"]))
-    assert [(axis.name, axis.places, axis.sizes) for axis in axes] == [
+    assert [(axis.name, axis.positions, axis.sizes) for axis in axes] == [
         ("batch", (), (1, 8)),
         ("tokens", (("0", 1), ("mask", 1)), (16, 32)),
     ]

@@ -15,7 +15,7 @@ from compile_inspect.serialization import from_data, to_data
 from compile_inspect.target import Target
 from compile_inspect.timing import point_measurement
 from compile_inspect.timing.api import measure
-from compile_inspect.timing.cold_builds import FreshBuilds, build_afresh
+from compile_inspect.timing.cold_builds import FreshBuilds, measure_fresh_builds
 from compile_inspect.timing.point_measurement import cache_use
 from compile_inspect.variants import Compiled, Task
 
@@ -53,7 +53,7 @@ def timed() -> Timing:
     parts = [part for _, part in told]
     assert parts == sorted(parts) and parts[0] >= 0.0 and parts[-1] <= 1.0
     assert told[0][0] == "building eager" and any(what.startswith("sampling, round ") for what, _ in told)
-    assert told[-1][0] == "building inductor-callable warm, in a process of its own"
+    assert told[-1][0] == "building inductor-callable warm, in a separate process"
     return found
 
 
@@ -115,8 +115,8 @@ def test_a_cold_build_takes_longer_than_a_warm_one(timed: Timing) -> None:
         assert cold is not None and warm is not None
         if cold > warm:
             return
-        again = build_afresh(Task(many, (torch.randn(SIZE),)), "inductor-callable")
-        (cold,), warm = again.cold, again.warm_seconds
+        again = measure_fresh_builds(Task(many, (torch.randn(SIZE),)), "inductor-callable")
+        (cold,), warm = again.cold_seconds, again.warm_seconds
     pytest.fail(f"{cold} s cold, {warm} s warm")
 
 
@@ -127,7 +127,7 @@ def test_without_a_cold_build_nothing_is_said_of_payback() -> None:
     assert (compiled.payback, compiled.build.cold_seconds, compiled.build.reason) == (
         None,
         None,
-        "cold builds were not asked for",
+        "no cold builds were requested",
     )
     with pytest.raises(ValueError, match="builds must be 0 or more, not -1"):
         measure(Target(torch.sin, (torch.ones(2),)), builds=-1)
@@ -141,7 +141,7 @@ def test_the_payback_of_a_variant_does_not_depend_on_the_order(monkeypatch: pyte
         asked.append(item.name)  # type: ignore[attr-defined]
         return FreshBuilds((7.0, 9.0, 8.0), 2.0)
 
-    monkeypatch.setattr(point_measurement, "build_afresh", afresh)
+    monkeypatch.setattr(point_measurement, "measure_fresh_builds", afresh)
     orders = (["eager-backend", "aot_eager"], ["aot_eager", "eager-backend"])
     for order in orders:
         timing = compile_inspect.time_variants(many, torch.randn(64), variants=order, seconds=0.05, builds=3)
@@ -296,7 +296,7 @@ def test_a_target_has_its_own_inputs() -> None:
     target = Target(torch.sin, (torch.ones(3),), further=(((torch.ones(5),), {}),))
     timing = compile_inspect.time_variants(target, variants=["eager"], seconds=0.01, sweep="further")
     assert [point.inputs for point in timing.points] == [("float32[3] cpu",), ("float32[5] cpu",)]
-    with pytest.raises(TargetError, match="inputs of its own"):
+    with pytest.raises(TargetError, match="has its own inputs"):
         compile_inspect.time_variants(target, torch.ones(2))
 
 
