@@ -1,4 +1,4 @@
-"""What torch.compile did, whether it is right, whether and when it pays, and what to change.
+"""Find out what torch.compile did, whether the result is correct, when it pays back, and what to change.
 
     import compile_inspect
 
@@ -6,8 +6,8 @@
         model(x).sum().backward()          # the program compiles as it always does
     print(recording.inspection.breaks)
 
-The names below are the whole public interface; they are loaded when first used, so that reading a capture
-never imports torch.
+The names below are the complete public interface. They are loaded on first use, so that reading a capture does not import
+torch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from compile_inspect import rendering
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_MODULES = {
     "inspect": "compile_inspect.capture.api",
     "record": "compile_inspect.capture.recorder",
     "time_variants": "compile_inspect.timing.api",
@@ -69,9 +69,9 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'compile_inspect' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    return getattr(importlib.import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
@@ -79,11 +79,11 @@ def __dir__() -> list[str]:
 
 
 def _from_report(name: str, *arguments: object, **options: object) -> str:
-    """Call a function of `compile_inspect.report`, which is imported only now."""
+    """Call a function of `compile_inspect.report`, which is imported on first use."""
     text: str = getattr(importlib.import_module("compile_inspect.report"), name)(*arguments, **options)
     return text
 
 
-rendering.register(rendering.Form.SUMMARY, partial(_from_report, "summary_text"))
-rendering.register(rendering.Form.TIMING, partial(_from_report, "timing_text"))
-rendering.register(rendering.Form.PAGE, partial(_from_report, "html"))
+rendering.register(rendering.OutputFormat.SUMMARY, partial(_from_report, "summary_text"))
+rendering.register(rendering.OutputFormat.TIMING, partial(_from_report, "timing_text"))
+rendering.register(rendering.OutputFormat.PAGE, partial(_from_report, "html"))

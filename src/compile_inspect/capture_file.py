@@ -1,8 +1,8 @@
-"""The capture file: versioned JSON inside a zip, or the journal of a recording that was cut short.
+"""The capture file: versioned JSON in a zip archive, or the journal of an interrupted recording.
 
-A finished capture is a zip of `manifest.json` (what this is, which schema) and `inspection.json` (the records).
-While a recording runs, the same path holds its journal, so that a killed program leaves something to read.
-Loading runs no code from the file. docs/reference/capture-file.md describes the schema.
+A finished capture is a zip archive of `manifest.json` (the format and the schema) and `inspection.json` (the records). While
+a recording is running, the file at the same path is its journal, so that a killed program leaves a readable file. Loading
+runs no code from the file. docs/reference/capture-file.md documents the schema.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from compile_inspect.serialization import from_data, to_data
 
 FORMAT = "compile-inspect capture"
 SUFFIX = ".inspection"
-# A capture of the largest models seen is some 50 MB; a file that claims to unpack to more is not one of ours.
-_MOST_BYTES = 2 * 1024**3
+# Captures of the largest models tested are about 50 MB; a file that claims to unpack to more than this limit is not a capture.
+_MAX_MEMBER_BYTES = 2 * 1024**3
 
 
 def refuse_to_overwrite(path: Path, *, force: bool) -> None:
-    """Raise unless `path` is free, or may be replaced."""
+    """Raise an error if `path` exists and may not be replaced, or cannot be written."""
     if path.exists() and not path.is_dir() and not path.is_file():
-        raise CaptureError(f"{path} is a device or a pipe; name a regular file")
+        raise CaptureError(f"{path} is a device or a pipe; choose a regular file")
     if path.is_dir():
-        raise CaptureError(f"{path} is a directory; name a file in it, for example {path / ('capture' + SUFFIX)}")
+        raise CaptureError(f"{path} is a directory; choose a file in it, for example {path / ('capture' + SUFFIX)}")
     if path.exists() and not force:
         raise CaptureError(f"{path} exists already; choose another name or allow overwriting it (--force, force=True)")
     if not path.absolute().parent.is_dir():
@@ -38,18 +38,18 @@ def refuse_to_overwrite(path: Path, *, force: bool) -> None:
 
 
 def replaceable(path: Path) -> bool:
-    """Whether a file under a name that nobody chose may be replaced: a capture to which no results were added since.
+    """Whether a file with a default name may be replaced: a capture to which no results were added later.
 
-    One that is being recorded by a process that still runs is not replaceable.
+    A capture that a running process is still recording may not be replaced.
     """
     try:
         header = None if zipfile.is_zipfile(path) else journal.read_header(path)
         if header is not None:
             return not _is_alive(int(header.get("pid", 0)))
-        known = load(path)
+        inspection = load(path)
     except (OSError, ValueError, CaptureError):
         return False
-    return not (known.timings or known.agreements or known.findings)
+    return not (inspection.timings or inspection.agreements or inspection.findings)
 
 
 def _is_alive(pid: int) -> bool:
@@ -63,7 +63,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def save(inspection: Inspection, path: str | Path, *, force: bool = False) -> None:
-    """Write a capture; the file appears whole or not at all.
+    """Write a capture atomically.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +73,7 @@ def save(inspection: Inspection, path: str | Path, *, force: bool = False) -> No
     """
     path = Path(path)
     refuse_to_overwrite(path, force=force)
-    path = path.resolve()  # a link stays a link: what it points to is written
+    path = path.resolve()  # a link is kept, and its target is written
     manifest = {
         "format": FORMAT,
         "schema": SCHEMA_VERSION,
@@ -98,7 +98,7 @@ def save(inspection: Inspection, path: str | Path, *, force: bool = False) -> No
 def load(path: str | Path) -> Inspection:
     """Read a capture, finished or partial.
 
-    Raises `CaptureError` with one sentence if the file is missing, damaged, of a newer schema, or something else.
+    Raises `CaptureError` with one sentence if the file is missing, damaged, of an unsupported schema, or not a capture.
     """
     path = Path(path)
     try:
@@ -119,23 +119,23 @@ def load(path: str | Path) -> Inspection:
     if not start:
         raise CaptureError(f"{path} is empty: it is not a capture")
     if start.startswith(b"PK"):
-        raise CaptureError(f"{path} is cut off: the end of the capture is missing, so copy or record it again")
+        raise CaptureError(f"{path} is truncated: the end of the capture is missing, so copy or record it again")
     raise CaptureError(f"{path} is not a capture of compile-inspect")
 
 
 def load_together(paths: Sequence[str | Path]) -> list[tuple[Path, Inspection]]:
-    """Read captures and, with each, those of the other processes of the same program."""
+    """Read captures, together with those of other processes of the same program."""
     loaded: dict[Path, Inspection] = {}
-    seen: set[str] = set()
+    known_paths: set[str] = set()
     for path in map(Path, paths):
         inspection = load(path)
-        if os.path.realpath(path) in seen:
+        if os.path.realpath(path) in known_paths:
             continue
-        seen.add(os.path.realpath(path))
+        known_paths.add(os.path.realpath(path))
         loaded[path] = inspection
         for sibling in _siblings(path):
-            if os.path.realpath(sibling) not in seen:
-                seen.add(os.path.realpath(sibling))
+            if os.path.realpath(sibling) not in known_paths:
+                known_paths.add(os.path.realpath(sibling))
                 other = _load_if_same_session(sibling, inspection.process.session)
                 if other is not None:
                     loaded[sibling] = other
@@ -143,7 +143,7 @@ def load_together(paths: Sequence[str | Path]) -> list[tuple[Path, Inspection]]:
 
 
 def process_path(path: Path, *, rank: int | None, pid: int) -> Path:
-    """Where another process of the same program puts its capture.
+    """The path for the capture of another process of the same program.
 
     >>> process_path(Path("step.inspection"), rank=1, pid=77).name
     'step.rank1.inspection'
@@ -165,12 +165,12 @@ def _load_zip(path: Path) -> Inspection:
     except CaptureError:
         raise
     except Exception as error:
-        # A damaged or hostile zip raises from many places: zipfile, zlib, json, the recursion limit.
+        # A damaged or malicious zip can raise in many places: zipfile, zlib, json, the recursion limit.
         raise CaptureError(f"{path} is damaged ({error}): copy or record it again") from error
 
 
 def _read_member(archive: zipfile.ZipFile, name: str) -> Any:
-    if archive.getinfo(name).file_size > _MOST_BYTES:
+    if archive.getinfo(name).file_size > _MAX_MEMBER_BYTES:
         raise ValueError(f"{name} is larger than any capture")
     return json.loads(archive.read(name))
 
@@ -183,23 +183,23 @@ def _check_manifest(path: Path, manifest: Any) -> None:
 
 def _check_schema(path: Path, schema: Any) -> None:
     if not isinstance(schema, int) or schema < 1:
-        raise CaptureError(f"{path} does not say which schema it uses: it is damaged")
+        raise CaptureError(f"{path} does not specify its schema: it is damaged")
     if schema < OLDEST_READABLE_SCHEMA:
         raise CaptureError(f"{path} uses schema {schema}, which no released version wrote: record again")
     if schema > SCHEMA_VERSION:
         raise CaptureError(
-            f"{path} uses schema {schema}, newer than the {SCHEMA_VERSION} this version reads: upgrade compile-inspect"
+            f"{path} uses schema {schema}, but this version reads schemas up to {SCHEMA_VERSION}: upgrade compile-inspect"
         )
 
 
 def _load_journal(path: Path, header: dict[str, Any]) -> Inspection:
-    # Assembling is needed only here: a finished capture opens without it.
+    # Imported here because finished captures do not need it.
     from compile_inspect.assemble import assemble
 
     _check_schema(path, header.get("schema"))
     try:
         inspection = assemble(journal.read_events(path), header, complete=False)
-        # Through the same checks as a finished capture: what a journal says is no more to be trusted.
+        # Apply the same checks as for a finished capture: a journal is not more trustworthy.
         return from_data(Inspection, to_data(inspection))
     except Exception as error:
         raise CaptureError(f"{path} is damaged ({error}): record again") from error

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from compile_inspect.capture.backward import run_backward
-from compile_inspect.capture.collectors.exceptions import rows_of
+from compile_inspect.capture.collectors.exceptions import program_rows
 from compile_inspect.errors import TargetError
 from compile_inspect.records import Location, Stack
 from compile_inspect.silence import silence
@@ -60,7 +60,7 @@ def eager_failure(target: Target, inputs: Inputs) -> Exception | None:
 def described(error: Exception) -> str:
     """An exception in its own words, with the innermost line of the program that led to it."""
     told = f"{type(error).__name__}: {error}".removesuffix(": ")
-    stack = Stack(tuple(Location(*row) for row in rows_of(error)))
+    stack = Stack(tuple(Location(*row) for row in program_rows(error)))
     line = stack.own_line or stack.user_line
     if line is None:
         return told

@@ -1,22 +1,22 @@
-"""Errors a user can act on.
+"""Errors that a user can fix.
 
     InspectError
-    ├── TargetError    what was asked to be inspected cannot be found or called
+    ├── TargetError    the target cannot be found, built or called
     └── CaptureError   a capture file cannot be read or written
 
-Each message says what was wrong, with the offending value, and what to do about it. The command line prints
-the message alone and ends with status 2.
+Each message names the problem, the invalid value, and the solution. The command line prints only the message and exits with
+status 2.
 """
 
 from __future__ import annotations
 
 
 class InspectError(Exception):
-    """Something the user can put right; the message says how."""
+    """An error that the user can fix; the message explains how."""
 
 
 class TargetError(InspectError):
-    """The target to inspect cannot be found, built or called."""
+    """The target cannot be found, built or called."""
 
 
 class CaptureError(InspectError):

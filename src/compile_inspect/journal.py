@@ -1,7 +1,7 @@
-"""The journal of a recording: one JSON object a line, written as things happen.
+"""The journal of a recording: one JSON object per line, written as events occur.
 
-A journal is what a killed program leaves behind, so every line is handed to the operating system at once and a
-last line cut in half is expected. Standard library only: reading one needs no torch.
+A killed program leaves its journal, so each line is passed to the operating system immediately, and readers accept an
+incomplete last line. This module needs only the standard library, so you can read a journal without torch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CLOSE_ON_EXEC = getattr(os, "O_CLOEXEC", 0)
 
 
 class Journal(Protocol):
-    """Where a recording puts its events."""
+    """The destination of a recording's events."""
 
     def append(self, event: Event) -> None:
         """Add one event."""
@@ -31,7 +31,7 @@ class Journal(Protocol):
 
 
 class MemoryJournal:
-    """Events kept in this process, encoded, so that they are the same as if they had been in a file."""
+    """Events in memory, stored as JSON so that they are the same as events read from a file."""
 
     def __init__(self) -> None:
         self._lines: list[bytes] = []
@@ -48,12 +48,12 @@ class MemoryJournal:
 class FileJournal:
     """Events in a file, each readable as soon as `append` returns.
 
-    The file is created when the first event comes, so a process that never compiles leaves none. Should the
-    disk fill up, the program goes on: `failure` then says what happened and further events are dropped.
+    The first event creates the file, so a process that never compiles creates none. If the disk is full, the program continues:
+    `failure` is then the error message, and further events are dropped.
     """
 
     def __init__(self, path: Path, header: Event) -> None:
-        self.path = path.absolute()  # the program may change its directory
+        self.path = path.absolute()  # the program may change the working directory
         self.failure: str | None = None
         self._header = {"format": FORMAT, **header}
         self._descriptor: int | None = None
@@ -68,7 +68,7 @@ class FileJournal:
         return self._created
 
     def create(self) -> None:
-        """Create the file now instead of at the first event; raises OSError if that cannot be done."""
+        """Create the file now instead of at the first event; raises OSError if this fails."""
         with self._lock:
             if self._descriptor is None:
                 self._descriptor = self._create()
@@ -77,7 +77,7 @@ class FileJournal:
         """Add one event."""
         line = encode(event)
         if os.getpid() != self._owner:
-            return  # a forked child has the descriptor too, but the file is its parent's
+            return  # a forked child inherits the descriptor, but the file belongs to its parent
         with self._lock:
             if self.failure is not None:
                 return
@@ -103,7 +103,7 @@ class FileJournal:
             self.failure = self.failure or CLOSED
 
     def abandon(self) -> None:
-        """Forget the file without writing to it: for a forked child, to whom it does not belong."""
+        """Stop using the file without writing to it: for a forked child, because the file belongs to its parent."""
         self._lock = threading.Lock()
         self._close_descriptor()
         self.failure = "the journal belongs to the parent process"
@@ -115,7 +115,7 @@ class FileJournal:
 
     def _create(self) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _CLOSE_ON_EXEC | getattr(os, "O_BINARY", 0)
-        descriptor = _moved_up(os.open(self.path, flags, 0o666))
+        descriptor = _with_high_number(os.open(self.path, flags, 0o666))
         status = os.fstat(descriptor)
         self._identity = (status.st_dev, status.st_ino)
         _write(descriptor, encode(self._header))
@@ -123,7 +123,7 @@ class FileJournal:
         return descriptor
 
     def _is_ours(self, descriptor: int) -> bool:
-        """Whether the descriptor still is the file: a program may close numbers it never opened, and reuse them."""
+        """Whether the descriptor still refers to the file: programs may close and reuse descriptors they did not open."""
         try:
             status = os.fstat(descriptor)
         except OSError:
@@ -131,32 +131,32 @@ class FileJournal:
         return (status.st_dev, status.st_ino) == self._identity
 
     def _reopen(self) -> int:
-        descriptor = _moved_up(os.open(self.path, os.O_WRONLY | os.O_APPEND | _CLOSE_ON_EXEC))
+        descriptor = _with_high_number(os.open(self.path, os.O_WRONLY | os.O_APPEND | _CLOSE_ON_EXEC))
         if not self._is_ours(descriptor):
             os.close(descriptor)
             raise OSError(0, "the file was replaced")
         return descriptor
 
 
-def _moved_up(descriptor: int) -> int:
-    """The same file under a high number: the low ones are those a program expects for its own files."""
+def _with_high_number(descriptor: int) -> int:
+    """Duplicate a descriptor to a high number, because programs expect low numbers for their own files."""
     try:
         import fcntl
         import resource
     except ImportError:  # Windows
         return descriptor
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    lowest = 500 if limit == resource.RLIM_INFINITY or limit > 520 else max(3, limit - 16)
+    min_number = 500 if limit == resource.RLIM_INFINITY or limit > 520 else max(3, limit - 16)
     try:
-        moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, lowest)
+        duplicate = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, min_number)
     except OSError:
         return descriptor
     os.close(descriptor)
-    return moved
+    return duplicate
 
 
 def encode(event: Event) -> bytes:
-    """One event as a line of JSON; text that is not valid Unicode is kept readable instead of raising."""
+    """One event as a line of JSON; invalid Unicode is escaped instead of raising an error."""
     return json.dumps(event, separators=(",", ":"), default=str).encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -169,13 +169,13 @@ def _write(descriptor: int, line: bytes) -> None:
 def read_header(path: Path) -> Event | None:
     """The first line of a journal, or None if the file is something else."""
     with path.open("rb") as file:
-        # A header is short; reading a whole foreign file that has no line breaks would be a waste.
+        # A header is short; this avoids reading all of another file that has no line breaks.
         header = _parse(file.readline(1_000_000))
     return header if header is not None and header.get("format") == FORMAT else None
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """The events of a journal, as far as they can be read."""
+    """The readable events of a journal."""
     with path.open("rb") as file:
         next(file, None)
         for line in file:
@@ -187,6 +187,6 @@ def read_events(path: Path) -> Iterator[Event]:
 def _parse(line: bytes) -> Event | None:
     try:
         event = json.loads(line)
-    except (ValueError, RecursionError):  # cut off by a kill, or not ours
+    except (ValueError, RecursionError):  # an incomplete line, or not a journal
         return None
     return event if isinstance(event, dict) else None

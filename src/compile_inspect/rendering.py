@@ -1,7 +1,7 @@
-"""Text and pages of records, without records that know how to make them.
+"""Render records as text and HTML without a dependency of records on the report.
 
-`print(inspection)` and `inspection.to_html()` belong to records; how they look belongs to the report, which is made of records.
-The package puts the two together when it is imported: it registers one function for each form.
+Records have `print(inspection)` and `inspection.to_html()`, but the report code, which depends on records, does the rendering.
+When the package is imported, it registers one function per output format.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Callable
 from enum import Enum
 
 
-class Form(Enum):
-    """A form in which people read a record."""
+class OutputFormat(Enum):
+    """A format in which a record can be rendered."""
 
     SUMMARY = "the summary of a capture as text"
     TIMING = "the tables of a timing as text"
     PAGE = "captures as one HTML page"
 
 
-_RENDERERS: dict[Form, Callable[..., str]] = {}
+_RENDERERS: dict[OutputFormat, Callable[..., str]] = {}
 
 
-def register(form: Form, renderer: Callable[..., str]) -> None:
-    """Make `renderer` the function that `render` calls for this form."""
-    _RENDERERS[form] = renderer
+def register(output_format: OutputFormat, renderer: Callable[..., str]) -> None:
+    """Make `renderer` the function that `render` calls for this format."""
+    _RENDERERS[output_format] = renderer
 
 
-def render(form: Form, *arguments: object, **options: object) -> str:
-    """Bring records into a form.
+def render(output_format: OutputFormat, *arguments: object, **options: object) -> str:
+    """Render records in a format.
 
     >>> from compile_inspect.records import Inspection
-    >>> render(Form.SUMMARY, Inspection())
+    >>> render(OutputFormat.SUMMARY, Inspection())
     'Nothing was compiled while this was recorded.'
     """
-    return _RENDERERS[form](*arguments, **options)
+    return _RENDERERS[output_format](*arguments, **options)

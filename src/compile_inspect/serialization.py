@@ -1,8 +1,7 @@
-"""Records to JSON and back.
+"""Convert records to JSON and back.
 
-The conversion is driven by the dataclasses' own type hints, so a new field needs no code here. Unknown
-fields are ignored and missing ones take their defaults: an older reader can open a file with additions.
-Nothing here evaluates anything from the file.
+The conversion uses the type hints of the dataclasses, so a new field needs no code here. Unknown fields are ignored and missing
+fields get their defaults, so an older reader can open a file with additional fields. Nothing from the file is evaluated.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Decoder = Callable[[Any], Any]
 
 
 def to_data(value: Any) -> Any:
-    """Turn a record into what `json.dumps` takes: enums by name, fields at their default left out.
+    """Convert a record to data for `json.dumps`: enums by name, without fields at their defaults.
 
     >>> from compile_inspect.records import Location
     >>> to_data(Location("model.py", 3))
@@ -44,7 +43,7 @@ def to_data(value: Any) -> Any:
 
 
 def from_data(kind: type[Record], data: Any) -> Record:
-    """Rebuild a record of type `kind` from what `to_data` gave.
+    """Rebuild a record of type `kind` from the result of `to_data`.
 
     >>> from compile_inspect.records import Location
     >>> from_data(Location, {"file": "model.py", "line": 3})
@@ -54,7 +53,7 @@ def from_data(kind: type[Record], data: Any) -> Record:
         return cast(Record, _decoder(cast(Hashable, kind))(data))
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         raise CaptureError(
-            f"the capture holds a {kind.__name__} that cannot be read ({error}); it may be damaged: record again"
+            f"the capture contains a {kind.__name__} that cannot be read ({error}); it may be damaged: record again"
         ) from error
 
 
@@ -74,7 +73,7 @@ def _identity(data: Any) -> Any:
 
 @cache
 def _decoder(hint: Any) -> Decoder:
-    """A function that decodes one type; built once, because captures hold tens of thousands of records."""
+    """A function that decodes one type; cached, because captures have tens of thousands of records."""
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType):
         return _optional_decoder(hint)
@@ -101,7 +100,7 @@ def _mapping_decoder(member: Any) -> Decoder:
 
 
 def _decode_number(data: Any) -> float:
-    # A whole number is written without its point.
+    # A whole number may be written without a decimal point.
     if type(data) not in (int, float):
         raise TypeError(f"expected a number, found {data!r:.40}")
     return float(data)

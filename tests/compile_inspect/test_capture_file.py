@@ -97,9 +97,9 @@ def manifest(**changes: object) -> dict[str, object]:
 @pytest.mark.parametrize(
     ("members", "sentence"),
     [
-        ({"manifest": manifest(schema=SCHEMA_VERSION + 1), "inspection": {}}, "newer than"),
+        ({"manifest": manifest(schema=SCHEMA_VERSION + 1), "inspection": {}}, "upgrade compile-inspect"),
         ({"manifest": manifest(schema=OLDEST_READABLE_SCHEMA - 1), "inspection": {}}, "record again"),
-        ({"manifest": manifest(schema="1"), "inspection": {}}, "does not say which schema"),
+        ({"manifest": manifest(schema="1"), "inspection": {}}, "does not specify its schema"),
         ({"manifest": manifest(format="other"), "inspection": {}}, "not a capture"),
         ({"manifest": [], "inspection": {}}, "not a capture"),
         ({"inspection": {}}, "not a capture"),
@@ -126,7 +126,7 @@ def test_other_files_get_one_sentence(tmp_path: Path) -> None:
         ("text", b"hello\n", "is not a capture"),
         ("binary", bytes(range(256)), "is not a capture"),
         ("json", b'{"format": "something"}', "is not a capture"),
-        ("cut", b"PK\x03\x04 and no end", "is cut off"),
+        ("cut", b"PK\x03\x04 and no end", "is truncated"),
     ]:
         (tmp_path / name).write_bytes(content)
         with pytest.raises(CaptureError, match=sentence):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compile_inspect.records import CompilationOutcome, GraphBreak, Inspection
-from compile_inspect.records.compilations import first_of_frame
+from compile_inspect.records.compilations import first_compilation_id
 from compile_inspect.records.cost import BreakCost
 
 
@@ -12,7 +12,7 @@ def break_cost(inspection: Inspection, cause: GraphBreak) -> BreakCost:
 
     What follows a break is compiled as a function that torch names after the line of the break.
     """
-    newest = list({first_of_frame(item.id): item for item in inspection.compilations}.values())
+    newest = list({first_compilation_id(item.id): item for item in inspection.compilations}.values())
     hit = [item for item in newest if item.id in cause.compilations]
     lines = {(place.file, place.line) for place in (cause.location, cause.own_location) if place is not None}
     behind = [

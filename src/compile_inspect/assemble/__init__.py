@@ -1,7 +1,7 @@
-"""From the events of a journal to an `Inspection`: pure functions, no torch.
+"""Assemble the events of a journal into an `Inspection`, with pure functions and without torch.
 
-Each kind of record has a module that reads the events it needs. If one of them fails, the others still deliver
-and the capture says what is missing.
+Each kind of record has a module that reads the events it needs. If one of them fails, the others still succeed, and the capture
+lists what is missing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from compile_inspect.assemble.breaks import assemble_breaks
 from compile_inspect.assemble.compilations import assemble_bytecode, assemble_compilations, assemble_phases
-from compile_inspect.assemble.compiled_share import assemble_share
+from compile_inspect.assemble.compiled_share import assemble_compiled_share
 from compile_inspect.assemble.failures import assemble_failures
 from compile_inspect.assemble.graphs import assemble_graphs
 from compile_inspect.assemble.guards import assemble_guards
@@ -31,7 +31,7 @@ _EVENT_FIELDS = frozenset({"kind", "compilation", "attempt", "time", "thread"})
 
 
 class _Parts:
-    """Builds the parts of an inspection; one that cannot be built is missing, and the others are not."""
+    """Builds the parts of an inspection; a part that fails is recorded as missing, and does not affect the others."""
 
     def __init__(self) -> None:
         self.missing: Counter[tuple[str, str]] = Counter()
@@ -45,24 +45,24 @@ class _Parts:
 
 
 def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspection:
-    """Build the inspection that a journal tells."""
-    listed = [event for event in events if isinstance(event.get("kind"), str)]
+    """Build the inspection from the events of a journal."""
+    all_events = [event for event in events if isinstance(event.get("kind"), str)]
     of_kind: dict[str, list[Event]] = defaultdict(list)
-    for event in listed:
+    for event in all_events:
         of_kind[event["kind"]].append(event)
     parts, stacks = _Parts(), StackTable()
     parts.build("stacks", _define_stacks, of_kind["stack"], stacks)
     for event in of_kind["missing"]:
         parts.missing[str(event.get("collector")), str(event.get("reason"))] += 1
 
-    compilations = parts.build("compilations", assemble_compilations, listed, stacks)
+    compilations = parts.build("compilations", assemble_compilations, all_events, stacks)
     by_id = {item.id: item for item in compilations}
     call_stacks = {item.id: item.call_stack for item in compilations if item.call_stack is not None}
-    graphs = parts.build("graphs", assemble_graphs, listed, stacks, call_stacks)
-    lowered = parts.build("kernels", assemble_lowerings, listed, stacks, call_stacks, graphs)
-    guards = parts.build("guards", assemble_guards, listed, stacks)
-    breaks = parts.build("graph breaks", assemble_breaks, listed, stacks, call_stacks)
-    shares = parts.build("share compiled", assemble_share, of_kind["graph break"], by_id, graphs, stacks)
+    graphs = parts.build("graphs", assemble_graphs, all_events, stacks, call_stacks)
+    lowerings = parts.build("kernels", assemble_lowerings, all_events, stacks, call_stacks, graphs)
+    guards = parts.build("guards", assemble_guards, all_events, stacks)
+    breaks = parts.build("graph breaks", assemble_breaks, all_events, stacks, call_stacks)
+    shares = parts.build("share compiled", assemble_compiled_share, of_kind["graph break"], by_id, graphs, stacks)
     environments = parts.build("environment", _environments, of_kind["environment"])
     return Inspection(
         environment=environments[0] if environments else Environment(),
@@ -72,19 +72,19 @@ def assemble(events: Iterable[Event], header: Event, *, complete: bool) -> Inspe
         compilations=compilations,
         failures=parts.build("failures", assemble_failures, of_kind["failure"], by_id, stacks),
         compiled_share=shares[0] if shares else None,
-        graphs=(*graphs, *(graph for _, graph in lowered)),
+        graphs=(*graphs, *(graph for _, graph in lowerings)),
         breaks=breaks,
         guards=guards,
         specializations=parts.build("specializations", assemble_specializations, of_kind["symbol"], stacks),
-        recompiles=parts.build("recompiles", assemble_recompiles, listed, by_id, guards),
-        limits=parts.build("recompile limits", assemble_limits, listed, by_id),
-        lowerings=tuple(lowering for lowering, _ in lowered),
+        recompiles=parts.build("recompiles", assemble_recompiles, all_events, by_id, guards),
+        limits=parts.build("recompile limits", assemble_limits, all_events, by_id),
+        lowerings=tuple(lowering for lowering, _ in lowerings),
         phases=parts.build("phases", assemble_phases, of_kind["phase"]),
         caches=parts.build("caches", assemble_caches, of_kind["cache"]),
         cuda_graphs=parts.build("cuda graphs", assemble_cuda_graphs, of_kind["cuda graph"]),
         bytecode=parts.build("bytecode", assemble_bytecode, of_kind["bytecode"]),
         stacks=stacks.all(),
-        # Last, when every part has had its chance to be missing.
+        # Last, because every part can add missing evidence.
         missing_evidence=tuple(
             MissingEvidence(collector, reason, times) for (collector, reason), times in parts.missing.items()
         ),

@@ -9,7 +9,7 @@ from compile_inspect.assemble.names import readable_name
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Bytecode, Compilation, CompilationOutcome, Phase
-from compile_inspect.records.compilations import first_of_frame
+from compile_inspect.records.compilations import first_compilation_id
 
 # What makes Dynamo give up on a frame; anything else is an error.
 _SOFT_FAILURES = ("Unsupported", "UserError", "SkipFrame", "FailOnRecompileLimitHit")
@@ -47,7 +47,7 @@ def assemble_compilations(events: Iterable[Event], stacks: StackTable) -> list[C
         _READERS[event["kind"]](facts.setdefault(identifier, {"symbols": {}}), event, stacks)
     for identifier, known in facts.items():
         # Where torch gave up before it began (the recompile limit), the frame's first compilation knows its place.
-        earlier = facts.get(first_of_frame(identifier), {})
+        earlier = facts.get(first_compilation_id(identifier), {})
         for key in ("function", "file", "line", "backend"):
             if known.get(key) is None and key in earlier:
                 known[key] = earlier[key]

@@ -1,4 +1,4 @@
-"""How much of what torch traced runs compiled."""
+"""How many of the operations that torch traced run compiled."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from collections.abc import Iterable, Iterator, Mapping
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Compilation, CompilationOutcome, CompiledShare, Graph, Stage
-from compile_inspect.records.compilations import first_of_frame
+from compile_inspect.records.compilations import first_compilation_id
 
-Site = tuple[str, int]
-_GIVEN_UP = (CompilationOutcome.SKIPPED, CompilationOutcome.NOTHING_TO_COMPILE)
+SourceLine = tuple[str, int]
+_ABANDONED_OUTCOMES = (CompilationOutcome.SKIPPED, CompilationOutcome.NOTHING_TO_COMPILE)
 
 
-def assemble_share(
+def assemble_compiled_share(
     events: Iterable[Event], compilations: Mapping[str, Compilation], graphs: Iterable[Graph], stacks: StackTable
 ) -> Iterator[CompiledShare]:
-    """The share, if torch finished any compilation without an error; one where none of it was recorded gives none."""
+    """Yield the share, or nothing if torch finished no compilation without an error."""
     finished = [
         item for item in compilations.values() if item.outcome not in (CompilationOutcome.FAILED, CompilationOutcome.UNFINISHED)
     ]
     if not finished:
         return
-    newest = {first_of_frame(item.id): item.id for item in finished if item.outcome is CompilationOutcome.COMPILED}
-    running = set(newest.values())
+    newest = {first_compilation_id(item.id): item.id for item in finished if item.outcome is CompilationOutcome.COMPILED}
+    newest_ids = set(newest.values())
     compiled = 0
-    held: set[Site] = set()
+    compiled_lines: set[SourceLine] = set()
     for graph in graphs:
-        if graph.stage is Stage.DYNAMO and graph.compilation in running:
+        if graph.stage is Stage.DYNAMO and graph.compilation in newest_ids:
             compiled += graph.call_count
-            held.update(_sites((node.stack for node in graph.nodes if node.is_call), stacks))
-    left: dict[str, Counter[Site]] = {}
+            compiled_lines.update(_lines((node.stack for node in graph.nodes if node.is_call), stacks))
+    abandoned: dict[str, Counter[SourceLine]] = {}
     for event in events:
         compilation = compilations.get(event.get("compilation") or "")
-        if event["kind"] == "graph break" and compilation is not None and compilation.outcome in _GIVEN_UP:
+        if event["kind"] == "graph break" and compilation is not None and compilation.outcome in _ABANDONED_OUTCOMES:
             numbers = (stacks.number(index) for index in event.get("operations", ()))
-            left[first_of_frame(compilation.id)] = Counter(_sites(numbers, stacks))
-    # A function may have been traced as part of several frames: it is counted once.
-    eager: Counter[Site] = Counter()
-    for sites in left.values():
-        eager |= sites
-    yield CompiledShare(compiled, sum(times for site, times in eager.items() if site not in held))
+            abandoned[first_compilation_id(compilation.id)] = Counter(_lines(numbers, stacks))
+    # A function that was traced as part of several frames is counted once.
+    eager: Counter[SourceLine] = Counter()
+    for lines in abandoned.values():
+        eager |= lines
+    yield CompiledShare(compiled, sum(times for line, times in eager.items() if line not in compiled_lines))
 
 
-def _sites(numbers: Iterable[int | None], stacks: StackTable) -> Iterator[Site]:
-    """The lines that compute something, whoever wrote them."""
+def _lines(numbers: Iterable[int | None], stacks: StackTable) -> Iterator[SourceLine]:
+    """The innermost lines of the stacks."""
     for number in numbers:
         stack = stacks.stack(number)
         if stack is not None and stack.innermost is not None:

@@ -10,8 +10,8 @@ from compile_inspect.records import Compilation, CompilationOutcome, Failure
 
 
 def assemble_failures(events: Iterable[Event], by_id: Mapping[str, Compilation], stacks: StackTable) -> Iterator[Failure]:
-    """Failed compilations first, then what left the program; frames that went back to eager mode have not failed."""
-    found: dict[str | None, Failure] = {}
+    """Failed compilations, then the uncaught exception; frames that fell back to eager mode are not failures."""
+    failures: dict[str | None, Failure] = {}
     for event in events:
         identifier = event.get("compilation")
         compilation = None if identifier is None else by_id.get(identifier)
@@ -19,15 +19,15 @@ def assemble_failures(events: Iterable[Event], by_id: Mapping[str, Compilation],
             continue
         stack = stacks.add_rows(event["rows"]) if "rows" in event else stacks.number(event.get("stack"))
         if compilation is not None:
-            stack = compilation.call_stack if stack is None else stacks.placed(stack, compilation.call_stack)
-        # Dynamo may start a compilation again after a failure: the last one ended it.
-        found[identifier] = Failure(
+            stack = compilation.call_stack if stack is None else stacks.with_call(stack, compilation.call_stack)
+        # Dynamo may restart a compilation after a failure: the last failure ended it.
+        failures[identifier] = Failure(
             str(event["error"]), str(event["message"]), str(event["cause"]), compilation=identifier, stack=stack
         )
     for identifier, compilation in by_id.items():
-        if compilation.outcome is CompilationOutcome.FAILED and identifier not in found:
+        if compilation.outcome is CompilationOutcome.FAILED and identifier not in failures:
             error, _, message = (compilation.failure or "").partition(": ")
-            found[identifier] = Failure(error, message, compilation=identifier, stack=compilation.call_stack)
-    yield from (failure for identifier, failure in found.items() if identifier is not None)
-    if None in found:
-        yield found[None]
+            failures[identifier] = Failure(error, message, compilation=identifier, stack=compilation.call_stack)
+    yield from (failure for identifier, failure in failures.items() if identifier is not None)
+    if None in failures:
+        yield failures[None]

@@ -1,4 +1,4 @@
-"""Reading generated modules: where each kernel is defined and where it is called."""
+"""Read generated modules: where each kernel is defined and where it is called."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _AOT_ID = re.compile(r"^# AOT ID: \['\d+_(?P<direction>forward|backward|inferenc
 _SOURCE_NODES = re.compile(
     r"^\s*# Topologically Sorted Source Nodes: \[(?P<nodes>[^\]]*)\], Original ATen: \[(?P<operations>[^\]]*)\]"
 )
-_DEFINERS = {
+_KERNEL_KINDS = {
     "cpp_pybinding": KernelKind.CPP,
     "cpp": KernelKind.CPP,
     "triton": KernelKind.TRITON,
     "cutlass": KernelKind.TEMPLATE,
     "cuda": KernelKind.TEMPLATE,
 }
-# Functions of a generated module that only serve to benchmark it.
-_NOT_RUN = ("get_args", "benchmark_compiled_module", "recursively_apply_fns", "__init__")
-_HOUSEKEEPING = (
+# Functions of a generated module that are only used to benchmark it.
+_BENCHMARK_FUNCTIONS = ("get_args", "benchmark_compiled_module", "recursively_apply_fns", "__init__")
+_NON_KERNEL_CALLS = (
     "assert_size_stride",
     "assert_alignment",
     "empty_strided",
@@ -33,7 +33,7 @@ _HOUSEKEEPING = (
 
 @dataclass(frozen=True)
 class Definition:
-    """A kernel's own source inside a generated module."""
+    """The source of a kernel in a generated module."""
 
     kind: KernelKind
     first_line: int
@@ -42,7 +42,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class Call:
-    """One launch inside a generated module, with what the comment before it tells."""
+    """One launch in a generated module, with the facts from the comment before it."""
 
     name: str
     line: int
@@ -60,7 +60,7 @@ class GeneratedCode:
 
 
 def read_code(text: str) -> GeneratedCode:
-    """Find kernels and their calls; a module that is not Python (the C++ wrapper) gives its direction only."""
+    """Find kernels and their calls; for a module that is not Python (the C++ wrapper), find only the direction."""
     match = _AOT_ID.search(text)
     direction = Direction[match["direction"].upper()] if match else Direction.UNKNOWN
     try:
@@ -71,13 +71,13 @@ def read_code(text: str) -> GeneratedCode:
     lines = text.splitlines()
     calls: list[Call] = []
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and function.name not in _NOT_RUN:
+        if isinstance(function, ast.FunctionDef) and function.name not in _BENCHMARK_FUNCTIONS:
             calls += _calls(function, definitions, lines)
     return GeneratedCode(direction, definitions, tuple(sorted(calls, key=lambda call: call.line)))
 
 
 def _definitions(tree: ast.Module) -> list[tuple[str, Definition]]:
-    found = []
+    definitions = []
     for statement in tree.body:
         if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
             continue
@@ -87,11 +87,11 @@ def _definitions(tree: ast.Module) -> list[tuple[str, Definition]]:
             and isinstance(value.func, ast.Attribute)
             and ast.unparse(value.func.value) == "async_compile"
         ):
-            kind = _DEFINERS.get(value.func.attr, KernelKind.OTHER)
-            found.append(
+            kind = _KERNEL_KINDS.get(value.func.attr, KernelKind.OTHER)
+            definitions.append(
                 (statement.targets[0].id, Definition(kind, statement.lineno, statement.end_lineno or statement.lineno))
             )
-    return found
+    return definitions
 
 
 def _calls(function: ast.FunctionDef, definitions: dict[str, Definition], lines: list[str]) -> list[Call]:
@@ -104,7 +104,7 @@ def _calls(function: ast.FunctionDef, definitions: dict[str, Definition], lines:
         known = kernel in definitions
         if not known and not name.startswith(("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.")):
             continue
-        if any(word in name for word in _HOUSEKEEPING):
+        if any(word in name for word in _NON_KERNEL_CALLS):
             continue
         comment = _SOURCE_NODES.match(lines[node.lineno - 2]) if node.lineno >= 2 else None
         names = _split(comment["nodes"]) if comment else ()

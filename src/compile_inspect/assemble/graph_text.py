@@ -1,4 +1,4 @@
-"""Reading a graph from its printed form, for when a cache had the result and no graph was built."""
+"""Parse the printed form of a graph, for when a cache had the result and no graph was built."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from compile_inspect.assemble.stacks import StackTable, tidy_function
+from compile_inspect.assemble.stacks import StackTable, original_function_name
 from compile_inspect.records import Location, Node, TensorType
 
-_PLACE = re.compile(r"^\s*# File: (?P<file>.*):(?P<line>\d+) in (?P<function>.*?), code: (?P<code>.*)$")
-_NO_PLACE = re.compile(r"^\s*# No stacktrace found")
+_LOCATION = re.compile(r"^\s*# File: (?P<file>.*):(?P<line>\d+) in (?P<function>.*?), code: (?P<code>.*)$")
+_NO_LOCATION = re.compile(r"^\s*# No stacktrace found")
 _TYPE = re.compile(r"^(?P<dtype>[a-z]+\d*\w*)\[(?P<shape>[^\]]*)\](?:\[(?P<strides>[^\]]*)\])?(?P<device>[\w:]*)")
 _DTYPES = {"f": "float", "bf": "bfloat", "i": "int", "u": "uint", "c": "complex", "b": "bool"}
 
@@ -31,11 +31,11 @@ def parse_graph(text: str, stacks: StackTable) -> tuple[Node, ...]:
     function = next((item for item in ast.walk(tree) if isinstance(item, ast.FunctionDef) and item.name == "forward"), None)
     if function is None:
         return ()
-    places = _places(text, stacks)
+    line_stacks = _line_stacks(text, stacks)
     nodes = [_placeholder(argument) for argument in function.args.args if argument.arg != "self"]
     known = {node.name for node in nodes}
     for statement in function.body:
-        node = _node(statement, known, places)
+        node = _node(statement, known, line_stacks)
         if node is not None:
             known.add(node.name)
             nodes.append(node)
@@ -43,7 +43,7 @@ def parse_graph(text: str, stacks: StackTable) -> tuple[Node, ...]:
 
 
 def parse_type(annotation: str) -> tuple[TensorType, ...]:
-    """A type as graphs print it.
+    """Parse a type in the format of printed graphs.
 
     >>> parse_type("f32[4, s0][8, 1]cpu")
     (TensorType(shape=(4, 's0'), dtype='float32', device='cpu', strides=(8, 1)),)
@@ -66,19 +66,21 @@ def _sizes(text: str) -> tuple[int | str, ...]:
     return tuple(int(piece) if piece.isdigit() else piece for piece in pieces)
 
 
-def _places(text: str, stacks: StackTable) -> list[int | None]:
-    """For every line of the text (from 1), the stack that the comments before it name."""
-    places: list[int | None] = [None]
+def _line_stacks(text: str, stacks: StackTable) -> list[int | None]:
+    """For each line of the text (from 1), the stack that the comments before it name."""
+    line_stacks: list[int | None] = [None]
     current: int | None = None
     for line in text.splitlines():
-        match = _PLACE.match(line)
+        match = _LOCATION.match(line)
         if match is not None:
-            location = Location(match["file"], int(match["line"]), tidy_function(match["function"]), match["code"].strip())
+            location = Location(
+                match["file"], int(match["line"]), original_function_name(match["function"]), match["code"].strip()
+            )
             current = stacks.add((location,))
-        elif _NO_PLACE.match(line):
+        elif _NO_LOCATION.match(line):
             current = None
-        places.append(current)
-    return places
+        line_stacks.append(current)
+    return line_stacks
 
 
 def _placeholder(argument: ast.arg) -> Node:
@@ -87,8 +89,8 @@ def _placeholder(argument: ast.arg) -> Node:
     return Node(argument.arg, "placeholder", argument.arg, value=parse_type(text))
 
 
-def _node(statement: ast.stmt, known: set[str], places: list[int | None]) -> Node | None:
-    stack = places[statement.lineno] if statement.lineno < len(places) else None
+def _node(statement: ast.stmt, known: set[str], line_stacks: list[int | None]) -> Node | None:
+    stack = line_stacks[statement.lineno] if statement.lineno < len(line_stacks) else None
     if isinstance(statement, ast.Return):
         return Node("output", "output", "output", _names(statement.value, known), stack=None)
     annotation = ""
@@ -133,14 +135,14 @@ def _names(value: ast.expr | None, known: set[str]) -> tuple[str, ...]:
 
 
 def widen_stacks(nodes: tuple[Node, ...], stacks: StackTable, known: Mapping[Location, Collection[int]]) -> tuple[Node, ...]:
-    """The same nodes with the whole stack of their line, where only one stack of the compilation ends there.
+    """The nodes with the complete stack of their line, if only one stack of the compilation ends there.
 
-    A printed graph names the innermost line of each node, which is often torch's; `known` gives the stacks of the
-    captured graph by their innermost line.
+    A printed graph has only the innermost line of each node, which is often torch's own; `known` has the stacks of the captured
+    graph by their innermost line.
     """
-    widened = []
+    nodes_with_stacks = []
     for node in nodes:
         stack = stacks.stack(node.stack)
         candidates = known.get(stack.innermost, ()) if stack is not None and stack.innermost is not None else ()
-        widened.append(replace(node, stack=next(iter(candidates))) if len(candidates) == 1 else node)
-    return tuple(widened)
+        nodes_with_stacks.append(replace(node, stack=next(iter(candidates))) if len(candidates) == 1 else node)
+    return tuple(nodes_with_stacks)

@@ -1,4 +1,4 @@
-"""Graphs from their live descriptions and their printed forms."""
+"""Assemble graphs from the descriptions of graph objects and from printed graphs."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ _STAGES = {
 
 
 def assemble_graphs(events: Iterable[Event], stacks: StackTable, call_stacks: Mapping[str, int]) -> list[Graph]:
-    """Dynamo's and AOTAutograd's graphs, in the order they were made.
+    """Dynamo's and AOTAutograd's graphs, in the order in which they were created.
 
-    A live description and a printed form of one graph come as two events in either order; whichever comes
-    first waits for the other. A printed form that nothing joins was replayed from a cache. Graphs of an attempt that
-    Dynamo threw away are left out.
+    The description of a graph object and the printed graph are two events in either order, which are joined here. A printed
+    graph without a description was loaded from a cache. Graphs of attempts that Dynamo discarded are omitted.
     """
     events = [event for event in events if event["kind"] in ("graph", "graph text") and event.get("event") in _STAGES]
     final = {
-        event["compilation"]: (place, event.get("attempt"))
-        for place, event in enumerate(events)
+        event["compilation"]: (position, event.get("attempt"))
+        for position, event in enumerate(events)
         if event["event"] == "dynamo_output_graph"
     }
     graphs: list[Graph] = []
     waiting_text: dict[tuple[str | None, str], list[int]] = {}
     waiting_nodes: dict[tuple[str | None, str], list[int]] = {}
-    for place, event in enumerate(events):
+    for position, event in enumerate(events):
         name = event["event"]
         last, attempt = final.get(event["compilation"], (-1, None))
-        if place < last and event.get("attempt") != attempt:
+        if position < last and event.get("attempt") != attempt:
             continue
         key = (event["compilation"], name)
         if event["kind"] == "graph text":
@@ -61,28 +60,28 @@ def assemble_graphs(events: Iterable[Event], stacks: StackTable, call_stacks: Ma
 
 
 def with_call_stack(graph: Graph, call_stack: int | None, stacks: StackTable) -> Graph:
-    """The same graph, with how its frame was called where a call has no line, or only lines of torch's.
+    """The graph, with the call stack of its frame for calls that have no line, or only lines in torch.
 
-    Dynamo records no line for a module whose `forward` is torch's own, `nn.Sequential` for one, and a compiled
-    optimizer is all torch; the line that calls it is then the user's.
+    Dynamo records no line for a module whose `forward` is torch's own, such as `nn.Sequential`, and a compiled optimizer has
+    only lines in torch; the user's line is then the one that calls it.
     """
     if call_stack is None:
         return graph
-    nowhere = not any(node.stack is not None for node in graph.nodes if node.is_call)
+    has_no_stacks = not any(node.stack is not None for node in graph.nodes if node.is_call)
     nodes = []
     for node in graph.nodes:
-        stack = call_stack if nowhere and node.is_call else stacks.placed(node.stack, call_stack)
+        stack = call_stack if has_no_stacks and node.is_call else stacks.with_call(node.stack, call_stack)
         nodes.append(node if stack == node.stack else replace(node, stack=stack))
     return replace(graph, nodes=tuple(nodes))
 
 
 def from_text(graph: Graph, stacks: StackTable) -> Graph:
-    """The same graph with the nodes that its printed form tells."""
+    """The graph with the nodes from its printed form."""
     return replace(graph, nodes=parse_graph(graph.text, stacks), from_text=True)
 
 
 def decode_nodes(rows: Iterable[dict[str, Any]], stacks: StackTable, prefix: str = "") -> tuple[Node, ...]:
-    """Nodes from a live description; `prefix` marks those of a nested graph."""
+    """Nodes from the description of a graph object; `prefix` is for those of a nested graph."""
     return tuple(
         Node(
             name=prefix + row["name"],

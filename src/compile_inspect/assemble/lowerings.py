@@ -1,4 +1,4 @@
-"""Everything Inductor made of each graph, tied together."""
+"""Assemble everything that Inductor generated from each graph."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from compile_inspect.records import (
 
 
 @dataclass
-class _Work:
-    """What is known of one lowering while events are read."""
+class _LoweringFacts:
+    """The facts about one lowering, collected from events."""
 
     compilation: str | None
     direction: Direction
@@ -48,41 +48,40 @@ def assemble_lowerings(
 ) -> list[tuple[Lowering, Graph]]:
     """All lowerings, each with its post-grad graph.
 
-    A printed post-grad graph comes just before the lowering it belongs to. Code that no lowering claims was
-    replayed from a cache.
+    The event of a printed post-grad graph immediately precedes its lowering. Code without a lowering was loaded from a cache.
     """
-    works: list[_Work] = []
-    numbered: dict[int, _Work] = {}
+    all_facts: list[_LoweringFacts] = []
+    numbered: dict[int, _LoweringFacts] = {}
     printed: dict[tuple[str | None, int], list[str]] = defaultdict(list)
     for event in events:
-        kind, place = event["kind"], (event.get("compilation"), event.get("thread", 0))
+        kind, thread = event["kind"], (event.get("compilation"), event.get("thread", 0))
         if kind == "graph text" and event["event"] == "inductor_post_grad_graph":
-            printed[place].append(event["text"])
+            printed[thread].append(event["text"])
         elif kind == "lowering":
-            work = numbered.get(event["lowering"])
-            if work is None:
-                work = numbered[event["lowering"]] = _Work(event["compilation"], _direction(event))
-                work.text = printed[place].pop() if printed[place] else ""
-                works.append(work)
+            facts = numbered.get(event["lowering"])
+            if facts is None:
+                facts = numbered[event["lowering"]] = _LoweringFacts(event["compilation"], _direction(event))
+                facts.text = printed[thread].pop() if printed[thread] else ""
+                all_facts.append(facts)
             prefix = f"{event['path']}/" if event["path"] else ""
-            work.nodes += decode_nodes(event["nodes"], stacks, prefix)
+            facts.nodes += decode_nodes(event["nodes"], stacks, prefix)
         elif kind == "code":
-            claimed = numbered.get(event["lowering"]) if event["lowering"] is not None else None
-            if claimed is None:
-                text = printed[place].pop(0) if printed[place] else ""
-                claimed = _Work(event["compilation"], Direction.UNKNOWN, text=text, from_cache=True)
-                works.append(claimed)
-            # Of a graph that has been written already, it is another file.
-            if event["text"] not in claimed.code:
-                claimed.code = f"{claimed.code}\n{event['text']}" if claimed.code else event["text"]
-            claimed.path = claimed.path or event["path"]
+            owner = numbered.get(event["lowering"]) if event["lowering"] is not None else None
+            if owner is None:
+                text = printed[thread].pop(0) if printed[thread] else ""
+                owner = _LoweringFacts(event["compilation"], Direction.UNKNOWN, text=text, from_cache=True)
+                all_facts.append(owner)
+            # If the graph already has code, this is a second file.
+            if event["text"] not in owner.code:
+                owner.code = f"{owner.code}\n{event['text']}" if owner.code else event["text"]
+            owner.path = owner.path or event["path"]
         elif kind in ("kernel", "not fused", "memory") and event["lowering"] in numbered:
             _read_detail(numbered[event["lowering"]], event)
-    captured = _Captured(earlier_graphs, stacks)
+    captured = _CapturedStacks(earlier_graphs, stacks)
     finished: list[tuple[Lowering, Graph]] = []
     built: dict[str, Lowering] = {}
-    for number, work in enumerate(works):
-        lowering, graph = _finish(number, work, stacks, call_stacks.get(work.compilation or ""), captured)
+    for number, facts in enumerate(all_facts):
+        lowering, graph = _finish(number, facts, stacks, call_stacks.get(facts.compilation or ""), captured)
         if lowering.from_cache and lowering.code_path in built:
             lowering = _with_known_kernels(lowering, graph, built[lowering.code_path])
         elif lowering.code_path:
@@ -91,42 +90,44 @@ def assemble_lowerings(
     return finished
 
 
-def _read_detail(work: _Work, event: Event) -> None:
+def _read_detail(facts: _LoweringFacts, event: Event) -> None:
     if event["kind"] == "kernel":
-        work.kernels.append(event)
+        facts.kernels.append(event)
     elif event["kind"] == "not fused":
-        work.not_fused += event["rows"]
+        facts.not_fused += event["rows"]
     else:
-        work.memory = event
+        facts.memory = event
 
 
 def _finish(
-    number: int, work: _Work, stacks: StackTable, call_stack: int | None, captured: _Captured
+    number: int, facts: _LoweringFacts, stacks: StackTable, call_stack: int | None, captured: _CapturedStacks
 ) -> tuple[Lowering, Graph]:
-    code = read_code(work.code)
-    direction = work.direction if work.direction is not Direction.UNKNOWN else code.direction
-    identifier = f"{work.compilation}:post_grad:{number}"
-    graph = Graph(identifier, work.compilation, Stage.POST_GRAD, direction, work.nodes, work.text)
+    code = read_code(facts.code)
+    direction = facts.direction if facts.direction is not Direction.UNKNOWN else code.direction
+    identifier = f"{facts.compilation}:post_grad:{number}"
+    graph = Graph(identifier, facts.compilation, Stage.POST_GRAD, direction, facts.nodes, facts.text)
     if not graph.nodes:
         graph = from_text(graph, stacks)
-        graph = replace(graph, nodes=widen_stacks(graph.nodes, stacks, captured.by_line.get(work.compilation, {})))
+        graph = replace(graph, nodes=widen_stacks(graph.nodes, stacks, captured.by_line.get(facts.compilation, {})))
     graph = with_call_stack(graph, call_stack, stacks)
     kernels = (
-        _kernels_from_code(work, code, captured.by_node) if work.from_cache else _kernels(work, code, graph, stacks, call_stack)
+        _kernels_from_code(facts, code, captured.by_node)
+        if facts.from_cache
+        else _kernels(facts, code, graph, stacks, call_stack)
     )
     placed = {name for kernel in kernels for name in kernel.nodes}
     lowering = Lowering(
-        id=f"{work.compilation}:lowering:{number}",
-        compilation=work.compilation,
+        id=f"{facts.compilation}:lowering:{number}",
+        compilation=facts.compilation,
         direction=direction,
         graph=identifier,
-        code=work.code,
-        code_path=work.path,
+        code=facts.code,
+        code_path=facts.path,
         kernels=kernels,
-        unplaced_nodes=() if work.from_cache else explain_unplaced(graph, placed),
-        unfused_pairs=_not_fused(work.not_fused, kernels),
-        memory=_memory(work.memory),
-        from_cache=work.from_cache,
+        unplaced_nodes=() if facts.from_cache else explain_unplaced(graph, placed),
+        unfused_pairs=_unfused_pairs(facts.not_fused, kernels),
+        memory=_memory(facts.memory),
+        from_cache=facts.from_cache,
     )
     return lowering, graph
 
@@ -137,18 +138,20 @@ def _direction(event: Event) -> Direction:
     return Direction.INFERENCE if event["inference"] else Direction.FORWARD
 
 
-def _kernels(work: _Work, code: GeneratedCode, graph: Graph, stacks: StackTable, call_stack: int | None) -> tuple[Kernel, ...]:
+def _kernels(
+    facts: _LoweringFacts, code: GeneratedCode, graph: Graph, stacks: StackTable, call_stack: int | None
+) -> tuple[Kernel, ...]:
     calls: dict[str, list[Call]] = defaultdict(list)
     for call in code.calls:
         calls[call.name].append(call)
     nodes = {node.name: node for node in graph.nodes}
     kernels = []
-    for event in work.kernels:
+    for event in facts.kernels:
         prefix = f"{event['path']}/" if event["path"] else ""
-        # A branch's kernel may also compute nodes of the graph around it.
+        # A kernel of a branch may also compute nodes of the enclosing graph.
         names = tuple(prefix + name if prefix + name in nodes else name for name in event["nodes"])
-        placed = (stacks.placed(stacks.number(index), call_stack) for index in event["stacks"])
-        found = {number for number in placed if number is not None}
+        numbers = (stacks.with_call(stacks.number(index), call_stack) for index in event["stacks"])
+        known = {number for number in numbers if number is not None}
         own_calls = calls.get(event["name"], [])
         definition = code.definitions.get(event["name"])
         kernels.append(
@@ -156,7 +159,7 @@ def _kernels(work: _Work, code: GeneratedCode, graph: Graph, stacks: StackTable,
                 name=event["name"],
                 kind=_kind(event, definition.kind if definition else None),
                 nodes=names,
-                stacks=tuple(sorted(found)) or _nearby_stacks(names, nodes),
+                stacks=tuple(sorted(known)) or _nearby_stacks(names, nodes),
                 scheduler_nodes=tuple(event["scheduler"]),
                 first_line=definition.first_line if definition else None,
                 last_line=definition.last_line if definition else None,
@@ -177,34 +180,34 @@ def _kind(event: Event, defined: KernelKind | None) -> KernelKind:
 
 
 def _nearby_stacks(names: Iterable[str], nodes: dict[str, Node]) -> tuple[int, ...]:
-    """Stacks for a kernel whose own nodes have none: those of the values it works on, nearest first."""
+    """Stacks for a kernel whose own nodes have none: those of the values it all_facts on, nearest first."""
     frontier = [name for name in names if name in nodes]
-    seen = set(frontier)
+    visited = set(frontier)
     while frontier:
-        found = sorted({stack for name in frontier if (stack := nodes[name].stack) is not None})
-        if found:
-            return tuple(found)
-        around = {name for current in frontier for name in nodes[current].inputs}
-        around |= {node.name for node in nodes.values() if seen.intersection(node.inputs)}
-        frontier = sorted((around - seen) & nodes.keys())
-        seen |= around
+        numbers = sorted({stack for name in frontier if (stack := nodes[name].stack) is not None})
+        if numbers:
+            return tuple(numbers)
+        neighbors = {name for current in frontier for name in nodes[current].inputs}
+        neighbors |= {node.name for node in nodes.values() if visited.intersection(node.inputs)}
+        frontier = sorted((neighbors - visited) & nodes.keys())
+        visited |= neighbors
     return ()
 
 
 def _kernels_from_code(
-    work: _Work, code: GeneratedCode, dynamo_stacks: dict[tuple[str | None, str], int]
+    facts: _LoweringFacts, code: GeneratedCode, dynamo_stacks: dict[tuple[str | None, str], int]
 ) -> tuple[Kernel, ...]:
-    """What the generated code alone tells about its kernels: names, places, and comments where there are any."""
+    """The kernels, from the generated code only: names, lines, and facts from comments if there are any."""
     kernels = []
     for call in code.calls:
         definition = code.definitions.get(call.name)
-        found = {stack for name in call.source_nodes if (stack := dynamo_stacks.get((work.compilation, name))) is not None}
+        numbers = {stack for name in call.source_nodes if (stack := dynamo_stacks.get((facts.compilation, name))) is not None}
         kernels.append(
             Kernel(
                 name=call.name,
                 kind=definition.kind if definition else KernelKind.EXTERN,
                 nodes=(),
-                stacks=tuple(sorted(found)),
+                stacks=tuple(sorted(numbers)),
                 first_line=definition.first_line if definition else None,
                 last_line=definition.last_line if definition else None,
                 call_line=call.line,
@@ -214,15 +217,15 @@ def _kernels_from_code(
 
 
 def _with_known_kernels(lowering: Lowering, graph: Graph, earlier: Lowering) -> Lowering:
-    """A lowering from the cache, with what the same capture saw when this very code was generated.
+    """A lowering from the cache, with the kernels that the same capture recorded when this code was generated.
 
-    The code is stored under a hash of the graph, so the nodes are the same; their lines are this graph's own.
+    The cache key is a hash of the graph, so the nodes are the same; their stacks are taken from this graph.
     """
     stack_of = {node.name: node.stack for node in graph.nodes}
     kernels = []
     for kernel in earlier.kernels:
-        found = {stack for name in kernel.nodes if (stack := stack_of.get(name)) is not None}
-        kernels.append(replace(kernel, stacks=tuple(sorted(found))))
+        numbers = {stack for name in kernel.nodes if (stack := stack_of.get(name)) is not None}
+        kernels.append(replace(kernel, stacks=tuple(sorted(numbers))))
     return replace(
         lowering,
         kernels=tuple(kernels),
@@ -232,7 +235,7 @@ def _with_known_kernels(lowering: Lowering, graph: Graph, earlier: Lowering) -> 
     )
 
 
-class _Captured:
+class _CapturedStacks:
     """The stacks of Dynamo's graphs: by compilation and node name, and by compilation and innermost line."""
 
     def __init__(self, graphs: Iterable[Graph], stacks: StackTable) -> None:
@@ -246,17 +249,17 @@ class _Captured:
                     self.by_line[graph.compilation][stack.innermost].add(node.stack)
 
 
-def _not_fused(rows: Iterable[list[Any]], kernels: Iterable[Kernel]) -> tuple[UnfusedPair, ...]:
-    home = {name: kernel.name for kernel in kernels for name in kernel.scheduler_nodes}
+def _unfused_pairs(rows: Iterable[list[Any]], kernels: Iterable[Kernel]) -> tuple[UnfusedPair, ...]:
+    kernel_names = {name: kernel.name for kernel in kernels for name in kernel.scheduler_nodes}
 
     def kernel_of(name: str) -> str | None:
-        # A group fused so far is named after its members: op1_op2.
-        return home.get(name) or home.get(name.split("_")[0])
+        # An already fused group is named after its members: op1_op2.
+        return kernel_names.get(name) or kernel_names.get(name.split("_")[0])
 
     return tuple(
         UnfusedPair(first, second, reason, kernel_of(first), kernel_of(second), times)
         for first, second, reason, times in rows
-        # Tried and refused at first, then fused in a later round: no longer true.
+        # Omit pairs that were fused in a later round.
         if kernel_of(first) is None or kernel_of(first) != kernel_of(second)
     )
 

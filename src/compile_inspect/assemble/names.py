@@ -1,4 +1,4 @@
-"""Dynamo's names for variables and conditions, turned into what the user wrote."""
+"""Convert Dynamo's names for variables and conditions to what the user wrote."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def readable_condition(kind: str, text: str) -> str:
         # Torch writes no device index for the CPU.
         rest = tensor["rest"].replace("device=None, ", "")
         return f"{name} is a {tensor['class']} of {tensor['dtype'].removeprefix('torch.')}, {rest}"
-    of_type = _CHECK_TYPE.match(text)
-    if of_type is not None:
-        return f"{readable_name(of_type['name'])} is of type {of_type['type'] or 'the same as when compiled'}"
+    type_check = _CHECK_TYPE.match(text)
+    if type_check is not None:
+        return f"{readable_name(type_check['name'])} is of type {type_check['type'] or 'the same as when compiled'}"
     same = _CHECK_OBJECT.match(text)
     if same is not None:
         what = f" ({same['type']})" if same["type"] else ""

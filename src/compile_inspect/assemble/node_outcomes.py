@@ -1,4 +1,4 @@
-"""What became of the nodes that no kernel computes."""
+"""What happened to the nodes that no kernel computes."""
 
 from __future__ import annotations
 
@@ -48,26 +48,30 @@ _COPIES = frozenset({"copy_", "copy", "clone", "set_"})
 
 
 def explain_unplaced(graph: Graph, placed: set[str]) -> tuple[UnplacedNode, ...]:
-    """Every node of the graph that is in no kernel, with its fate."""
+    """All nodes of the graph that are in no kernel, with their outcomes."""
     users: dict[str, list[str]] = defaultdict(list)
     for node in graph.nodes:
         for name in node.inputs:
             users[name].append(node.name)
     nodes = {node.name: node for node in graph.nodes}
-    reaches = _reaches_kernel(graph, users, placed)
-    return tuple(UnplacedNode(node.name, _fate(node, nodes, users, reaches)) for node in graph.nodes if node.name not in placed)
+    used_by_kernels = _used_by_kernels(graph, users, placed)
+    return tuple(
+        UnplacedNode(node.name, _outcome(node, nodes, users, used_by_kernels))
+        for node in graph.nodes
+        if node.name not in placed
+    )
 
 
-def _reaches_kernel(graph: Graph, users: dict[str, list[str]], placed: set[str]) -> set[str]:
-    """Nodes that some kernel uses, directly or through other unplaced nodes; graphs are in topological order."""
-    reaching: set[str] = set()
+def _used_by_kernels(graph: Graph, users: dict[str, list[str]], placed: set[str]) -> set[str]:
+    """Nodes that a kernel uses, directly or through other unplaced nodes. Graphs are in topological order."""
+    used: set[str] = set()
     for node in reversed(graph.nodes):
-        if any(user in placed or user in reaching for user in users[node.name]):
-            reaching.add(node.name)
-    return reaching
+        if any(user in placed or user in used for user in users[node.name]):
+            used.add(node.name)
+    return used
 
 
-def _fate(node: Node, nodes: dict[str, Node], users: dict[str, list[str]], reaches: set[str]) -> NodeOutcome:
+def _outcome(node: Node, nodes: dict[str, Node], users: dict[str, list[str]], used_by_kernels: set[str]) -> NodeOutcome:
     if node.operation == "placeholder":
         return NodeOutcome.INPUT
     if node.operation == "output":
@@ -82,11 +86,11 @@ def _fate(node: Node, nodes: dict[str, Node], users: dict[str, list[str]], reach
     if not node.value:
         sizes = name.startswith("sym_") or not node.target.startswith(("aten.", "prims.", "torch.ops", "higher_order"))
         return NodeOutcome.SYMBOL if sizes and not name.startswith("_") else NodeOutcome.WRAPPER
-    if name.startswith("copy") and len(node.inputs) == 1:  # onto itself: nothing is left to do
+    if name.startswith("copy") and len(node.inputs) == 1:  # a copy onto itself does nothing
         return NodeOutcome.UNUSED
     if not users[node.name] and name not in _COPIES:
         return NodeOutcome.UNUSED
-    return NodeOutcome.FOLDED if node.name in reaches else NodeOutcome.WRAPPER
+    return NodeOutcome.FOLDED if node.name in used_by_kernels else NodeOutcome.WRAPPER
 
 
 def operation_name(target: str) -> str:

@@ -1,4 +1,4 @@
-"""Recompiles, the guard that failed, and the limits that were hit."""
+"""Recompiles, the guards that failed, and the limits that were reached."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from compile_inspect.assemble.names import readable_condition, readable_name
 from compile_inspect.assemble.stacks import parse_stack
 from compile_inspect.journal import Event
 from compile_inspect.records import Compilation, Guard, GuardFailure, LimitHit, Location, Recompile, Stack
-from compile_inspect.records.compilations import first_of_frame
+from compile_inspect.records.compilations import first_compilation_id
 
-_AGAINST = re.compile(r"^(?P<against>!?\d+/\d+(?:/\d+)?): (?P<rest>.*)$", re.DOTALL)
+_EARLIER_VERSION = re.compile(r"^(?P<version>!?\d+/\d+(?:/\d+)?): (?P<rest>.*)$", re.DOTALL)
 _EXPECTED_ACTUAL = re.compile(r"\bexpected (?P<expected>.+?), actual (?P<actual>.+?)\.?$")
 _EXPECTED = re.compile(r"\bexpected (?P<expected>\S.*?)\.?$")
 _TENSOR = re.compile(r"^tensor '(?P<name>.+)' (?=[a-z_ ]+ mismatch)")
@@ -31,27 +31,29 @@ _OF_TYPE = re.compile(r"^(?P<name>.+) is of type (?P<value>.+)$")
 def assemble_recompiles(
     events: Iterable[Event], compilations: Mapping[str, Compilation], guards: Iterable[Guard]
 ) -> list[Recompile]:
-    """Every recompile with its causes, the newest version's first."""
-    places = {(guard.compilation, guard.variable): guard.location for guard in reversed(tuple(guards)) if guard.location}
+    """All recompiles with the failed guards, that of the newest version first."""
+    locations = {(guard.compilation, guard.variable): guard.location for guard in reversed(tuple(guards)) if guard.location}
     events = list(events)
     actual = {event["compilation"]: event["values"] for event in events if event["kind"] == "actual values"}
     states = {event["compilation"]: event["text"] for event in events if event["kind"] == "guard tree"}
     threads: dict[str, set[object]] = defaultdict(set)
     for event in events:
         if event["kind"] == "start" and event["compilation"] is not None:
-            threads[first_of_frame(event["compilation"])].add(event.get("thread"))
+            threads[first_compilation_id(event["compilation"])].add(event.get("thread"))
     recompiles = []
     for event in events:
         if event["kind"] != "recompile" or event["compilation"] is None:
             continue
         frame = _frame(event["compilation"], compilations)
         values = {readable_name(name): value for name, value in actual.get(event["compilation"], {}).items()}
-        parsed = (_in_this_run(parse_failure(reason, values), event["compilation"]) for reason in event["reasons"])
-        several = len(threads[first_of_frame(event["compilation"])])
+        parsed = (_with_reset_mark(parse_failure(reason, values), event["compilation"]) for reason in event["reasons"])
+        several = len(threads[first_compilation_id(event["compilation"])])
         parsed = (_among_threads(_with_global_state(failure, states), several) for failure in parsed)
-        # Torch's text for a tensor says what differs but not where the tensor is used; its guard knows.
+        # Torch's message for a tensor does not contain the line that uses the tensor; its guard does.
         failures = tuple(
-            failure if failure.location else replace(failure, location=places.get((failure.earlier_version, failure.variable)))
+            failure
+            if failure.location
+            else replace(failure, location=locations.get((failure.earlier_version, failure.variable)))
             for failure in parsed
         )
         recompiles.append(
@@ -67,7 +69,7 @@ def assemble_recompiles(
 
 
 def assemble_limits(events: Iterable[Event], compilations: Mapping[str, Compilation]) -> list[LimitHit]:
-    """Every frame that torch gave up recompiling."""
+    """All frames that reached the recompile limit."""
     last_reason: dict[str | None, str] = {}
     limits = []
     for event in events:
@@ -90,8 +92,8 @@ def assemble_limits(events: Iterable[Event], compilations: Mapping[str, Compilat
     return limits
 
 
-def _in_this_run(failure: GuardFailure, compilation: str) -> GuardFailure:
-    """Torch names the earlier version by its bare id; after a reset ours are marked."""
+def _with_reset_mark(failure: GuardFailure, compilation: str) -> GuardFailure:
+    """Torch uses unmarked ids for earlier versions; after a reset, ids in a capture are marked."""
     mark = compilation.partition("@")[2]
     return (
         failure
@@ -101,14 +103,14 @@ def _in_this_run(failure: GuardFailure, compilation: str) -> GuardFailure:
 
 
 def _frame(identifier: str | None, compilations: Mapping[str, Compilation]) -> Compilation | None:
-    """The compilation, or where torch gave up before it began, an earlier one of the same frame."""
+    """The compilation; or, if torch gave up before it began, an earlier one of the same frame."""
     if identifier is None:
         return None
-    return compilations.get(identifier) or compilations.get(first_of_frame(identifier))
+    return compilations.get(identifier) or compilations.get(first_compilation_id(identifier))
 
 
 def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
-    """One failed guard.
+    """Parse one failed guard.
 
     >>> failure = parse_failure("0/0: tensor 'x' size mismatch at index 0. expected 4, actual 5", {})
     >>> failure.earlier_version, failure.variable, failure.expected, failure.actual
@@ -122,8 +124,8 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
     >>> failure.variable, failure.expected
     ('', None)
     """
-    match = _AGAINST.match(text)
-    against, rest = (match["against"], match["rest"]) if match else (None, text)
+    match = _EARLIER_VERSION.match(text)
+    earlier_version, rest = (match["version"], match["rest"]) if match else (None, text)
     stack = Stack(parse_stack(rest))
     first, _, comment = rest.partition("\n")[0].partition("  # ")
     reason = readable_condition("", first.strip())
@@ -135,7 +137,7 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
     one = _EXPECTED.search(reason)
     condition = _OF_TYPE.match(reason) or _EQUALITY.match(reason)
     if condition is not None and not _is_expression(condition["name"]):
-        condition = None  # a sentence of torch's, not a condition on a variable
+        condition = None  # a message, not a condition on a variable
     if both is not None:
         expected, actual = both["expected"], both["actual"]
     elif one is not None:
@@ -143,17 +145,17 @@ def parse_failure(text: str, actual_values: Mapping[str, str]) -> GuardFailure:
         flag = _FLAG.match(expected)
         actual = f"{flag['name']}={1 - int(flag['value'])}" if flag else None
     elif (size := _SIZE.search(reason)) is not None:
-        # Such as `2 <= x.size()[0] <= 10`: what is expected is the condition itself.
+        # For example `2 <= x.size()[0] <= 10`: the condition itself is the expected value.
         variable, expected, actual = size[0], reason, actual_values.get(size[0])
     elif condition is not None:
         variable, expected = condition["name"], condition["value"]
         key = f"type({variable})" if _OF_TYPE.match(reason) else variable
         actual = actual_values.get(key)
-    return GuardFailure(against, variable, reason, expected, actual, location)
+    return GuardFailure(earlier_version, variable, reason, expected, actual, location)
 
 
 def _is_expression(text: str) -> bool:
-    """Whether a text is a variable or an expression of some, as `readable_name` writes them.
+    """Whether a text is a variable or an expression, as `readable_name` writes it.
 
     >>> _is_expression("global SCALE"), _is_expression("len(global NAMES)"), _is_expression("runtime guards failed")
     (True, True, False)
@@ -166,14 +168,14 @@ def _is_expression(text: str) -> bool:
 
 
 def _among_threads(failure: GuardFailure, threads: int) -> GuardFailure:
-    """Torch asks to report a bug where no guard fails; it does not know that several threads compiled the function."""
+    """If no guard fails, torch asks for a bug report; with several threads that compile the function, this is not a bug."""
     if threads < 2 or not failure.reason.startswith(_UNEXPECTED):
         return failure
-    return replace(failure, reason=f"torch found no guard that fails; {threads} threads compiled this function")
+    return replace(failure, reason=f"torch found no failed guard; {threads} threads compiled this function")
 
 
 def _with_global_state(failure: GuardFailure, trees: Mapping[str | None, str]) -> GuardFailure:
-    """Torch names the part of its global state that changed; the guard tree knows what it was."""
+    """Torch names the part of its global state that changed; the guard tree has its earlier value."""
     changed = _STATE_CHANGED.match(failure.reason)
     if changed is None:
         return failure

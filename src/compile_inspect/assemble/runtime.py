@@ -1,4 +1,4 @@
-"""Caches and CUDA graphs from their events."""
+"""Assemble cache lookups and CUDA graphs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from compile_inspect.records import CacheEvent, CacheOutcome, CudaGraphEvent, Cu
 _CACHES = {"fx_graph": "FX graph", "aotautograd": "AOTAutograd", "fx_graph_bundled": "FX graph (bundled)"}
 _OUTCOMES = {"hit": CacheOutcome.HIT, "miss": CacheOutcome.MISS, "guard_miss": CacheOutcome.MISS, "bypass": CacheOutcome.BYPASS}
 _DIRECTIONS: dict[bool | None, Direction] = {True: Direction.BACKWARD, False: Direction.FORWARD}
-_CPU_REASON = "the graph runs on {devices}, where CUDA graphs do not exist; torch accepts the option silently"
+_CPU_REASON = "the graph runs on {devices}, which does not support CUDA graphs; torch accepts the option silently"
 
 
 def assemble_caches(events: Iterable[Event]) -> list[CacheEvent]:
-    """Every look-up in torch's caches."""
+    """All lookups in torch's caches."""
     return [
         CacheEvent(
             compilation=event["compilation"],
@@ -32,16 +32,12 @@ def assemble_caches(events: Iterable[Event]) -> list[CacheEvent]:
 
 
 def _reason(event: Event) -> str:
-    return (
-        ""
-        if event["reason"] == event["outcome"]
-        else str(event["reason"]).replace("full_miss", "nothing stored under this key")
-    )
+    return "" if event["reason"] == event["outcome"] else str(event["reason"]).replace("full_miss", "no entry under this key")
 
 
 def assemble_cuda_graphs(events: Iterable[Event]) -> list[CudaGraphEvent]:
-    """What became of CUDA graphs, equal events counted once."""
-    found: dict[tuple[str | None, CudaGraphOutcome, str, Direction], CudaGraphEvent] = {}
+    """What happened when CUDA graphs were requested; equal events are counted in one record."""
+    records: dict[tuple[str | None, CudaGraphOutcome, str, Direction], CudaGraphEvent] = {}
     skipped = set()
     for event in events:
         if event["kind"] != "cuda graph":
@@ -50,11 +46,11 @@ def assemble_cuda_graphs(events: Iterable[Event]) -> list[CudaGraphEvent]:
         if event["outcome"] == "SKIPPED":
             skipped.add(event["compilation"])
         elif event["outcome"] == "DISABLED" and event["compilation"] in skipped:
-            continue  # the skip itself was reported, with its reason
+            continue  # the skip itself was recorded, with its reason
         key = (record.compilation, record.outcome, record.reason, record.direction)
-        known = found.get(key)
-        found[key] = record if known is None else replace(known, times=known.times + 1)
-    return list(found.values())
+        known = records.get(key)
+        records[key] = record if known is None else replace(known, times=known.times + 1)
+    return list(records.values())
 
 
 def _record(event: Event) -> CudaGraphEvent:

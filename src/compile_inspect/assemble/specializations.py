@@ -1,4 +1,4 @@
-"""Sizes that were symbols and were pinned to a number, and the lines that pinned them."""
+"""Symbolic sizes that were specialized to a number, and the lines that specialized them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import Specialization
 
-_REASONS = {"range_refined_to_singleton": "a condition leaves only this value", "find": "it has to equal this number"}
+_REASONS = {"range_refined_to_singleton": "a condition leaves only this value", "find": "it must equal this number"}
 
 
 def assemble_specializations(events: Iterable[Event], stacks: StackTable) -> list[Specialization]:
-    """All of them, each once for every frame."""
-    found: dict[tuple[str | None, str], Specialization] = {}
+    """All specializations, each once per frame."""
+    specializations: dict[tuple[str | None, str], Specialization] = {}
     for event in events:
         if event["event"] != "symbolic_shape_specialization":
             continue
         facts, number = event["facts"], stacks.number(event.get("stack"))
         reason = facts.get("reason", "")
         variable = ", ".join(map(readable_name, _sources(facts.get("sources", "")))) or facts.get("symbol", "")
-        found.setdefault(
+        specializations.setdefault(
             (event["compilation"], variable),
             Specialization(
                 compilation=event["compilation"],
@@ -33,11 +33,11 @@ def assemble_specializations(events: Iterable[Event], stacks: StackTable) -> lis
                 stack=number,
             ),
         )
-    return list(found.values())
+    return list(specializations.values())
 
 
 def _sources(text: str) -> list[str]:
-    """The names of a size, which torch writes as a list.
+    """The names of a size; torch writes them as a list.
 
     >>> _sources("['n', 'm']"), _sources("L[x].size()")
     (['n', 'm'], ['L[x].size()'])

@@ -1,8 +1,8 @@
-"""Recording what torch.compile does, from the compilation that happens anyway.
+"""Record what torch.compile does, from the compilations that the program triggers anyway.
 
-    torch ──(trace events, observed functions)──► collectors ──► tap ──► journals ──► assemble ──► Inspection
+    torch ──(trace events, hooked functions)──► collectors ──► tap ──► journals ──► assemble ──► Inspection
 
-`torch_private` is the only module that touches torch's private parts. Collectors turn what they see into
-small JSON-able events at once and keep nothing of torch alive; all interpretation happens later, in
-`compile_inspect.assemble`, without torch and outside the user's compile time.
+`torch_private` is the only package that uses torch's private parts. Collectors immediately convert what they receive into small
+events that can be written as JSON, and keep no torch objects alive. `compile_inspect.assemble` interprets the events later,
+without torch and outside the user's compile time.
 """

@@ -1,4 +1,4 @@
-"""`inspect`: compile one callable with given options, run it, and return the evidence."""
+"""`inspect`: compile one callable with the given options, run it, and return the evidence."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def inspect(
     fresh: bool = False,
     **kwargs: Any,
 ) -> Inspection:
-    """Compile `function`, call it with `args` and `kwargs`, and return everything about its compilation.
+    """Compile `function`, call it with `args` and `kwargs`, and return the evidence about its compilation.
 
-    The backward runs where an output has a gradient; gradients are computed and dropped, no `.grad` is touched.
-    Nothing is reset: if this process compiled the function before with the same options, torch reuses that and
-    the inspection says so. With a `Target`, its inputs are used, the further ones too. With `path`, the capture
-    is also written there. What torch's caches on disk hold is loaded as always, and then says little about kernels;
-    `fresh=True` compiles graphs anew.
+    The backward pass runs if an output requires a gradient; the gradients are discarded, and no `.grad` changes. Nothing is
+    reset: if this process has already compiled the function with the same options, torch reuses the result, and a note in
+    the inspection reports it. With a `Target`, its inputs are used, including the further ones. With `path`, the capture is
+    also written there. Entries of torch's on-disk caches are loaded as usual, and then the capture has few facts about kernels;
+    `fresh=True` compiles graphs without these caches.
 
-    If torch fails to compile (with `fullgraph=True`, say), the evidence is returned, and its `failures` say why; if the
-    function itself fails in eager mode, `TargetError` is raised from its exception. With `gradients=False` in a `Target`
-    everything runs without gradients.
+    If torch fails to compile (for example with `fullgraph=True`), the evidence is returned, and its `failures` give the
+    reason. If the function itself fails in eager mode, `TargetError` is raised from its exception. With `gradients=False` in a
+    `Target`, everything runs without gradients.
 
         inspection = compile_inspect.inspect(model, x, mode="reduce-overhead")
         for cause in inspection.breaks:
@@ -58,8 +58,8 @@ def inspect(
                 break
         if not recording.inspection.compilations:
             recording.note(
-                "Nothing was compiled. Torch had compiled this code with these options before in this process "
-                "(start a new process to see it again), or a stance or torch.compiler.disable forbids it."
+                "Nothing was compiled. Either torch had already compiled this code with these options in this process "
+                "(start a new process to compile it again), or a stance or torch.compiler.disable prevents it."
             )
     return recording.inspection
 
@@ -67,7 +67,7 @@ def inspect(
 def _as_target(function: Callable[..., Any] | Target, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Target:
     if isinstance(function, Target):
         if args or kwargs:
-            raise TargetError("a Target has its own inputs; call inspect(target) without further arguments")
+            raise TargetError("a Target has its own inputs; call inspect(target) without other arguments")
         return function
     if not callable(function):
         raise TargetError(f"inspect needs a callable, not {function!r:.80}")
@@ -75,10 +75,10 @@ def _as_target(function: Callable[..., Any] | Target, args: tuple[Any, ...], kwa
         parameters = set(python_inspect.signature(getattr(function, "forward", function)).parameters)
     except (TypeError, ValueError):
         parameters = set()
-    shared = sorted(parameters.intersection(_COMPILE_OPTIONS))
-    if shared:
+    ambiguous = sorted(parameters.intersection(_COMPILE_OPTIONS))
+    if ambiguous:
         raise TargetError(
-            f"{', '.join(shared)} is both a parameter of the function and an option of inspect: "
+            f"{', '.join(ambiguous)} is both a parameter of the function and an option of inspect: "
             "pass the inputs as Target(function, args, kwargs)"
         )
     return Target(function, args, kwargs)
@@ -95,7 +95,7 @@ def _compile(
     import torch
 
     if dynamo_state.is_compiled(function):
-        return function  # compiled by the user, with the user's options
+        return function  # the user compiled it, with their own options
     try:
         compiled: Callable[..., Any] = torch.compile(
             function,
@@ -106,26 +106,26 @@ def _compile(
             options=dict(options) if options else None,
         )
     except (RuntimeError, TypeError, ValueError) as error:
-        raise TargetError(f"torch.compile refused these options: {error}") from error
+        raise TargetError(f"torch.compile rejected these options: {error}") from error
     return compiled
 
 
 def _call(recording: Recording, compiled: Callable[..., Any], target: Target, inputs: Inputs) -> bool:
-    """Run forward and backward once; False if it failed, though it runs in eager mode."""
+    """Run forward and backward once; False if this failed although the function runs in eager mode."""
     import torch
 
     try:
         with torch.no_grad() if target.gradients is False else nullcontext():
             result = compiled(*inputs[0], **inputs[1])
         if target.gradients is not False and run_backward(result, required=target.gradients is True):
-            recording.note("The function runs a backward of its own; none was run after it.")
+            recording.note("The function runs its own backward pass, so none was run after it.")
     except TargetError:
         raise
     except Exception as error:
         from compile_inspect.eager import described, eager_failure
 
         failure = eager_failure(target, inputs)
-        recording.failed(error)
+        recording.add_failure(error)
         if failure is not None:
             recording.stop()
             raise TargetError(f"the target fails in eager mode: {described(failure)}") from failure

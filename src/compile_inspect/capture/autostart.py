@@ -1,8 +1,8 @@
-"""Recording a program from inside, started by the environment.
+"""Record a program from inside its own process, as the environment requests.
 
-`bootstrap/sitecustomize.py` calls `prepare` at the start of every Python process of the program; the recorder itself
-starts when the process has imported torch. Nothing here may disturb the program: failures are kept silent, and no module is
-imported early that a program might have its own version of.
+`bootstrap/sitecustomize.py` calls `prepare` at the start of every Python process of the program. The recorder itself starts
+after the process has imported torch. Nothing here may disturb the program: failures are ignored, and no module is imported
+early that the program might replace with its own version.
 """
 
 from __future__ import annotations
@@ -23,27 +23,31 @@ OUTPUT = "COMPILE_INSPECT_OUTPUT"
 SESSION = "COMPILE_INSPECT_SESSION"
 ROLE = "COMPILE_INSPECT_ROLE"
 
-# Inductor's own helpers, which compile kernels for a process that is recorded already.
-_HELPERS = ("torch._inductor.compile_worker", "torch/_inductor/compile_worker/__main__.py", "torch._inductor.autotune_process")
+# Inductor's own helper processes, which compile kernels for a process that is already recorded.
+_INDUCTOR_HELPERS = (
+    "torch._inductor.compile_worker",
+    "torch/_inductor/compile_worker/__main__.py",
+    "torch._inductor.autotune_process",
+)
 
 
 def prepare() -> None:
-    """Have this process recorded from the moment it imports torch, if the environment asks for it."""
+    """Start recording this process as soon as it has imported torch, if the environment requests it."""
     main = os.environ.pop(ROLE, None) == "main"
     output = os.environ.get(OUTPUT)
-    if not output or (not main and _is_helper()):
+    if not output or (not main and _is_inductor_helper()):
         return
     own_process = os.getpid()
 
     def start() -> None:
-        # A process that was forked before torch was imported is not the one that was started here.
+        # A process that was forked before torch was imported is not the process that called `prepare`.
         _start(output, main=main and os.getpid() == own_process, forked=os.getpid() != own_process)
 
     sys.meta_path.insert(0, _TorchFinder(start))
 
 
 class _TorchFinder:
-    """Stands first among the finders until torch is imported, and calls `start` right after that."""
+    """The first finder until torch is imported; calls `start` immediately afterwards."""
 
     def __init__(self, start: Callable[[], None]) -> None:
         self._start = start
@@ -52,14 +56,14 @@ class _TorchFinder:
         if name != "torch":
             return None
         sys.meta_path.remove(self)  # type: ignore[arg-type]
-        found: Any = importlib.util.find_spec(name)
-        if found is not None and found.loader is not None:
-            found.loader = _TorchLoader(found.loader, self._start)
-        return found
+        spec: Any = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _TorchLoader(spec.loader, self._start)
+        return spec
 
 
 class _TorchLoader:
-    """Loads torch with its own loader, which takes this one's place before anybody sees it."""
+    """Loads torch with torch's own loader, and first puts that loader back in its place."""
 
     def __init__(self, loader: Any, start: Callable[[], None]) -> None:
         self._loader = loader
@@ -73,19 +77,21 @@ class _TorchLoader:
         self._loader.exec_module(module)
         try:
             self._start()
-        except Exception:  # the program comes first: a recorder that cannot start stays out of it
+        except Exception:  # a recorder that cannot start must not disturb the program
             return
 
 
 def own_rank() -> int | None:
-    """The rank that torchrun gave this process, if it did."""
+    """The rank that torchrun assigned to this process, if any."""
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdigit() else None
 
 
-def _is_helper() -> bool:
-    started = [argument.replace(os.sep, "/") for argument in sys.orig_argv]
-    return any(argument.startswith(helper) or argument.endswith(helper) for argument in started for helper in _HELPERS)
+def _is_inductor_helper() -> bool:
+    arguments = [argument.replace(os.sep, "/") for argument in sys.orig_argv]
+    return any(
+        argument.startswith(helper) or argument.endswith(helper) for argument in arguments for helper in _INDUCTOR_HELPERS
+    )
 
 
 def _start(output: str, *, main: bool, forked: bool) -> None:
@@ -94,13 +100,13 @@ def _start(output: str, *, main: bool, forked: bool) -> None:
     from compile_inspect.capture.recorder import Recording
 
     path, rank = Path(output), own_rank()
-    # The launcher made sure that the first process may write its file.
+    # The launcher has checked that the first process can write its file.
     recording = Recording(path if main else _free_path(path, rank), force=main, session=os.environ.get(SESSION, ""), rank=rank)
     if main:
         recording.start()
     else:
         recording.start_quietly()
-    # Handlers registered first run last, and this one is registered before the program's own.
+    # Handlers run in reverse order of registration, and this one is registered before the program's own.
     atexit.register(_stop, recording)
     if forked:
         _finalize_with_multiprocessing(recording)
@@ -115,19 +121,19 @@ def _after_fork(recording: Recording, path: Path) -> None:
         return
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
-        # A worker empties its list of finalizers after the fork, and then calls what is registered here.
+        # After the fork, a worker clears its finalizers and then calls the functions registered here.
         util.register_after_fork(recording, _finalize_with_multiprocessing)
 
 
 def _finalize_with_multiprocessing(recording: Recording) -> None:
-    """A forked worker of `multiprocessing` ends without atexit; it runs its own finalizers instead."""
+    """Stop the recording with a finalizer: forked workers of `multiprocessing` do not run atexit handlers."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.Finalize(recording, _stop, args=(recording,), exitpriority=-1000)
 
 
-def _ended_by() -> Exception | None:
-    """The exception that the interpreter ends with. Shells and test runners leave ones that they handled in the same place."""
+def _fatal_exception() -> Exception | None:
+    """The exception that ends the interpreter. Shells and test runners store handled exceptions in the same attribute."""
     error = getattr(sys, "last_value", None)
     trace = getattr(error, "__traceback__", None)
     if not isinstance(error, Exception) or trace is None:
@@ -139,11 +145,11 @@ def _ended_by() -> Exception | None:
 
 def _stop(recording: Recording) -> None:
     try:
-        error = _ended_by()
+        error = _fatal_exception()
         if error is not None:
-            recording.failed(error)
+            recording.add_failure(error)
         recording.stop()
-    except Exception:  # the journal stays behind as a partial capture
+    except Exception:  # the journal remains as a partial capture
         return
 
 
@@ -151,5 +157,5 @@ def _free_path(path: Path, rank: int | None) -> Path:
     from compile_inspect.capture_file import process_path
 
     candidate = process_path(path, rank=rank, pid=os.getpid())
-    # A restarted rank, or a child forked by one, must not replace the earlier capture.
+    # A restarted rank, or a child that a rank forks, must not replace the earlier capture.
     return candidate if not candidate.exists() else process_path(candidate, rank=None, pid=os.getpid())

@@ -1,4 +1,4 @@
-"""The backward of whatever a callable returns."""
+"""Run the backward pass of a callable's result."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from compile_inspect.errors import TargetError
 
 
 def run_backward(result: Any, *, required: bool) -> bool:
-    """Run the backward of a result; True where the function had run it already, and what it needs is gone."""
+    """Run the backward pass of a result; True if the function had already run it and its saved tensors are freed."""
     import torch
 
     outputs = [tensor for tensor in _tensors(result) if tensor.requires_grad and tensor.grad_fn is not None]
     leaves = list(_leaves(outputs))
     if not leaves:
         if required:
-            raise TargetError("gradients were asked for (gradients=True), but no output has a gradient")
+            raise TargetError("gradients were requested (gradients=True), but no output requires a gradient")
         return False
     try:
-        # `grad` rather than `backward`: the user's .grad fields stay as they are.
+        # `grad` instead of `backward`, so that the user's .grad fields do not change.
         torch.autograd.grad(outputs, leaves, [torch.ones_like(output) for output in outputs], allow_unused=True)
     except RuntimeError as error:
         if "backward through the graph a second time" not in str(error):
@@ -45,13 +45,13 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 
 def _leaves(outputs: list[Any]) -> Iterator[Any]:
-    """The tensors that a backward of `outputs` reaches: parameters and inputs that want a gradient."""
-    seen, pending = set(), [output.grad_fn for output in outputs]
+    """The tensors that the backward pass of `outputs` reaches: parameters and inputs that require a gradient."""
+    visited, pending = set(), [output.grad_fn for output in outputs]
     while pending:
         node = pending.pop()
-        if node is None or node in seen:
+        if node is None or node in visited:
             continue
-        seen.add(node)
+        visited.add(node)
         if hasattr(node, "variable"):
             yield node.variable
-        pending.extend(following for following, _ in node.next_functions)
+        pending.extend(next_node for next_node, _ in node.next_functions)

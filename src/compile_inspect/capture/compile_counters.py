@@ -1,4 +1,4 @@
-"""How much torch has compiled so far, by its own counters."""
+"""Torch's own counters of compilations."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 
 def compilation_counts() -> dict[str, int]:
-    """Torch's counters of frames, graphs and cache look-ups, such as `inductor.fxgraph_cache_miss`.
+    """Torch's counters of frames, graphs and cache lookups, such as `inductor.fxgraph_cache_miss`.
 
-    They only grow, until torch is told to forget everything; before torch has compiled anything there are none. Nothing
-    is imported for it: where Dynamo was never imported, nothing was compiled.
+    They increase until torch is reset, and are empty before the first compilation. This function imports nothing: if Dynamo was
+    not imported, nothing was compiled.
     """
     module: Any = sys.modules.get("torch._dynamo.utils")
     counters = getattr(module, "counters", {})

@@ -1,4 +1,4 @@
-"""The present value of a variable whose guard failed, without running any of the user's code."""
+"""Read the current value of a variable whose guard failed, without running any of the user's code."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _REASON = re.compile(r"^(?:!?\d+/\d+(?:/\d+)?: )?(?P<condition>[^\n#]*)")
 _CHECK_TYPE = re.compile(r"___check_type_id\((?P<name>.*), \d+\)")
 _COMPARISON = re.compile(r"^(?P<name>.+?) (?:==|!=|is not|is|<=|>=|<|>) ")
 _SIZE = re.compile(r"(?P<name>[^\W\d][\w.\[\]']*)\.size\(\)\[(?P<dimension>\d+)\]")
-_TENSORS = (("torch", "Tensor"), ("torch.nn.parameter", "Parameter"))
-_PLAIN = (bool, int, float, complex, str, type(None))
-_LONGEST = 80
+_TENSOR_TYPES = (("torch", "Tensor"), ("torch.nn.parameter", "Parameter"))
+_PLAIN_TYPES = (bool, int, float, complex, str, type(None))
+_MAX_CHARACTERS = 80
 
 
 def actual_values(reasons: Iterable[str], local: Mapping[str, Any], global_: Mapping[str, Any]) -> dict[str, str]:
-    """For each variable that the reasons compare, what it is now.
+    """The current value of each variable that the reasons compare.
 
-    Only plain values are read, and only through dictionaries: a property or `__getattr__` of the user's is never
-    called. The type of a variable is given under `type(name)`.
+    Only plain values are read, and only through dictionaries: the user's properties and `__getattr__` are never called. The
+    type of a variable is stored under `type(name)`.
 
     >>> actual_values(["0/0: flag == True"], {"flag": False}, {})
     {'flag': 'False'}
@@ -29,32 +29,36 @@ def actual_values(reasons: Iterable[str], local: Mapping[str, Any], global_: Map
     for reason in reasons:
         match = _REASON.match(reason)
         condition = match["condition"].strip() if match else ""
-        of_type = _CHECK_TYPE.search(condition)
-        compared = _COMPARISON.match(condition)
-        name = of_type["name"] if of_type else compared["name"] if compared else ""
+        type_check = _CHECK_TYPE.search(condition)
+        comparison = _COMPARISON.match(condition)
+        name = type_check["name"] if type_check else comparison["name"] if comparison else ""
         values |= _sizes(condition, local, global_)
-        found, value = look_up(name, local, global_)
-        if not found:
+        exists, value = look_up(name, local, global_)
+        if not exists:
             continue
-        if of_type:
+        if type_check:
             values[f"type({name})"] = type(value).__name__
-        elif type(value) in _PLAIN:
-            values[name] = repr(value)[:_LONGEST]
+        elif type(value) in _PLAIN_TYPES:
+            values[name] = repr(value)[:_MAX_CHARACTERS]
     return values
 
 
 def _sizes(condition: str, local: Mapping[str, Any], global_: Mapping[str, Any]) -> dict[str, str]:
-    """The sizes of tensors that a condition speaks of; a subclass may compute its own, and is not asked."""
+    """The sizes of tensors in a condition. Subclasses are skipped, because they may run code to compute their sizes."""
     values = {}
     for match in _SIZE.finditer(condition):
-        found, tensor = look_up(match["name"], local, global_)
-        if found and (type(tensor).__module__, type(tensor).__name__) in _TENSORS and int(match["dimension"]) < tensor.dim():
+        exists, tensor = look_up(match["name"], local, global_)
+        if (
+            exists
+            and (type(tensor).__module__, type(tensor).__name__) in _TENSOR_TYPES
+            and int(match["dimension"]) < tensor.dim()
+        ):
             values[match[0]] = str(tensor.shape[int(match["dimension"])])
     return values
 
 
 def look_up(expression: str, local: Mapping[str, Any], global_: Mapping[str, Any]) -> tuple[bool, Any]:
-    """Follow names, attributes held in `__dict__`, and items of plain containers."""
+    """Evaluate names, attributes in `__dict__`, and items of plain containers: whether the value exists, and the value."""
     try:
         tree = ast.parse(expression, mode="eval").body
     except (SyntaxError, ValueError):
@@ -69,12 +73,12 @@ def _follow(node: ast.expr, local: Mapping[str, Any], global_: Mapping[str, Any]
         space = local if node.id in local else global_
         return node.id in space, space.get(node.id)
     if isinstance(node, ast.Attribute):
-        found, owner = _follow(node.value, local, global_)
-        held = _held(owner, node.attr) if found else None
-        return (True, held[0]) if held else (False, None)
+        exists, owner = _follow(node.value, local, global_)
+        attribute = _stored_attribute(owner, node.attr) if exists else None
+        return (True, attribute[0]) if attribute else (False, None)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
-        found, owner = _follow(node.value, local, global_)
-        if found and type(owner) in (dict, list, tuple):
+        exists, owner = _follow(node.value, local, global_)
+        if exists and type(owner) in (dict, list, tuple):
             try:
                 return True, owner[node.slice.value]
             except (KeyError, IndexError, TypeError):
@@ -82,8 +86,8 @@ def _follow(node: ast.expr, local: Mapping[str, Any], global_: Mapping[str, Any]
     return False, None
 
 
-def _held(owner: Any, name: str) -> tuple[Any] | None:
-    """What an object holds under a name, wrapped to tell None from nothing."""
+def _stored_attribute(owner: Any, name: str) -> tuple[Any] | None:
+    """The stored attribute of an object in a tuple; None if there is none."""
     try:
         attributes = object.__getattribute__(owner, "__dict__")
     except AttributeError:

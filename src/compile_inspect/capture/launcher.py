@@ -1,7 +1,7 @@
-"""Running a program under the recorder, as if it had been started without it.
+"""Run a program under the recorder, as if it had been started without it.
 
-The program gets a fresh interpreter of its own: same `sys.argv`, same `__main__`, same tracebacks. The recorder
-enters through a `sitecustomize` on PYTHONPATH, which also reaches the Python processes the program starts.
+The program runs in a new interpreter, with the same `sys.argv`, `__main__` and tracebacks. The recorder is loaded by a
+`sitecustomize` module on PYTHONPATH, so it is also loaded in Python processes that the program starts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from compile_inspect.records import SCHEMA_VERSION, Inspection, Process
 from compile_inspect.serialization import to_data
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
-_SIGNAL_AT_DEATH_OF_PARENT = 1
+_PR_SET_PDEATHSIG = 1
 
 
 def launch(
@@ -45,16 +45,18 @@ def launch(
 ) -> int:
     """Run the program, wait for it, and return its exit status.
 
-    Under the name that nobody chose, the capture of an earlier run is replaced.
+    Without `output`, the capture has a default name and replaces the capture of an earlier run.
     """
     if not module and not Path(program).exists():
         raise TargetError(f"there is no file {program}{_hint(program)}")
     try:
         path = (output or Path(_default_name(program, module))).absolute()
     except FileNotFoundError:
-        raise CaptureError("the working directory is gone; name the capture file with -o and its whole path") from None
+        raise CaptureError(
+            "the working directory no longer exists; name the capture file with -o and an absolute path"
+        ) from None
     rank = own_rank()
-    if rank is not None:  # one of several launchers that were given the same name
+    if rank is not None:  # one of several launchers with the same output name
         path = process_path(path, rank=rank, pid=os.getpid())
     refuse_to_overwrite(path, force=force or (output is None and replaceable(path)))
     command = [sys.executable, *(["-m"] if module else []), program, *arguments]
@@ -64,12 +66,12 @@ def launch(
     process = Process(os.getpid(), rank, environment[SESSION], tuple(command), time.time(), recorder=__version__)
     _create(path, process)
     status = _run(command, environment)
-    with contextlib.suppress(Exception):  # what follows must not change how the program ended
+    with contextlib.suppress(Exception):  # errors here must not change the exit status
         _complete(path, process, status)
         if not quiet:
-            _tell(path)
+            _print_capture(path)
     if status < 0:
-        _die_of_the_same_signal(-status)
+        _exit_with_signal(-status)
     return status
 
 
@@ -85,7 +87,7 @@ def program_environment(path: Path) -> dict[str, str]:
 
 
 def _create(path: Path, process: Process) -> None:
-    """Make sure before the program runs that its capture can be written."""
+    """Check that the capture can be written before the program runs."""
     header = {"schema": SCHEMA_VERSION, "launched": True, **to_data(process)}
     journal = FileJournal(path, header)
     try:
@@ -96,22 +98,22 @@ def _create(path: Path, process: Process) -> None:
 
 
 def _complete(path: Path, process: Process, status: int) -> None:
-    """A program that ended by itself without importing torch left our empty journal: that is all there is."""
+    """Write an empty capture for a program that ended by itself and did not import torch: its journal is still empty."""
     header = read_header(path) if status >= 0 else None
     if header is not None and header.get("launched"):
         save(Inspection(process=replace(process, ended=time.time())), path, force=True)
 
 
 def _hint(program: str) -> str:
-    """What may have been meant by the name of a program that is no file.
+    """A suggestion for a program name that is not a file.
 
     >>> _hint("package.train"), _hint("nosuch.py"), _hint("--epochs")
-    ('; to run a module write: compile-inspect run -m package.train', '', ': options of the program come after its name')
+    ('; to run a module, use: compile-inspect run -m package.train', '', ': put the program's options after its name')
     """
     if program.startswith("-"):
-        return ": options of the program come after its name"
+        return ": put the program's options after its name"
     is_module = all(part.isidentifier() for part in program.split(".")) and not program.endswith(".py")
-    return f"; to run a module write: compile-inspect run -m {program}" if is_module else ""
+    return f"; to run a module, use: compile-inspect run -m {program}" if is_module else ""
 
 
 def _default_name(program: str, module: bool) -> str:
@@ -119,44 +121,44 @@ def _default_name(program: str, module: bool) -> str:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
-    # Descriptors that the shell opened for the program, as for <(…), are its own.
-    process = subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=_tied_to(os.getpid()))
-    with _signals_left_to(process):
+    # Descriptors that the shell opened for the program, as for <(…), must stay open.
+    process = subprocess.Popen(command, env=environment, close_fds=False, preexec_fn=_end_with_launcher(os.getpid()))
+    with _forwarded_signals(process):
         return process.wait()
 
 
-def _tied_to(launcher: int) -> Callable[[], None] | None:
-    """What a new process does first: it ends when the launcher is killed, which cannot pass that on; on Linux only."""
+def _end_with_launcher(launcher: int) -> Callable[[], None] | None:
+    """A function for the new process that ends it when the launcher is killed with SIGKILL; only on Linux."""
     if not sys.platform.startswith("linux"):
         return None
     prctl = ctypes.CDLL(None).prctl
 
-    def tie() -> None:
-        prctl(_SIGNAL_AT_DEATH_OF_PARENT, signal.SIGKILL)
-        if os.getppid() != launcher:  # it was killed before this
+    def set_death_signal() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != launcher:  # the launcher was already killed
             os._exit(128 + signal.SIGKILL)
 
-    return tie
+    return set_death_signal
 
 
 @contextlib.contextmanager
-def _signals_left_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Signals are the program's: passed on to it, unless the terminal sends them to both of us anyway."""
+def _forwarded_signals(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Forward signals to the program, unless the terminal sends them to both processes anyway."""
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def forward(number: int, frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    def pass_on_unless_typed(number: int, frame: FrameType | None) -> None:
+    def forward_unless_typed(number: int, frame: FrameType | None) -> None:
         if not _in_foreground():
             process.send_signal(number)
 
-    typed = ("SIGINT", "SIGQUIT", "SIGWINCH")
-    sent = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+    typed_signals = ("SIGINT", "SIGQUIT", "SIGWINCH")
+    other_signals = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
     previous: dict[int, Any] = {}
-    for name in (*typed, *sent):
+    for name in (*typed_signals, *other_signals):
         number = getattr(signal, name, None)
         if number is not None:
-            previous[number] = signal.signal(number, pass_on_unless_typed if name in typed else pass_on)
+            previous[number] = signal.signal(number, forward_unless_typed if name in typed_signals else forward)
     try:
         yield
     finally:
@@ -165,18 +167,18 @@ def _signals_left_to(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _in_foreground() -> bool:
-    """Whether a key pressed on the terminal reaches this process and the program alike."""
+    """Whether a key pressed on the terminal sends a signal to both this process and the program."""
     for stream in (0, 1, 2):
         with contextlib.suppress(OSError, AttributeError):
             return os.tcgetpgrp(stream) == os.getpgrp()
     return False
 
 
-def _tell(path: Path) -> None:
-    """Say where the capture is, after all that the program itself has said."""
+def _print_capture(path: Path) -> None:
+    """Print where the capture is, after all output of the program."""
     if sys.stderr is None:
         return
-    shown = os.path.relpath(path)
+    relative_path = os.path.relpath(path)
     try:
         captures = load_together([path])
     except CaptureError as error:
@@ -184,15 +186,20 @@ def _tell(path: Path) -> None:
         return
     count = sum(len(inspection.compilations) for _, inspection in captures)
     state = (
-        "" if all(inspection.complete for _, inspection in captures) else "; the program was cut short, the capture is partial"
+        ""
+        if all(inspection.complete for _, inspection in captures)
+        else "; the program was interrupted, so the capture is partial"
     )
     processes = f" in {len(captures)} processes" if len(captures) > 1 else ""
     compilations = "1 compilation" if count == 1 else f"{count} compilations"
-    print(f"\nRecorded {compilations}{processes}{state}.\nNext: compile-inspect show {shlex.quote(shown)}", file=sys.stderr)
+    print(
+        f"\nRecorded {compilations}{processes}{state}.\nNext: compile-inspect show {shlex.quote(relative_path)}",
+        file=sys.stderr,
+    )
 
 
-def _die_of_the_same_signal(number: int) -> None:
-    """End as the program did, so that a shell or a supervisor sees the same status."""
+def _exit_with_signal(number: int) -> None:
+    """End with the signal that ended the program, so that a shell or a supervisor gets the same status."""
     with contextlib.suppress(OSError, ValueError):
         signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -1,4 +1,4 @@
-"""`record`: everything about the compilations that happen inside a `with` block."""
+"""`record`: record all compilations inside a `with` block."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from types import TracebackType
 from compile_inspect import __version__
 from compile_inspect.assemble import assemble
 from compile_inspect.capture.collectors import COLLECTORS
-from compile_inspect.capture.collectors.exceptions import facts_of, rows_of
+from compile_inspect.capture.collectors.exceptions import exception_facts, program_rows
 from compile_inspect.capture.tap import Tap
 from compile_inspect.capture_file import refuse_to_overwrite, save
 from compile_inspect.errors import CaptureError
@@ -25,14 +25,14 @@ from compile_inspect.records.locations import is_library_file
 
 tap = Tap(COLLECTORS)
 
-# The user's own files are kept whole, so that a report can show them elsewhere; a generated one can be huge.
-_LARGEST_SOURCE = 500_000
-_MOST_SOURCES = 200
-_MOST_LIBRARY_SOURCES = 20
+# The user's own files are stored completely, so that a report can show them on another machine. Generated files can be huge.
+_MAX_SOURCE_CHARACTERS = 500_000
+_MAX_SOURCES = 200
+_MAX_LIBRARY_SOURCES = 20
 
 
 class Recording:
-    """A recording under way or finished; made by `record`."""
+    """A recording, running or finished; created by `record`."""
 
     def __init__(self, path: Path | None = None, *, force: bool = False, session: str = "", rank: int | None = None) -> None:
         self.path = path
@@ -56,9 +56,9 @@ class Recording:
         return f"Recording({where}, {stage})"
 
     def start(self) -> None:
-        """Begin; with a path, the file exists from here on."""
+        """Start recording; with a path, the file exists from now on."""
         if self._running or self._inspection is not None:
-            raise CaptureError("a recording can be started once; make a new one with compile_inspect.record()")
+            raise CaptureError("a recording can be started only once; create a new one with compile_inspect.record()")
         if self.path is not None:
             refuse_to_overwrite(self.path, force=self._force)
             assert isinstance(self._journal, FileJournal)
@@ -69,26 +69,26 @@ class Recording:
         self.start_quietly()
 
     def start_quietly(self) -> None:
-        """Begin without touching the disk: the file is created when the first event comes."""
-        import torch  # noqa: F401 (what is tapped must be there, and whoever records is about to use it)
+        """Start recording without writing to disk: the first event creates the file."""
+        import torch  # noqa: F401 (torch must be imported before it can be hooked)
 
         self._running = True
         tap.add(self._journal)
 
     def stop(self) -> None:
-        """End, and write the capture if there is a path for it."""
+        """Stop recording, and write the capture if it has a path."""
         if not self._running or os.getpid() != self._header["pid"]:
-            return  # a forked child that leaves the block must not finish its parent's capture
+            return  # a forked child that exits the block must not finish its parent's capture
         self._running = False
         if isinstance(self._journal, FileJournal) and not self._journal.created:
-            tap.forget(self._journal)  # nothing was compiled in this process: it leaves no file
+            tap.forget(self._journal)  # nothing was compiled in this process, so it writes no file
             return
         tap.remove(self._journal)
         self._journal.append({"kind": "end", "compilation": None, "time": time.time(), "thread": 0})
         try:
             self._inspection = self._assemble(complete=True)
         except Exception as error:
-            where = f"; what was seen is in {self.path}" if self.path is not None else ""
+            where = f"; the recorded events are in {self.path}" if self.path is not None else ""
             raise CaptureError(f"the capture could not be finished ({type(error).__name__}: {error}){where}") from error
         finally:
             if isinstance(self._journal, FileJournal):
@@ -97,33 +97,33 @@ class Recording:
             save(self._inspection, self._journal.path, force=True)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Write the evidence to a capture file, also when the recording was kept in memory."""
+        """Write the evidence to a capture file, even if the recording has no path."""
         save(self.inspection, path, force=force)
 
     def note(self, text: str) -> None:
-        """Add a sentence for whoever reads the capture."""
+        """Add a sentence for readers of the capture."""
         self._journal.append({"kind": "note", "compilation": None, "time": time.time(), "thread": 0, "text": text})
 
-    def failed(self, error: BaseException) -> None:
-        """Keep an exception that the program did not handle."""
+    def add_failure(self, error: BaseException) -> None:
+        """Record an exception that the program did not handle."""
         if isinstance(self._journal, FileJournal) and not self._journal.created:
-            return  # nothing was compiled in this process: it leaves no file
-        told = {**facts_of(error), "rows": rows_of(error)}
-        self._journal.append({"kind": "failure", "compilation": None, "time": time.time(), "thread": 0, **told})
+            return  # nothing was compiled in this process, so it writes no file
+        facts = {**exception_facts(error), "rows": program_rows(error)}
+        self._journal.append({"kind": "failure", "compilation": None, "time": time.time(), "thread": 0, **facts})
 
     @property
     def inspection(self) -> Inspection:
-        """The evidence; while the recording runs, what there is so far."""
+        """The evidence; while the recording is running, the evidence so far."""
         if self._inspection is not None:
             return self._inspection
         return self._assemble(complete=False)
 
     def after_fork(self, path: Path, rank: int | None) -> None:
-        """Go on in a forked child, under a file of its own that is created when the child compiles something."""
-        parents = self._journal
-        tap.forget(parents)
-        if isinstance(parents, FileJournal):
-            parents.abandon()
+        """Continue in a forked child with a separate file, which is created when the child compiles something."""
+        parent_journal = self._journal
+        tap.forget(parent_journal)
+        if isinstance(parent_journal, FileJournal):
+            parent_journal.abandon()
         self.path = path
         self._header = {**self._header, "pid": os.getpid(), "rank": rank, "started": time.time()}
         self._journal = FileJournal(path, self._header)
@@ -144,19 +144,19 @@ class Recording:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if isinstance(error, Exception) and self._running:
-            self.failed(error)
+            self.add_failure(error)
         try:
             self.stop()
         except CaptureError:
-            if error is None:  # the program's own exception comes first
+            if error is None:  # the program's own exception takes precedence
                 raise
 
 
 def record(path: str | Path | None = None, *, force: bool = False) -> Recording:
     """Record every compilation inside a `with` block, without changing any of them.
 
-    With `path`, the capture is written there; while the block runs the file holds what was seen so far, so a
-    killed program leaves a partial capture. An existing file is kept unless `force` is set.
+    With `path`, the capture is written there. While the block is running, the file contains the events so far, so a killed
+    program leaves a partial capture. An existing file is only replaced if `force` is set.
 
         with compile_inspect.record("step.inspection") as recording:
             train_step(batch)
@@ -166,12 +166,12 @@ def record(path: str | Path | None = None, *, force: bool = False) -> Recording:
 
 
 def _own_sources(inspection: Inspection) -> dict[str, str]:
-    """The text of the user's files that the evidence points into."""
+    """The contents of the user's files that the evidence refers to."""
     files = {item.file for item in inspection.compilations}
     files |= {location.file for stack in inspection.stacks for location in stack.locations}
     sources: dict[str, str] = {}
     for file in sorted(files):
-        if len(sources) >= _MOST_SOURCES:
+        if len(sources) >= _MAX_SOURCES:
             break
         text = _source_text(file)
         if text is not None:
@@ -180,9 +180,9 @@ def _own_sources(inspection: Inspection) -> dict[str, str]:
 
 
 def _library_sources(inspection: Inspection) -> dict[str, str]:
-    """The text of files of libraries built on torch that operations come from: where a model is not the user's own."""
+    """The contents of library files that operations come from, for models that are defined in libraries."""
     lines = [line for stack in inspection.stacks if (line := stack.user_line) is not None and line.in_library]
-    files = [file for file, _ in Counter(line.file for line in lines if not line.in_torch).most_common(_MOST_LIBRARY_SOURCES)]
+    files = [file for file, _ in Counter(line.file for line in lines if not line.in_torch).most_common(_MAX_LIBRARY_SOURCES)]
     return {file: text for file in files if (text := _text(file)) is not None}
 
 
@@ -191,8 +191,8 @@ def _source_text(file: str) -> str | None:
 
 
 def _text(file: str) -> str | None:
-    # Cells of a notebook are not on disk, but linecache knows them.
+    # Notebook cells are not on disk, but linecache has them.
     if not file.endswith((".py", ".ipynb")) and file not in linecache.cache:
         return None
     text = "".join(linecache.getlines(file))
-    return text if 0 < len(text) <= _LARGEST_SOURCE else None
+    return text if 0 < len(text) <= _MAX_SOURCE_CHARACTERS else None

@@ -1,4 +1,4 @@
-"""The one place where torch is tapped, shared by all recordings of a process."""
+"""The connection between torch's hooks and the journals, shared by all recordings of a process."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from compile_inspect.journal import Event, Journal
 if TYPE_CHECKING:
     from compile_inspect.capture.collectors.base import Collector
 
-# A collector that fails does so for every graph; a few reports tell as much as a thousand.
-REPORTED_FAILURES = 3
-# Events of torch's that say inside what they are.
-_NAMED_INSIDE = ("artifact", "graph_dump")
+# A collector that fails usually does so for every graph; a few reports are enough.
+MAX_REPORTED_FAILURES = 3
+# Torch's events that carry their name in their content.
+_EVENTS_NAMED_BY_CONTENT = ("artifact", "graph_dump")
 
 
 class Tap:
-    """Hands what the collectors see to every journal that listens.
+    """Sends the events of the collectors to all journals that listen.
 
-    Hooks are in place only while there is a listener. Whatever goes wrong inside a collector is caught here,
-    noted as missing evidence, and never reaches the program.
+    Hooks are installed only while there is a listener. Exceptions inside a collector are caught here, recorded as missing
+    evidence, and never reach the program.
     """
 
     def __init__(self, collector_types: Iterable[type[Collector]]) -> None:
@@ -44,8 +44,8 @@ class Tap:
         self._definitions: list[Any] = []
         self._lock = threading.RLock()
         self._version_checked = False
-        self._modules_seen = 0
-        self._begun: set[str | None] = set()
+        self._module_count = 0
+        self._started_ids: set[str | None] = set()
         self._resets = 0
 
     def add(self, journal: Journal) -> None:
@@ -60,7 +60,7 @@ class Tap:
                     self.guard(collector, collector.on_listener)
 
     def remove(self, journal: Journal) -> None:
-        """Stop sending events to `journal`, after the collectors wrote what they still hold."""
+        """Stop sending events to `journal`, after the collectors have written their pending events."""
         with self._lock:
             for collector in self._collectors:
                 self.guard(collector, collector.flush)
@@ -76,10 +76,10 @@ class Tap:
             self._close()
 
     @contextlib.contextmanager
-    def apart(self) -> Iterator[None]:
-        """Journals that listen now hear nothing of what happens inside, and go on afterwards."""
+    def paused(self) -> Iterator[None]:
+        """Send no events to the current journals inside the block, and continue afterwards."""
         with self._lock:
-            listeners, begun, resets = self._listeners, set(self._begun), self._resets
+            listeners, started_ids, resets = self._listeners, set(self._started_ids), self._resets
             stacks, definitions = dict(self._stacks), list(self._definitions)
             if listeners:
                 for collector in self._collectors:
@@ -93,7 +93,7 @@ class Tap:
                 if listeners:
                     self._open()
                     self._listeners = listeners
-                    self._begun, self._resets = begun, resets
+                    self._started_ids, self._resets = started_ids, resets
                     self._stacks, self._definitions = stacks, definitions
 
     def emit(self, kind: str, data: Event, *, compilation: str | None = None, stacks: Iterable[int] = ()) -> None:
@@ -114,18 +114,18 @@ class Tap:
             listener.journal.append(event)
 
     def begin_compilation(self, identifier: str | None) -> None:
-        """A compilation starts; if its id was used before, `torch._dynamo.reset` has made torch count anew."""
-        if identifier in self._begun:
-            self._begun.clear()
+        """A compilation starts; if its id was already used, `torch._dynamo.reset` has restarted torch's numbering."""
+        if identifier in self._started_ids:
+            self._started_ids.clear()
             self._resets += 1
-        self._begun.add(identifier)
+        self._started_ids.add(identifier)
 
     def _qualified(self, identifier: str | None) -> str | None:
         """A compile id that is unique in the recording: `0/1`, and after a reset `0/1@1`."""
         return identifier if identifier is None or not self._resets else f"{identifier}@{self._resets}"
 
     def intern(self, stack: str | tuple[tuple[str, int, str, str], ...]) -> int:
-        """A number for a stack, either as Python prints it or as (file, line, function, code) rows."""
+        """The index of a stack, given as text in Python's format or as (file, line, function, code) rows."""
         with self._lock:
             index = self._stacks.get(stack)
             if index is None:
@@ -134,31 +134,31 @@ class Tap:
             return index
 
     def guard(self, collector: Collector, action: Callable[..., None], *arguments: Any) -> None:
-        """Run part of a collector; if it raises, say what is missing and go on."""
+        """Run part of a collector; if it raises, report missing evidence and continue."""
         self._protect(collector.name, action, *arguments)
 
     def report_missing(self, collector: str, reason: str) -> None:
-        """Note that evidence could not be collected."""
+        """Record that evidence could not be collected."""
         self._failures[collector] += 1
-        if self._failures[collector] <= REPORTED_FAILURES:
+        if self._failures[collector] <= MAX_REPORTED_FAILURES:
             self.emit("missing", {"collector": collector, "reason": reason[:1000]})
 
     def trace_event(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """A structured event of torch arrived."""
+        """Handle one structured event of torch."""
         self._protect("recorder", self._prepare)
         for collector in self._collectors:
             if name in collector.trace_names:
                 self.guard(collector, collector.on_trace, name, metadata, payload)
 
     def _on_trace_call(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        """Torch called its tracing function: make the event ourselves, if anybody wants it.
+        """Torch called its tracing function: build the event here if a collector uses it.
 
-        Adding a handler to torch's trace logger would be simpler, but then torch makes every event, without any
-        protection, for the program to trip over; and `logging.config` can silence the logger.
+        A handler on torch's trace logger would be simpler. But torch would then build every event without protection, so that
+        errors would reach the program; and `logging.config` can disable the logger.
         """
         call = {**dict(zip(("name", "metadata_fn"), args, strict=False)), **kwargs}
         name, content = call["name"], None
-        if name in _NAMED_INSIDE:
+        if name in _EVENTS_NAMED_BY_CONTENT:
             content = call["metadata_fn"]()
             name = str(content.get("name"))
         self._protect("recorder", self._prepare)
@@ -171,24 +171,24 @@ class Tap:
         self.trace_event(name, {call["name"]: content, "compile_id": identifier}, payload)
 
     def _protect(self, name: str, action: Callable[..., None], *arguments: Any) -> None:
-        """The wall between the recorder and the program: nothing that goes wrong on our side gets past it."""
+        """Run recorder code; its exceptions never reach the program."""
         try:
             action(*arguments)
         except Exception as error:
-            # Even the report may fail, when it is the journal that is broken.
+            # The report can fail too, if the journal is the problem.
             with contextlib.suppress(Exception):
                 self.report_missing(name, f"{type(error).__name__}: {error}")
 
     def _prepare(self) -> None:
         if not self._version_checked:
             self._check_version()
-        # Something new can only be there if something was imported since.
-        if self._pending and len(sys.modules) != self._modules_seen:
+        # Other hooks can only be ready if modules were imported since.
+        if self._pending and len(sys.modules) != self._module_count:
             self._install_ready()
 
     def _open(self) -> None:
         self._failures.clear()
-        # Numbers given to stacks by an earlier recording are dropped with their definitions.
+        # Discard the stack indices of an earlier recording, with their definitions.
         self._stacks.clear()
         self._definitions.clear()
         self._collectors = []
@@ -196,7 +196,7 @@ class Tap:
             self._protect(collector_type.name, self._attach, collector_type)
         self._protect("recorder", self._install_ready)
         if torch_private.torch_writes_a_trace():
-            torch_private.add_trace_handler(self._handler)  # torch makes the events anyway: share them
+            torch_private.add_trace_handler(self._handler)  # torch builds the events anyway: use them
         else:
             trace = torch_private.Observation(
                 torch_private.TRACE, functools.partial(self._protect, "trace", self._on_trace_call)
@@ -204,16 +204,16 @@ class Tap:
             self._trace = [trace]
             self._protect("recorder", self._install_trace)
         self._version_checked = False
-        self._begun.clear()
+        self._started_ids.clear()
         self._resets = 0
 
     def _install_trace(self) -> None:
-        for observation in self._trace:
-            if observation.ready and not observation.installed:
-                observation.install()
+        for hook in self._trace:
+            if hook.ready and not hook.installed:
+                hook.install()
 
     def _check_version(self) -> None:
-        # Torch may not have been imported when the recording began; its first event says that it is here.
+        # Torch may be imported after the recording begins; at its first event, it certainly is.
         self._version_checked = True
         if not torch_private.is_known_version():
             oldest, newest = (".".join(map(str, item)) for item in torch_private.known_versions())
@@ -221,16 +221,16 @@ class Tap:
             self.report_missing(
                 "torch version",
                 f"torch {version} is not one this recorder was tested with ({oldest} to {newest}): "
-                "what its hooks still give was recorded",
+                "what its hooks provide was recorded",
             )
 
     def _attach(self, collector_type: type[Collector]) -> None:
         collector = collector_type(self)
         self._collectors.append(collector)
-        for place, method, before in collector.observations():
+        for hook_point, method, before in collector.hooks():
             observer = self._observer(collector, method)
-            failed = self._observer(collector, collector.on_failure) if place in collector.failures else None
-            self._pending.append((collector, torch_private.Observation(place, observer, before=before, failed=failed)))
+            failed = self._observer(collector, collector.on_failure) if hook_point in collector.failure_hooks else None
+            self._pending.append((collector, torch_private.Observation(hook_point, observer, before=before, failed=failed)))
 
     def _observer(self, collector: Collector, method: torch_private.Observer) -> torch_private.Observer:
         def observe(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -240,28 +240,28 @@ class Tap:
         return observe
 
     def _install_ready(self) -> None:
-        """Wrap the functions whose modules have been imported by now."""
+        """Wrap the functions whose modules are already imported."""
         with self._lock:
             waiting = []
-            for collector, observation in self._pending:
-                if not observation.ready:
-                    waiting.append((collector, observation))
+            for collector, hook in self._pending:
+                if not hook.ready:
+                    waiting.append((collector, hook))
                     continue
                 try:
-                    observation.install()
-                    self._installed.append(observation)
+                    hook.install()
+                    self._installed.append(hook)
                 except AttributeError:
                     version = ".".join(map(str, torch_private.torch_version()))
-                    self.report_missing(collector.name, f"torch {version} has no {observation.place}")
+                    self.report_missing(collector.name, f"torch {version} has no {hook.place}")
             self._pending = waiting
-            # A module that is half imported will be ready without another import.
-            importing = any(observation.place.module in sys.modules for _, observation in waiting)
-            self._modules_seen = 0 if importing else len(sys.modules)
+            # A module that is still being imported becomes ready without another import.
+            importing = any(hook.place.module in sys.modules for _, hook in waiting)
+            self._module_count = 0 if importing else len(sys.modules)
 
     def _close(self) -> None:
         torch_private.remove_trace_handler(self._handler)
-        for observation in reversed([*self._trace, *self._installed]):
-            observation.remove()
+        for hook in reversed([*self._trace, *self._installed]):
+            hook.remove()
         self._installed, self._pending, self._collectors, self._trace = [], [], [], []
 
 
@@ -279,14 +279,14 @@ class _TraceHandler(logging.Handler):
         self._tap = tap
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Pass one event on under its own name, or under the name of what it holds."""
+        """Forward one event, under the name in its content if it has one."""
         metadata: dict[str, Any] | None = getattr(record, "metadata", None)
         if not metadata:
             return
         name = next(iter(metadata))
-        if name in _NAMED_INSIDE:
+        if name in _EVENTS_NAMED_BY_CONTENT:
             name = str(metadata[name].get("name"))
         self._tap.trace_event(name, metadata, getattr(record, "payload", None))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (the name is logging's)
-        """Stay silent: logging would print to the program's stderr."""
+        """Do nothing: logging would print to the program's stderr."""

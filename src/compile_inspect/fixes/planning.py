@@ -9,7 +9,7 @@ from compile_inspect.advice.cost import break_cost
 from compile_inspect.fixes import advise
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.records import Inspection
-from compile_inspect.records.fixes import Finding, Proof, Proposal, Replacement, by_cost
+from compile_inspect.records.fixes import Finding, Proof, Proposal, Replacement
 
 MOST_TRIALS = 4
 """Proposals of one cause that are tried."""
@@ -21,7 +21,7 @@ def advised(inspection: Inspection, *, disk: bool = False) -> tuple[Finding, ...
     What torch met only because of another break is gone with that one, and needs no advice.
     """
     sources = inspection.sources
-    return by_cost(
+    return sort_by_cost(
         tuple(
             Finding(cause, advise(cause, sources, disk=disk), cost=break_cost(inspection, cause))
             for cause in inspection.root_breaks
@@ -38,7 +38,7 @@ def treated(laboratory: Laboratory, *, on_trial: Callable[[str], object] = lambd
             on_trial(proposal.title)
             trials.append((proposal, laboratory.prove(finding.cause, proposal)))
         findings.append(replace(finding, trials=tuple(trials)))
-    return by_cost(tuple(findings))
+    return sort_by_cost(tuple(findings))
 
 
 @dataclass(frozen=True)

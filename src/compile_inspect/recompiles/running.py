@@ -10,7 +10,7 @@ from typing import Any
 
 from compile_inspect import torch_private
 from compile_inspect.agreement.observation import preserved_state, seeded
-from compile_inspect.capture.collectors.exceptions import causes_of
+from compile_inspect.capture.collectors.exceptions import exception_chain
 from compile_inspect.capture.recorder import Recording, tap
 from compile_inspect.errors import TargetError
 from compile_inspect.recompiles.calls import Call, copied
@@ -69,7 +69,7 @@ def run(
     function = dynamo_state.original(target.function)
     task = Task.of(Target(function, calls[0].args, calls[0].kwargs, gradients=False))
     start = time.perf_counter()
-    with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
+    with tap.paused(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
         with torch_private.suppressed_compiler_output(), dynamo_state.isolated(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
             passages = []
@@ -94,7 +94,7 @@ def _pass(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Counti
         except dynamo_state.Enough:
             pass
         except Exception as error:
-            passage.error = one_line(causes_of(error)[-1])  # the next call may be a good one
+            passage.error = one_line(exception_chain(error)[-1])  # the next call may be a good one
     for frame, count in dynamo_state.frame_counts().items():
         passage.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
     passage.used = list(dict.fromkeys(backend.used))

@@ -8,10 +8,10 @@ from enum import Enum
 from typing import Any
 
 
-def first_of_frame(identifier: str) -> str:
+def first_compilation_id(identifier: str) -> str:
     """The id of the first compilation of the same frame.
 
-    >>> first_of_frame("2/1"), first_of_frame("2/1@1")
+    >>> first_compilation_id("2/1"), first_compilation_id("2/1@1")
     ('2/0', '2/0@1')
     """
     base, mark, reset = identifier.partition("@")
@@ -57,7 +57,7 @@ class Compilation:
     @property
     def is_recompile(self) -> bool:
         """Whether this frame had been compiled before."""
-        return "/" in self.id and self.id != first_of_frame(self.id)
+        return "/" in self.id and self.id != first_compilation_id(self.id)
 
     @property
     def is_resume(self) -> bool:

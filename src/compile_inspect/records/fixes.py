@@ -199,7 +199,7 @@ class Finding:
 _SEVERITY = {BreakEffect.RAISED: 0, BreakEffect.SKIPPED: 1, BreakEffect.MIXED: 1, BreakEffect.SPLIT: 2}
 
 
-def by_cost(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def sort_by_cost(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Findings sorted by cost: first exceptions, then frames that run entirely in eager mode, then split graphs.
 
     Within each group, findings with larger measured savings come first, then those with more operations around the break.

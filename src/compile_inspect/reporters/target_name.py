@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compile_inspect.records import Compilation, Guard, Inspection, Node, Stage
-from compile_inspect.records.compilations import first_of_frame
+from compile_inspect.records.compilations import first_compilation_id
 
 _RESUMED = re.compile(r"^torch_dynamo_resume_in_(?P<name>.+)_at_\d+$")
 _CONSTANT = re.compile(r"^(?P<name>\w+) == (?P<value>.+)$")
@@ -76,7 +76,7 @@ def _from_evidence(inspection: Inspection) -> tuple[str, ...] | None:
 
 def _roots(inspection: Inspection) -> Iterator[Compilation]:
     """The functions that matter most: those whose graphs broke first, then the others, in the order of compilation."""
-    broken = [first_of_frame(name) for item in inspection.breaks for name in item.compilations]
+    broken = [first_compilation_id(name) for item in inspection.breaks for name in item.compilations]
     first = [item for item in inspection.compilations if not item.is_recompile]
     seen = set()
     for compilation in sorted(first, key=lambda item: item.id not in broken):

@@ -26,7 +26,7 @@ def test_forward_and_backward_without_touching_gradients() -> None:
 def test_options_reach_torch() -> None:
     inspection = compile_inspect.inspect(fresh_function("return x + 1"), torch.ones(3), backend="eager", dynamic=True)
     assert inspection.compilations[0].dynamic_symbols
-    with pytest.raises(TargetError, match="refused these options"):
+    with pytest.raises(TargetError, match="rejected these options"):
         compile_inspect.inspect(fresh_function("return x"), torch.ones(3), mode="no-such-mode")
 
 
@@ -94,7 +94,7 @@ def test_not_a_callable(wrong: object) -> None:
 
 
 def test_gradients_required_but_absent() -> None:
-    with pytest.raises(TargetError, match="no output has a gradient"):
+    with pytest.raises(TargetError, match="no output requires a gradient"):
         compile_inspect.inspect(Target(fresh_function("return x + 1"), (torch.ones(2),), gradients=True), backend="eager")
 
 
@@ -121,5 +121,5 @@ def test_a_function_with_a_backward_of_its_own_gets_no_second_one() -> None:
         return loss
 
     inspection = compile_inspect.inspect(step, torch.ones(3), backend="eager")
-    assert "The function runs a backward of its own; none was run after it." in inspection.notes
+    assert "The function runs its own backward pass, so none was run after it." in inspection.notes
     torch.testing.assert_close(weight.grad, 2 * torch.ones(3))

@@ -1,7 +1,7 @@
-"""Python imports a module of this name at start-up; `compile-inspect run` puts this one first on PYTHONPATH.
+"""Python imports a module with this name at startup; `compile-inspect run` puts this one first on PYTHONPATH.
 
-It arranges for the recorder to start when the program imports torch, steps out of the way, and lets the machine's own
-`sitecustomize` run as usual. Nothing that the program might have its own version of is imported before the program.
+It arranges for the recorder to start when the program imports torch, removes itself from the path, and runs the machine's own
+`sitecustomize` as usual. It imports no module that the program might replace with its own version.
 """
 
 import importlib.machinery
@@ -16,14 +16,14 @@ try:
     try:
         from compile_inspect.capture.autostart import prepare
     except ModuleNotFoundError:
-        # Run from a checkout that is not installed, by an interpreter that was given its path.
+        # The package is not installed: use the checkout that contains this file.
         sys.path.append(os.path.abspath(os.path.join(_here, "..", "..", "..")))
         from compile_inspect.capture.autostart import prepare
     prepare()
-except Exception:  # the program comes first: a recorder that cannot start stays out of it
+except Exception:  # a recorder that cannot start must not disturb the program
     pass
 
-# The machine's own `sitecustomize`, which this one stands in front of, takes its place; its errors are its own.
+# Load the machine's own `sitecustomize`, which this module shadows; its errors are not caught.
 _own = importlib.machinery.PathFinder.find_spec("sitecustomize", sys.path)
 if _own is not None and _own.loader is not None:
     sys.modules["sitecustomize"] = importlib.util.module_from_spec(_own)

@@ -1,4 +1,4 @@
-"""What every collector has in common."""
+"""The base class of collectors, and helpers for stacks and ids."""
 
 from __future__ import annotations
 
@@ -12,55 +12,55 @@ if TYPE_CHECKING:
     from compile_inspect.capture.tap import Tap
 
 Rows = tuple[tuple[str, int, str, str], ...]
-Observations = Iterable[tuple[torch_private.Place, torch_private.Observer, bool]]
+Hooks = Iterable[tuple[torch_private.Place, torch_private.Observer, bool]]
 
 
 class Collector:
     """Collects one kind of evidence.
 
-    A collector names the trace events it wants, the functions of torch it observes, or both, and turns what it
-    sees into events of its own. It may raise anywhere: the tap catches it.
+    A collector names the trace events it uses, the functions of torch it hooks, or both, and converts what it receives into its
+    own events. It may raise anywhere: the tap catches exceptions.
     """
 
     name: ClassVar[str]
     trace_names: ClassVar[frozenset[str]] = frozenset()
-    failures: ClassVar[frozenset[torch_private.Place]] = frozenset()
+    failure_hooks: ClassVar[frozenset[torch_private.Place]] = frozenset()
 
     def __init__(self, tap: Tap) -> None:
         self.tap = tap
 
-    def observations(self) -> Observations:
-        """The functions to observe: (place, observer, before the call instead of after)."""
+    def hooks(self) -> Hooks:
+        """The functions to hook: (hook point, observer, whether the observer runs before the call instead of after it)."""
         return ()
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """One of `trace_names` arrived; its payload is text, or what torch would write as JSON."""
+        """Handle an event named in `trace_names`; its payload is text, or data that torch would write as JSON."""
 
     def on_failure(self, args: tuple[Any, ...], kwargs: dict[str, Any], error: BaseException) -> None:
-        """One of the places in `failures` raised; the exception goes on to where it would go without us."""
+        """Handle an exception in a function named in `failure_hooks`; the exception then propagates as without the recorder."""
 
     def on_listener(self) -> None:
-        """Another recording began while this one runs; it needs what was told once."""
+        """Another recording has started during this one; it needs the events that are written only once."""
 
     def flush(self) -> None:
-        """Write what was held back; the recording is about to end."""
+        """Write pending events; the recording is about to end."""
 
 
 def trace_compile_id(metadata: dict[str, Any]) -> str | None:
-    """The compile id of a structured event, written as torch writes it."""
+    """The compile id of a structured event, in torch's format."""
     if "compile_id" in metadata:
-        given = metadata["compile_id"]
-        return None if given is None else str(given)
+        identifier = metadata["compile_id"]
+        return None if identifier is None else str(identifier)
     frame, attempt = metadata.get("frame_id"), metadata.get("frame_compile_id")
     autograd = metadata.get("compiled_autograd_id")
-    place = None if frame is None else f"{frame}/{attempt}"
+    in_frame = None if frame is None else f"{frame}/{attempt}"
     if autograd is None:
-        return place
-    return f"!{autograd}" if place is None else f"!{autograd}/{place}"
+        return in_frame
+    return f"!{autograd}" if in_frame is None else f"!{autograd}/{in_frame}"
 
 
-def decoded(payload: Any) -> Any:
-    """A payload as data: torch may hand over the data itself, or its JSON."""
+def decode_payload(payload: Any) -> Any:
+    """A payload as data: torch may pass either the data or its JSON."""
     return json.loads(payload) if isinstance(payload, str) else payload
 
 
@@ -70,7 +70,7 @@ def rows_of_summary(summary: Iterable[Any]) -> Rows:
 
 
 def rows_of_trace(frames: Iterable[dict[str, Any]], file_names: dict[int, str]) -> Rows:
-    """The stack inside a structured event, its numbered file names resolved."""
+    """The stack in a structured event, with its numbered file names resolved."""
     rows = []
     for frame in frames:
         file = frame.get("filename", "")

@@ -6,19 +6,19 @@ import dis
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.capture.collectors.base import Collector, Observations
+from compile_inspect.capture.collectors.base import Collector, Hooks
 
 
 class BytecodeCollector(Collector):
     """The bytecode of each compiled frame.
 
-    Dynamo has a hook for this, but times what is registered there and so would show us in its own records.
+    Dynamo has its own hook for this, but it times the registered functions, so the recorder would appear in its metrics.
     """
 
     name = "bytecode"
 
-    def observations(self) -> Observations:
-        """Observe the compile of a frame for what comes out of it."""
+    def hooks(self) -> Hooks:
+        """Hook the compilation of a frame for its result."""
         return ((torch_private.COMPILE_FRAME, self._on_compiled, False),)
 
     def _on_compiled(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:

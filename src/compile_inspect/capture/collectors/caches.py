@@ -1,15 +1,15 @@
-"""Caches and CUDA graphs."""
+"""Cache lookups and CUDA graphs."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
 from compile_inspect import torch_private
-from compile_inspect.capture.collectors.base import Collector, Observations, decoded, trace_compile_id
+from compile_inspect.capture.collectors.base import Collector, Hooks, decode_payload, trace_compile_id
 
 
 class CacheCollector(Collector):
-    """Look-ups in the FX-graph and AOTAutograd caches."""
+    """Lookups in the FX graph and AOTAutograd caches."""
 
     name = "caches"
     trace_names: ClassVar[frozenset[str]] = frozenset(
@@ -19,8 +19,8 @@ class CacheCollector(Collector):
     )
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """Keep outcome, key and reason; the components of the key repeat the whole graph and are left out."""
-        facts = decoded(payload) if payload else {}
+        """Record outcome, key and reason, but not the components of the key, which repeat the whole graph."""
+        facts = decode_payload(payload) if payload else {}
         cache, _, outcome = name.partition("_cache_")
         data = {
             "cache": cache,
@@ -37,8 +37,8 @@ class CudaGraphCollector(Collector):
 
     name = "cuda graphs"
 
-    def observations(self) -> Observations:
-        """Observe the decision after a compile, each skip, and each recording at run time."""
+    def hooks(self) -> Hooks:
+        """Hook the decision after a compilation, each skip, and each recording at run time."""
         return (
             (torch_private.SKIP_CUDA_GRAPH, self._on_skip, True),
             (torch_private.FINISH_GRAPH, self._on_finish, False),

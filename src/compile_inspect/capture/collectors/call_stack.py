@@ -1,8 +1,8 @@
-"""How the frame that Dynamo is about to compile was called, from the program's first line on.
+"""The call stack of the frame that Dynamo is about to compile, starting at the program's first line.
 
-Torch's own event has a stack too, but torch cuts a fixed number of frames off its end, and between Python and Dynamo there
-are sometimes fewer than that: then the lines of the compiled function itself are missing, and whatever called it seems to
-have called torch.
+Torch's own event also has a stack, but torch removes a fixed number of frames from its end, and sometimes there are fewer
+frames than that between Python and Dynamo. The lines of the compiled function are then missing,
+and its caller seems to call torch.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _CONVERSION = "/torch/_dynamo/convert_frame.py"
 _ENTRY = "/torch/_dynamo/eval_frame.py"
 _ENTRY_FUNCTION = "compile_wrapper"
 _RESUME = "torch_dynamo_resume_in_"
-# What may stand between two frames of Dynamo's conversion.
+# Files that may be between two frames of Dynamo's conversion.
 _INTERNAL = ("/torch/_dynamo/", "/torch/_logging/", "/torch/_utils_internal.py", "/torch/_strobelight/", "/contextlib.py")
 
 
 @dataclass(frozen=True)
 class CallStack:
-    """The lines that led to a frame, its own last; `inside` says how many of the last ones are inside compiled code."""
+    """The call stack of a frame, its own line last; the last `inside` rows are inside compiled code."""
 
     rows: Rows
     inside: int
 
 
 def call_stack(frame: tuple[str, int, str, str]) -> CallStack | None:
-    """The stack of the frame under compilation in this thread, whose own line is `frame`; None outside of Dynamo."""
+    """The call stack of the frame that this thread is compiling; `frame` is its own line. None outside Dynamo."""
     current = _caller(sys._getframe(1))
     if current is None:
         return None
@@ -42,31 +42,31 @@ def call_stack(frame: tuple[str, int, str, str]) -> CallStack | None:
         line = linecache.getline(code.co_filename, current.f_lineno, current.f_globals).strip()
         rows.append((code.co_filename, current.f_lineno, code.co_name, line))
         current = current.f_back
-    return described(tuple(reversed(rows)))
+    return simplified(tuple(reversed(rows)))
 
 
-def described(rows: Rows) -> CallStack:
-    """A stack as the user would know it: the rest of a function after a graph break stands for the function.
+def simplified(rows: Rows) -> CallStack:
+    """A stack as the user knows it: the remainder of a function after a graph break replaces the function's own frame.
 
     >>> script, entry = ("a.py", 9, "<module>", ""), ("/x/torch/_dynamo/eval_frame.py", 1, "compile_wrapper", "")
     >>> before, rest = ("a.py", 3, "step", ""), ("a.py", 3, "torch_dynamo_resume_in_step_at_3", "")
-    >>> described((script, entry, before, rest)) == CallStack((script, entry, rest), 1)
+    >>> simplified((script, entry, before, rest)) == CallStack((script, entry, rest), 1)
     True
     """
-    kept: list[tuple[str, int, str, str]] = []
+    simplified_rows: list[tuple[str, int, str, str]] = []
     inside = 1
     for index, row in enumerate(rows):
-        follows = index + 1 < len(rows) and rows[index + 1][2].startswith(_RESUME)
+        is_replaced = index + 1 < len(rows) and rows[index + 1][2].startswith(_RESUME)
         if row[0].replace("\\", "/").endswith(_ENTRY) and row[2] == _ENTRY_FUNCTION:
-            inside = -len(kept) - (not follows)
-        if not follows:
-            kept.append(row)
-    # Compiled without a wrapper (in a context, say): then only the frame itself is known to be inside.
-    return CallStack(tuple(kept), inside if inside > 0 else len(kept) + inside)
+            inside = -len(simplified_rows) - (not is_replaced)
+        if not is_replaced:
+            simplified_rows.append(row)
+    # Without a wrapper (for example, in a context manager), only the frame itself is known to be inside.
+    return CallStack(tuple(simplified_rows), inside if inside > 0 else len(simplified_rows) + inside)
 
 
 def _caller(frame: FrameType | None) -> FrameType | None:
-    """The frame that called what is being compiled: the one before Dynamo's conversion, the innermost if it is nested."""
+    """The caller of the frame that is being compiled: the frame before the innermost of Dynamo's conversions."""
     last = None
     while frame is not None:
         file = frame.f_code.co_filename.replace("\\", "/")

@@ -1,4 +1,4 @@
-"""Where the program runs and how torch is configured."""
+"""The environment of the program and the configuration of torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from compile_inspect.capture.collectors.base import Collector
 if TYPE_CHECKING:
     from compile_inspect.capture.tap import Tap
 
-# Only variables that steer the compiler: an environment also holds secrets.
+# Only variables that control the compiler: an environment may also contain secrets.
 _PREFIXES = ("TORCH", "PYTORCH_", "INDUCTOR_", "TRITON_", "AOT_", "CUDA_VISIBLE", "OMP_", "MKL_", "KMP_", "CUBLAS_")
 _NAMES = ("CXX", "CC", "RANK", "LOCAL_RANK", "WORLD_SIZE", "ENABLE_PERSISTENT_TMA_MATMUL")
 _PACKAGES = ("numpy", "triton", "transformers", "timm", "sympy", "networkx")
 
 
 class EnvironmentCollector(Collector):
-    """Versions, devices, environment variables and changed settings, read when the first frame is compiled."""
+    """Versions, devices, environment variables and non-default settings, read when the first frame is compiled."""
 
     name = "environment"
     trace_names: ClassVar[frozenset[str]] = frozenset({"dynamo_start"})
@@ -31,11 +31,11 @@ class EnvironmentCollector(Collector):
         self._done = False
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """Read the environment as it is at the first compilation, which is when it matters."""
+        """Read the environment at the first compilation, when it matters."""
         self.flush()
 
     def on_listener(self) -> None:
-        """Tell the environment again, for the recording that has just begun."""
+        """Write the environment again, for the recording that has just started."""
         self._done = False
 
     def flush(self) -> None:
@@ -46,7 +46,7 @@ class EnvironmentCollector(Collector):
 
 
 def describe_environment() -> dict[str, Any]:
-    """The environment as plain data; a program that never imported torch does not get it imported by us."""
+    """The environment as plain data; this does not import torch if the program has not."""
     described: dict[str, Any] = {
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -83,7 +83,7 @@ def _package_versions() -> dict[str, str]:
 
 
 def _devices(torch: Any) -> list[str]:
-    # Asking for the name of a GPU would start CUDA in a program that does not use it.
+    # Reading the name of a GPU would initialize CUDA in a program that does not use it.
     if not torch.cuda.is_initialized():
         return []
     return [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

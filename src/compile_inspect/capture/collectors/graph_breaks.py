@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.capture.collectors.base import Collector, Observations, rows_of_summary
+from compile_inspect.capture.collectors.base import Collector, Hooks, rows_of_summary
 
 
 class GraphBreakCollector(Collector):
-    """Every graph break at the moment Dynamo logs it, the data-dependent branch included.
+    """Every graph break when Dynamo logs it, including data-dependent branches.
 
-    Breaks that make Dynamo give up on a whole frame are not logged there; they are read from the frame's
-    metrics when the capture is assembled.
+    Breaks that make Dynamo give up on an entire frame are not logged there; they are read from the metrics of the frame when
+    the capture is assembled.
     """
 
     name = "graph breaks"
 
-    def observations(self) -> Observations:
-        """Observe the logging of a break."""
+    def hooks(self) -> Hooks:
+        """Hook the function that logs a break."""
         return ((torch_private.LOG_GRAPH_BREAK, self._on_break, True),)
 
     def _on_break(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -32,7 +32,7 @@ class GraphBreakCollector(Collector):
         if summary is None:
             summary = torch_private.tracing_stack()
         stack = self.tap.intern(rows_of_summary(summary))
-        # What was traced so far: if the frame is given up, these operations stay in eager mode.
+        # The operations traced so far: if Dynamo gives up on the frame, they run in eager mode.
         operations = [self.tap.intern(text) for text in torch_private.traced_stacks(call["translator"])]
         identifier, link = torch_private.graph_break_identifier(kind) if kind else (None, None)
         self.tap.emit(

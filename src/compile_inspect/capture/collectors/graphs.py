@@ -1,4 +1,4 @@
-"""Graphs at every stage, node by node, while they are alive."""
+"""Graphs at each stage, node by node, while they exist."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from compile_inspect import torch_private
-from compile_inspect.capture.collectors.base import Collector, Observations, trace_compile_id
+from compile_inspect.capture.collectors.base import Collector, Hooks, trace_compile_id
 
 if TYPE_CHECKING:
     from compile_inspect.capture.tap import Tap
 
-_LITERAL_LENGTH = 120
-# Where torch keeps functions, and where a user finds them.
+_MAX_ARGUMENT_CHARACTERS = 120
+# Internal names of torch's functions, and their public names.
 _PUBLIC = {
     "torch._VariableFunctionsClass.": "torch.",
     "torch._C._nn.": "torch.nn.functional.",
@@ -25,7 +25,7 @@ _PUBLIC_NAMES = re.compile("^(" + "|".join(map(re.escape, _PUBLIC)) + ")")
 class GraphCollector(Collector):
     """Dynamo's and AOTAutograd's graphs.
 
-    Node by node from the live graph where it exists; the printed form comes with torch's events also when a
+    The nodes come from the graph object, if there is one. The printed form comes from torch's events, which also exist if a
     cache had the result and no graph was built.
     """
 
@@ -41,8 +41,8 @@ class GraphCollector(Collector):
         }
     )
 
-    def observations(self) -> Observations:
-        """Observe the call of the backend and AOTAutograd's graphs."""
+    def hooks(self) -> Hooks:
+        """Hook the call of the backend, and the functions that create AOTAutograd's graphs."""
         return (
             (torch_private.CALL_BACKEND, self._on_call_backend, True),
             (torch_private.LOG_JOINT, self._on_joint, True),
@@ -51,7 +51,7 @@ class GraphCollector(Collector):
         )
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """Keep the printed form of a graph."""
+        """Record the printed form of a graph."""
         if payload:
             self.tap.emit("graph text", {"event": name, "text": payload}, compilation=trace_compile_id(metadata))
 
@@ -73,14 +73,14 @@ class GraphCollector(Collector):
 
 
 def emit_graph(tap: Tap, kind: str, graph: Any, data: dict[str, Any]) -> None:
-    """Emit one event with every node of an FX graph."""
+    """Emit one event with all nodes of an FX graph."""
     nodes = [describe_node(tap, node) for node in graph.nodes]
     stacks = {node["stack"] for node in nodes if "stack" in node}
     tap.emit(kind, {**data, "nodes": nodes}, stacks=sorted(stacks))
 
 
 def describe_node(tap: Tap, node: Any) -> dict[str, Any]:
-    """One FX node as plain data; fields that are empty are left out."""
+    """One FX node as plain data, without empty fields."""
     description: dict[str, Any] = {"name": node.name, "operation": node.op, "target": describe_target(node)}
     inputs = [item.name for item in node.all_input_nodes]
     if inputs:
@@ -150,9 +150,9 @@ def describe_value(value: Any) -> list[list[Any]]:
 
 
 def _sizes(sizes: Iterable[Any]) -> list[int | str]:
-    # A symbolic size is turned to text: comparing or converting it would add a guard to the user's program.
+    # A symbolic size is converted to text: comparing it or converting it to an integer would add a guard to the user's program.
     return [size if type(size) is int else str(size) for size in sizes]
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LITERAL_LENGTH else text[: _LITERAL_LENGTH - 1] + "…"
+    return text if len(text) <= _MAX_ARGUMENT_CHARACTERS else text[: _MAX_ARGUMENT_CHARACTERS - 1] + "…"

@@ -1,4 +1,4 @@
-"""What Inductor does with a graph: kernels, fusion, memory, generated code."""
+"""What Inductor generates from a graph: kernels, fusion, memory, code."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from compile_inspect import torch_private
-from compile_inspect.capture.collectors.base import Collector, Observations, trace_compile_id
+from compile_inspect.capture.collectors.base import Collector, Hooks, trace_compile_id
 from compile_inspect.capture.collectors.graphs import emit_graph
 
 if TYPE_CHECKING:
     from compile_inspect.capture.tap import Tap
 
-# The scheduler tries every pair that shares a buffer, several times. Beyond this many distinct answers for one
-# graph only their number is kept.
-_MOST_FUSION_ANSWERS = 4000
+# The scheduler tries each pair that shares a buffer, several times. Beyond this many distinct answers per graph, only their
+# number is recorded.
+_MAX_FUSION_ANSWERS = 4000
 
 
-class _Numbers:
-    """Numbers for lowerings, shared by the collectors of this module; nothing of torch is kept alive."""
+class _LoweringNumbers:
+    """Numbers of lowerings, shared by the collectors of this module; they keep no torch objects alive."""
 
     def __init__(self) -> None:
         self._numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
@@ -34,11 +34,11 @@ class _Numbers:
         return number
 
 
-_numbers = _Numbers()
+_numbers = _LoweringNumbers()
 
 
-def _current() -> tuple[int, str] | None:
-    """The number of the lowering under way in this thread and the path to a nested one."""
+def _current_lowering() -> tuple[int, str] | None:
+    """The number of the current lowering in this thread, and the path of a nested graph."""
     graph = torch_private.current_lowering()
     if graph is None:
         return None
@@ -47,16 +47,16 @@ def _current() -> tuple[int, str] | None:
 
 
 class KernelCollector(Collector):
-    """The post-grad graph, and every kernel with the nodes it computes, backward too.
+    """The post-grad graph, and every kernel with the nodes it computes, for forward and backward.
 
-    torch calls the observed function for each kernel it emits, whether or not its own provenance tracking is
-    on; leaving that off keeps the generated code and the cache keys what they are without the recorder.
+    Torch calls the hooked function for each kernel that it emits, even if its own provenance tracking is off. Leaving that off
+    keeps the generated code and the cache keys the same as without the recorder.
     """
 
     name = "kernels"
 
-    def observations(self) -> Observations:
-        """Observe the start of a lowering and the emission of each kernel."""
+    def hooks(self) -> Hooks:
+        """Hook the start of a lowering and the emission of each kernel."""
         return ((torch_private.LOWER_GRAPH, self._on_lower, True), (torch_private.PLACE_KERNEL, self._on_kernel, True))
 
     def _on_lower(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -72,7 +72,7 @@ class KernelCollector(Collector):
 
     def _on_kernel(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         call = {**dict(zip(("node_schedule", "kernel_name", "is_extern"), args, strict=False)), **kwargs}
-        current = _current()
+        current = _current_lowering()
         if current is None:
             return
         schedule, extern = call["node_schedule"], bool(call.get("is_extern", False))
@@ -97,7 +97,7 @@ class KernelCollector(Collector):
 
 
 class FusionCollector(Collector):
-    """Why neighbors were not fused."""
+    """Why neighboring nodes were not fused."""
 
     name = "fusion"
 
@@ -109,23 +109,23 @@ class FusionCollector(Collector):
 
     trace_names: ClassVar[frozenset[str]] = frozenset({"inductor_output_code"})
 
-    def observations(self) -> Observations:
-        """Observe each answer of the scheduler."""
+    def hooks(self) -> Hooks:
+        """Hook each reason of the scheduler."""
         return ((torch_private.WHY_NOT_FUSED, self._on_answer, False),)
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """The code of a graph is written: its answers are all in."""
-        current = _current()
+        """The code of a graph is written, so its answers are complete."""
+        current = _current_lowering()
         if current is not None:
             self._write(current[0])
 
     def flush(self) -> None:
-        """Write the answers of graphs whose code was never written."""
+        """Write the answers of graphs whose code was not written."""
         for number in list(self._answers):
             self._write(number)
 
     def _on_answer(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        current = _current()
+        current = _current_lowering()
         if current is None:
             return
         why, number = args[0], current[0]
@@ -134,7 +134,7 @@ class FusionCollector(Collector):
             self._compilations[number] = torch_private.compile_id()
         answers = self._answers[number]
         key = (why.name1, why.name2, why.reason % why.args if why.args else why.reason)
-        if key in answers or len(answers) < _MOST_FUSION_ANSWERS:
+        if key in answers or len(answers) < _MAX_FUSION_ANSWERS:
             answers[key] += 1
         else:
             self._beyond[number] += 1
@@ -148,7 +148,7 @@ class FusionCollector(Collector):
 
 
 class MemoryCollector(Collector):
-    """Inductor's estimate of the memory a graph needs; the last estimate is the one for the final order."""
+    """Inductor's estimate of the memory that a graph needs; the last estimate is for the final order."""
 
     name = "memory"
     trace_names: ClassVar[frozenset[str]] = frozenset({"inductor_output_code"})
@@ -157,13 +157,13 @@ class MemoryCollector(Collector):
         super().__init__(tap)
         self._estimates: dict[int, tuple[int, list[str], list[int]]] = {}
 
-    def observations(self) -> Observations:
-        """Observe each estimate."""
+    def hooks(self) -> Hooks:
+        """Hook each estimate."""
         return ((torch_private.ESTIMATE_MEMORY, self._on_estimate, False),)
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """The code of a graph is written: its last estimate stands."""
-        current = _current()
+        """The code of a graph is written, so its last estimate is final."""
+        current = _current_lowering()
         estimate = self._estimates.pop(current[0], None) if current is not None else None
         if current is not None and estimate is not None:
             peak, names, steps = estimate
@@ -171,7 +171,7 @@ class MemoryCollector(Collector):
             self.tap.emit("memory", data, compilation=trace_compile_id(metadata))
 
     def _on_estimate(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
-        current = _current()
+        current = _current_lowering()
         if current is not None:
             nodes = kwargs.get("nodes", args[0] if args else ())
             self._estimates[current[0]] = (
@@ -182,7 +182,7 @@ class MemoryCollector(Collector):
 
 
 class CodeCollector(Collector):
-    """The generated code; on a cache hit torch tells it too."""
+    """The generated code, which torch also reports on a cache hit."""
 
     name = "generated code"
     # AOTInductor writes C++ in two files, the calls and the kernels.
@@ -191,8 +191,8 @@ class CodeCollector(Collector):
     )
 
     def on_trace(self, name: str, metadata: dict[str, Any], payload: Any) -> None:
-        """Keep the generated module."""
-        current = _current()
+        """Record the generated module."""
+        current = _current_lowering()
         facts = metadata[name] if name in metadata else metadata.get("graph_dump")
         path = facts.get("file_path") or facts.get("filename") or "" if isinstance(facts, dict) else ""
         data = {"lowering": None if current is None else current[0], "path": str(path), "text": payload or ""}
@@ -200,13 +200,13 @@ class CodeCollector(Collector):
 
 
 def _extern_origins(kernel: Any) -> set[Any]:
-    # `origins` of a library call also lists its neighbors' nodes; `origin_node` is exact where it is known.
+    # `origins` of a library call also contains nodes of its neighbors; `origin_node` is exact, if it is known.
     origin = getattr(kernel, "origin_node", None)
     return {origin} if origin is not None else set(kernel.origins)
 
 
 def _fused_origins(schedule: Iterable[Any]) -> set[Any]:
-    # The schedule also holds markers for where a reduction begins and ends, which have no node.
+    # The schedule also contains markers for the start and end of a reduction, which have no node.
     nodes = (getattr(item, "node", None) for item in schedule)
     return {origin for node in nodes if node is not None for origin in node.origins}
 
