@@ -108,7 +108,7 @@ def _hint(program: str) -> str:
     """A suggestion for a program name that is not a file.
 
     >>> _hint("package.train"), _hint("nosuch.py"), _hint("--epochs")
-    ('; to run a module, use: compile-inspect run -m package.train', '', ': put the program's options after its name')
+    ('; to run a module, use: compile-inspect run -m package.train', '', ": put the program's options after its name")
     """
     if program.startswith("-"):
         return ": put the program's options after its name"

@@ -9,7 +9,7 @@ from compile_inspect.advice.cost import break_cost
 from compile_inspect.fixes import advise
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.records import Inspection
-from compile_inspect.records.fixes import Finding, Proof, Proposal, Replacement
+from compile_inspect.records.fixes import Finding, Proof, Proposal, Replacement, sort_by_cost
 
 MOST_TRIALS = 4
 """Proposals of one cause that are tried."""

@@ -14,7 +14,7 @@ class BreakEffect(Enum):
     SPLIT = "the graph was split and tracing resumed after the line"
     SKIPPED = "the whole frame runs in eager mode"
     MIXED = "some frames were split at the line, others run entirely in eager mode"
-    RAISED = "an exception was raised to the program"
+    RAISED = "an exception reached the program"
 
 
 @dataclass(frozen=True, repr=False)

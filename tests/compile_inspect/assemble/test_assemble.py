@@ -235,6 +235,6 @@ def test_threads_that_compile_one_function_are_told_of() -> None:
         {"kind": "recompile", "compilation": "0/1", "reasons": ["0/0: Unexpected recompilation: runtime guards failed"]},
     ]
     (recompile,) = assemble_recompiles(events, {}, ())
-    assert recompile.failures[0].reason == "torch found no guard that fails; 2 threads compiled this function"
+    assert recompile.failures[0].reason == "torch found no failed guard; 2 threads compiled this function"
     (recompile,) = assemble_recompiles(events[:1] + events[2:], {}, ())
     assert recompile.failures[0].reason.startswith("Unexpected recompilation")

@@ -66,7 +66,7 @@ def test_a_collector_that_raises(broken, monkeypatch: pytest.MonkeyPatch, capsys
     something = {"triton.cudagraphs": broken.name == "cuda graphs", "fx_graph_cache": broken.name == "caches"}
     with inductor_config.patch(something):
         inspection = run_recorded(monkeypatch, collectors, capsys)
-    (missing,) = {(item.collector, item.reason) for item in inspection.missing}
+    (missing,) = {(item.collector, item.reason) for item in inspection.missing_evidence}
     assert missing == (broken.name, "ZeroDivisionError: injected")
     assert inspection.complete
     present = {
@@ -108,7 +108,7 @@ def test_a_journal_that_raises(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 def test_a_hook_that_this_torch_lacks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(torch_private, "BUILD_GUARDS", torch_private.Place("torch._dynamo.guards", "NoSuchClass.method"))
     inspection = run_recorded(monkeypatch, COLLECTORS, capsys, backend="eager")
-    (missing,) = inspection.missing
+    (missing,) = inspection.missing_evidence
     assert missing.collector == "guards"
     assert "has no torch._dynamo.guards:NoSuchClass.method" in missing.reason
     assert inspection.guards  # their text still comes with torch's event
@@ -118,7 +118,7 @@ def test_an_unknown_torch_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(torch_private, "OLDEST_KNOWN", (98, 0))
     monkeypatch.setattr(torch_private, "NEWEST_KNOWN", (99, 0))
     inspection = run_recorded(monkeypatch, COLLECTORS, capsys, backend="eager")
-    (missing,) = inspection.missing
+    (missing,) = inspection.missing_evidence
     assert missing.collector == "torch version"
     assert "tested with (98.0 to 99.0)" in missing.reason
     assert missing.times == 1

@@ -147,9 +147,9 @@ def test_other_pages_have_no_lessons() -> None:
 
 def test_what_does_not_fit_together_is_refused() -> None:
     captures = [("a", Inspection()), ("b", Inspection())]
-    with pytest.raises(ValueError, match="a comparison has no lessons, and 3 were given"):
+    with pytest.raises(ValueError, match="a comparison has no lessons, but 3 were passed"):
         report.html(captures, comparison=True, lessons=lessons())
-    with pytest.raises(ValueError, match="'3 lessons in a minute' tells of lessons, and there are none"):
+    with pytest.raises(ValueError, match="'3 lessons in a minute' describes lessons, but there are none"):
         report.html(captures, sentence="3 lessons in a minute")
 
 

@@ -104,7 +104,7 @@ def test_the_same_capture_gives_the_same_page() -> None:
 
 
 def test_two_captures_are_needed_for_a_comparison() -> None:
-    with pytest.raises(ValueError, match="a comparison is of two captures, not of 1"):
+    with pytest.raises(ValueError, match="a comparison needs two captures, not 1"):
         report.html([("a", everything())], comparison=True)
 
 
