@@ -76,7 +76,7 @@ class Native:
             self._kernel._matrix = None
         found = self._kernel.solve(
             program.matrix, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * program.size,
-            program.pull,
+            program.fixed_row,
         )  # fmt: skip
         return None if found is None else found[0]
 

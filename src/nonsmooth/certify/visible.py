@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.arrays.ball_program import BallProgram, least_in_balls
+from nonsmooth.arrays.ball_program import BallProgram, solve_ball_program
 from nonsmooth.arrays.interior_point import NO_BALL
 from nonsmooth.certify.box_least_squares import box_least_squares
 from nonsmooth.certify.kinked_constraints import KinkedConstraints
@@ -85,11 +85,11 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
     smooth = np.setdiff1d(active, kinked.constraints)
     # Unknown are the shares of kinks of f, the multipliers of smooth constraints, and those of kinked ones with their kinks.
     # Those of entries of balls are counted from the middle, to 1 on the sphere.
-    inside = terms.round[chosen]
+    inside = terms.in_ball[chosen]
     first = np.where(inside, 0.0, terms.left[chosen])
     widths = np.where(inside, terms.right[chosen], bends[chosen])
     columns = np.concatenate([widths[:, None] * terms.rows[chosen], at.jacobian[smooth]])
-    base = reading.gradient + (first - terms.taken[chosen]) @ terms.rows[chosen]
+    base = reading.gradient + (first - terms.autograd_slopes[chosen]) @ terms.rows[chosen]
     try:
         equalities = int((smooth < at.equalities).sum())
         found, sums = _solve(
@@ -104,7 +104,7 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
     for group, rest in sums.items():
         shares[terms.largest[group]] = rest
     beside = _steady(reading, near)
-    shares[terms.places[beside]] = 0.5 + 0.5 * terms.taken[beside] / terms.right[beside]
+    shares[terms.places[beside]] = 0.5 + 0.5 * terms.autograd_slopes[beside] / terms.right[beside]
     slopes = first + found[: len(chosen)] * widths
     gap = terms.sum(np.where(near, terms.values, 0.0)) - float(slopes @ terms.values[chosen])
     constraint_shares = kinked.shares(found[len(chosen) + len(smooth) :])
@@ -131,8 +131,8 @@ def _steady(reading: Reading, near: NDArray[np.bool_]) -> NDArray[np.intp]:
     Slopes left as they are at x are gradients of these norms there, and as these bend f upwards, they stay below it.
     """
     terms = reading.terms
-    alone = np.array([not inner for inner in reading.inside], dtype=bool)
-    return np.nonzero(terms.round & ~near & (terms.right > 0.0) & alone[terms.sources])[0]
+    alone = np.array([not inner for inner in reading.inner_sources], dtype=bool)
+    return np.nonzero(terms.in_ball & ~near & (terms.right > 0.0) & alone[terms.sources])[0]
 
 
 def _solve(
@@ -185,5 +185,5 @@ def _least_squares(matrix: Matrix, target: Vector, lower: Vector, upper: Vector,
     members[inside] = np.unique(balls[inside], return_inverse=True)[1]
     program = BallProgram(matrix.T @ matrix, -matrix.T @ target, lower, upper, members)
     if (program.lengths(found) > 1.0).any():
-        found = least_in_balls(program)
+        found = solve_ball_program(program)
     return program.feasible(found)

@@ -62,11 +62,11 @@ class Trial:
     """
 
     __slots__ = (
+        "_addresses",
         "_derivatives",
         "_differentiable",
         "_gradient",
         "_jacobian",
-        "_places",
         "_read",
         "_reading",
         "_rows_of",
@@ -90,7 +90,7 @@ class Trial:
         self._gradient: Vector | None = None
         self._jacobian: Matrix | None = None
         self._differentiable: bool | None = None
-        self._places: tuple[int, int, int, int] | None = None
+        self._addresses: tuple[int, int, int, int] | None = None
         self._read: Callable[[], Reading | None] | None = None
         self._reading: Reading | None = None
         self.finite = isfinite(f)
@@ -153,7 +153,7 @@ class Trial:
             with suppress(Exception):  # whoever asks for the gradients of the copy is told that there are none
                 self._differentiate()
         kept = {name: getattr(self, name) for name in self.__slots__}
-        return {**kept, "_derivatives": None, "_places": None, "_read": None, "_reading": None}
+        return {**kept, "_derivatives": None, "_addresses": None, "_read": None, "_reading": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -175,7 +175,7 @@ class Trial:
     def share_rows(self, other: Trial) -> None:
         """Have the gradients of the constraints, and their keys, in common with another point where they are the same."""
         if len(self.c) and np.array_equal(self.jacobian, other.jacobian):
-            self._jacobian, self._rows_of, self._places = other.jacobian, other._rows_of, None
+            self._jacobian, self._rows_of, self._addresses = other.jacobian, other._rows_of, None
 
     @property
     def violation(self) -> float:
@@ -228,15 +228,15 @@ class Trial:
         return self._jacobian
 
     @property
-    def places(self) -> tuple[int, int, int, int]:
+    def addresses(self) -> tuple[int, int, int, int]:
         """Where x, the gradient of f, c and the gradients of the constraints lie, as long as this point is held."""
-        if self._places is None:
+        if self._addresses is None:
             self._differentiate()
             self.x, self.c, self._gradient, self._jacobian = (
                 np.ascontiguousarray(part, dtype=np.float64) for part in (self.x, self.c, self._gradient, self._jacobian)
             )
-            self._places = address(self.x), address(self._gradient), address(self.c), address(self._jacobian)
-        return self._places
+            self._addresses = address(self.x), address(self._gradient), address(self.c), address(self._jacobian)
+        return self._addresses
 
     @property
     def differentiable(self) -> bool:
@@ -273,14 +273,14 @@ class Trial:
     def gradient_with(self, shares: Vector) -> Vector:
         """Gradient of f with other slopes at its kinks, if these are seen here as they were where the slopes were chosen."""
         seen = self.reading
-        known = seen is not None and not seen.hidden and seen.places == len(shares)
+        known = seen is not None and not seen.hidden and seen.share_count == len(shares)
         return seen.combined(shares) if known and seen is not None else self.gradient
 
     def constraint_gradient(self, multipliers: Vector, shares: Matrix | None) -> Vector:
         """The sum of the gradients of constraints with multipliers, and with other slopes at their kinks if these are seen."""
         reading = self.reading if shares is not None else None
         seen = None if reading is None else reading.constraints
-        if shares is None or seen is None or seen.places != shares.shape[1]:
+        if shares is None or seen is None or seen.share_count != shares.shape[1]:
             gradient: Vector = multipliers @ self.jacobian
             return gradient
         return seen.weighted(multipliers, shares)

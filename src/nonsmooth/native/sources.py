@@ -1,4 +1,4 @@
-"""The digest of the C sources, by which a library is known to belong to them. `hatch_build.py` reads this file alone."""
+"""The digest of the C sources, which identifies the library built from them. `hatch_build.py` imports this file alone."""
 
 from __future__ import annotations
 

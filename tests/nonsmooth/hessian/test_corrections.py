@@ -24,7 +24,7 @@ def test_they_are_the_matrix_they_add_up_to(count: int) -> None:
     corrections, matrix = some(count)
     assert len(corrections) == count
     assert len(corrections.rows) == 2 * count
-    np.testing.assert_allclose(np.triu(corrections.added_up()), np.triu(matrix), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.triu(corrections.upper_triangle()), np.triu(matrix), rtol=1e-12, atol=1e-12)
     for columns in (np.arange(7.0), np.ones((7, 1)), np.arange(21.0).reshape(7, 3), np.arange(21.0).reshape(3, 7).T):
         np.testing.assert_allclose(corrections.apply(columns), matrix @ columns, rtol=1e-11, atol=1e-11)
 

@@ -13,7 +13,7 @@ from nonsmooth.kinks.bundle import Bundle, own_cut
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
-from nonsmooth.qp.native import MOST
+from nonsmooth.qp.native import MAX_NATIVE_ENTRIES
 from nonsmooth.report.clock import Clock, Phase
 from nonsmooth.step.model import Model, Step
 
@@ -145,7 +145,9 @@ def test_what_fits() -> None:
         at = trial(generator, np.zeros(300), 0, constraints)
         return Model(at, own_cut(at), None, hessian, solver)._native is not None
 
-    assert laid(MOST - 1, QPSolver(), FullMemory(300)) and not laid(MOST, QPSolver(), FullMemory(300))
+    assert laid(MAX_NATIVE_ENTRIES - 1, QPSolver(), FullMemory(300)) and not laid(
+        MAX_NATIVE_ENTRIES, QPSolver(), FullMemory(300)
+    )
     without = QPSolver()
     without.kernel = None
     assert not laid(3, without, FullMemory(300))
