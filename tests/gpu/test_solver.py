@@ -174,5 +174,5 @@ def test_pairs_beside_the_variables() -> None:
 
         results[device] = minimize(separable, torch.zeros(5000, dtype=torch.float64, device=device), max_iterations=60)
     assert results["cuda"].f == pytest.approx(results["cpu"].f, rel=1e-6)
-    kept = results["cuda"].state.hessian._kept
+    kept = results["cuda"].state.hessian._storage
     assert type(kept).__name__ == "DevicePairs" and kept._both.device.type == "cuda"

@@ -130,7 +130,8 @@ def test_copies_do_not_take_memory_that_belongs_to_others() -> None:
     _ = current.addresses
     copied = pickle.loads(pickle.dumps(current))
     assert copied.serial != current.serial and set(copied.addresses).isdisjoint(current.addresses)
-    lines, others = result.state.bundle._kept.lines, pickle.loads(pickle.dumps(result.state.bundle))._kept.lines
+    bundle = result.state.bundle
+    lines, others = (each._linearizations.table for each in (bundle, pickle.loads(pickle.dumps(bundle))))
     assert lines is not None and others is not None
     assert others.addresses[0] == others.points.ctypes.data and set(lines.keys).isdisjoint(others.keys)
 

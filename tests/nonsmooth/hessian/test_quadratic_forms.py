@@ -115,7 +115,7 @@ def test_a_triangle_or_what_was_learnt_is_the_whole_matrix(size: int, updates: i
     whole._triangle = False
     for hessian in (triangle, whole):
         learn(hessian, size, updates)
-    assert (triangle._apart is not None) == (size == 300 and updates < 75 and not initial)
+    assert (triangle._corrections is not None) == (size == 300 and updates < 75 and not initial)
     np.testing.assert_allclose(triangle.matrix, whole.matrix, rtol=1e-9, atol=1e-11)
     np.testing.assert_array_equal(triangle.matrix, triangle.matrix.T)
     generator = np.random.default_rng(2)

@@ -154,8 +154,8 @@ def test_a_kept_constraint_does_not_hold_the_others() -> None:
     cuts, size = ConstraintPieces(5000, 3), 5000
     jacobian = np.ones((20, size))
     cuts.add(Trial.stored(np.zeros(size), 0.0, np.ones(20), 0, np.zeros(size), jacobian), 7)
-    assert not np.shares_memory(cuts._kept.rows.dense(), jacobian)
-    assert all(block.base is None for block in cuts._kept.rows.blocks)
+    assert not np.shares_memory(cuts._linearizations.rows.dense(), jacobian)
+    assert all(block.base is None for block in cuts._linearizations.rows.blocks)
 
 
 def test_capacity_follows_the_size() -> None:

@@ -58,7 +58,7 @@ def assert_same(one: Step, other: Step) -> None:
         np.testing.assert_allclose(here, there, rtol=0, atol=1e-5 * (1 + np.abs(there).max()), err_msg=name)
     for name in ("objective_change", "predicted_violation", "decrease", "error", "weight"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-5, abs=1e-5), name
-    assert len(one.multipliers) == len(other.multipliers) and len(one.rows) == len(other.rows)
+    assert len(one.multipliers) == len(other.multipliers) and len(one.row_multipliers) == len(other.row_multipliers)
     assert one.weights.sum() == pytest.approx(1.0, abs=1e-12) and (one.weights >= 0).all()
 
 
@@ -254,8 +254,8 @@ def test_the_same_gradient_twice() -> None:
     for _ in range(4):
         bundle.add(trial(generator, 0.2 * generator.standard_normal(4), 0, 2))
     cuts = bundle.cuts(at)
-    assert cuts.lines is not None
-    cuts.lines.keys[2] = cuts.lines.keys[1]
+    assert cuts.table is not None
+    cuts.table.keys[2] = cuts.table.keys[1]
     expected = Model(at, cuts, None, hessian, QPSolver())
     expected._native = None
     for _ in range(3):

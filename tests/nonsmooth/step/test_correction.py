@@ -12,7 +12,7 @@ from torch import Tensor
 from nonsmooth import Status, minimize
 from nonsmooth.evaluate import Trial
 from nonsmooth.step import attempt
-from nonsmooth.step.correction import correct, correct_parts
+from nonsmooth.step.correction import correct, correct_shorter
 from nonsmooth.step.fallback import plain_step
 
 
@@ -66,7 +66,7 @@ def test_parts_of_a_step_that_is_too_long_are_corrected(curvature: float) -> Non
     assert full is not None and not full.low_enough
     straight = [curved(at.x + 0.5**k * direction).penalty(weight) for k in range(1, 5)]
     assert min(straight) > at.penalty(weight)
-    part = correct_parts(curved, at, step, at.penalty(weight), 1e-4)
+    part = correct_shorter(curved, at, step, at.penalty(weight), 1e-4)
     assert part is not None
     trial, length = part
     assert length in (0.5, 0.25) and trial.penalty(weight) < at.penalty(weight) - 1e-4 * length * 3.0 / curvature
