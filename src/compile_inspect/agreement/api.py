@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.assumptions import find_assumptions
 from compile_inspect.agreement.blame import find_blame
 from compile_inspect.agreement.comparison import Comparison, compare, undecidable
@@ -15,7 +16,6 @@ from compile_inspect.agreement.observation import observe, preserved_state, seed
 from compile_inspect.agreement.reference import Reference, make_reference
 from compile_inspect.agreement.second_derivatives import TwiceDifferentiated
 from compile_inspect.agreement.stages import compiled_with
-from compile_inspect.capture import torch_private
 from compile_inspect.eager import require_eager
 from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict

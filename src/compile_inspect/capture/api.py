@@ -8,13 +8,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture.backward import run_backward
 from compile_inspect.capture.recorder import Recording
-from compile_inspect.capture.torch_private import guarding
 from compile_inspect.errors import TargetError
 from compile_inspect.records import Inspection
 from compile_inspect.target import Inputs, Target
+from compile_inspect.torch_private import dynamo_state
 
 _COMPILE_OPTIONS = ("backend", "mode", "dynamic", "fullgraph", "options", "path", "force", "fresh")
 
@@ -94,7 +94,7 @@ def _compile(
 ) -> Callable[..., Any]:
     import torch
 
-    if guarding.is_compiled(function):
+    if dynamo_state.is_compiled(function):
         return function  # compiled by the user, with the user's options
     try:
         compiled: Callable[..., Any] = torch.compile(

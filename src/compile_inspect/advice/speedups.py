@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from compile_inspect.records import Inspection
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.timing import Measurement, Speed, Timing, TimingPoint
-from compile_inspect.reporters import timings as timing_words
-from compile_inspect.reporters.text.plain import one_line, shorten
-from compile_inspect.reporters.text.quantities import TIMES
+from compile_inspect.wording.plain import one_line, shorten
+from compile_inspect.wording.quantities import TIMES, sizes
 
 _EAGER = "eager"
 _USUAL = "inductor"
@@ -90,5 +89,5 @@ def _sizes(timing: Timing, variant: str) -> tuple[SizeSpeed, ...]:
 
 
 def _of(timing: Timing, point: TimingPoint) -> str:
-    size = timing_words.sizes(point.sizes)
+    size = sizes(point.sizes)
     return f"{shorten(timing.target, 60)}{f', {size}' if size else ''}"

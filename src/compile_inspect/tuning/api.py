@@ -18,7 +18,7 @@ from compile_inspect.records.decision import Outcome, Tried
 from compile_inspect.target import Target
 from compile_inspect.timing.point import Progress
 from compile_inspect.tuning.choosing import decide, fastest, kept
-from compile_inspect.tuning.later import in_background, reused
+from compile_inspect.tuning.deferred import in_background, reused
 from compile_inspect.tuning.runners import Runner, runner
 from compile_inspect.tuning.store import Store
 from compile_inspect.tuning.tuned import Tuned

@@ -1,20 +1,15 @@
-"""Where in the source: short names for files, and stacks with the library frames folded."""
+"""Places in source code: short names of files, lines of stacks, lines that a kernel computes."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 from compile_inspect.records import Inspection, Kernel, Location, Stack
-from compile_inspect.reporters.text.plain import one_line, plain, shorten
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.plain import one_line
 
 _PACKAGES = re.compile(r"^.*[/\\](?:site-packages|dist-packages)[/\\]")
 _STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\]python\d(?:\.\d+)?[/\\]")
@@ -86,25 +81,3 @@ def kernel_places(inspection: Inspection, kernel: Kernel, most: int | None = Non
     if len(shown) < len(distinct):
         told.append(f"+ {len(distinct) - len(shown)}")
     return "; ".join(told) or "-"
-
-
-def print_stack(console: Console, stack: Stack, *, whole: bool, indent: str = "    ") -> None:
-    """Print a stack outermost first; runs of library frames become one dim line unless `whole`."""
-    # Where no line is the user's own, those of libraries built on torch are the nearest to it.
-    only_libraries = all(location.in_library for location in stack.locations)
-    for foreign, run in groupby(stack.locations, lambda frame: frame.in_torch if only_libraries else frame.in_library):
-        frames = list(run)
-        if foreign and not whole:
-            console.print(Text(f"{indent}… {count(len(frames), 'library frame')}", style="dim"), soft_wrap=True)
-        else:
-            _print_frames(console, frames, indent)
-
-
-def _print_frames(console: Console, frames: Sequence[Location], indent: str) -> None:
-    for frame in frames:
-        line = Text(indent).append(where(frame), style="dim" if frame.in_library else "cyan")
-        if frame.function:
-            line.append(" in ").append_text(plain(frame.function))
-        if frame.code:
-            line.append("  ").append(shorten(frame.code, 100), style="dim")
-        console.print(line, soft_wrap=True)

@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from compile_inspect.capture.torch_private.object_memory import class_dictionary
+from compile_inspect.torch_private.object_memory import class_dictionary
 
 _MADE_BY_PYTHON = 1 << 9
 """The flag of classes that Python code has made; others cannot be changed."""

@@ -68,7 +68,7 @@ def leaving_out(decide: Decide) -> Iterator[None]:
     """
     from torch._inductor import compiler_bisector
 
-    from compile_inspect.capture.torch_private import without_graph_caches
+    from compile_inspect.torch_private import without_graph_caches
 
     bisector: Any = compiler_bisector.CompilerBisector
     own = bisector.__dict__["disable_subsystem"]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+
+from compile_inspect.wording.plain import one_line
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
@@ -58,3 +61,12 @@ def percent(part: float, whole: float) -> str:
         return "-"
     share = 100 * part / whole
     return "<1 %" if 0 < share < 1 else f"{share:.0f} %"
+
+
+def sizes(values: Mapping[str, int]) -> str:
+    """The sizes of a point.
+
+    >>> sizes({"batch": 8, "tokens": 32})
+    'batch 8, tokens 32'
+    """
+    return ", ".join(f"{one_line(name)} {value:,}" for name, value in values.items())

@@ -1,16 +1,13 @@
 """Strings of somebody else's program, made safe to print.
 
 A capture may come from anywhere. Nothing in it may move the cursor, color the screen, set the window title, or
-make a line read differently from what it is; and rich must not see markup in it, which is why everything that is
-printed is a `Text`.
+make a line read differently from what it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-
-from rich.text import Text
 
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colors, cursor
@@ -57,15 +54,6 @@ def shorten(value: object, width: int, *, keep_end: bool = False) -> str:
     if len(line) <= width:
         return line
     return "…" + line[len(line) - width + 1 :] if keep_end else line[: width - 1] + "…"
-
-
-def plain(value: object, style: str = "") -> Text:
-    """One line as a `Text`: never markup, never an emoji code.
-
-    >>> plain("[red]x[/red]").plain
-    '[red]x[/red]'
-    """
-    return Text(one_line(value), style=style)
 
 
 def enumerate_some(names: Iterable[object], most: int | None = None) -> str:

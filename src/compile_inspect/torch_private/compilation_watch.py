@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private import guarding
+from compile_inspect import torch_private
+from compile_inspect.torch_private import dynamo_state
 
 
 class CompilationWatch:
@@ -49,7 +49,7 @@ class CompilationWatch:
 
 def _compiled_frames() -> int:
     # Torch's counter of frames knows nothing of those that are compiled with fullgraph=True.
-    return sum(guarding.frame_counts().values())
+    return sum(dynamo_state.frame_counts().values())
 
 
 def _captured_operations() -> int:

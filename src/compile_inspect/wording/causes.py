@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 
 from compile_inspect.records import GuardFailure, LimitHit, Recompile
-from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.locations import place
-from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.wording.compilations import function_name
+from compile_inspect.wording.locations import place
+from compile_inspect.wording.plain import one_line
 
 FunctionKey = tuple[str, str, int]
 

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from compile_inspect.capture.torch_private.object_memory import HEAP, Words, class_dictionary, is_immutable, take
+from compile_inspect.torch_private.object_memory import HEAP, Words, class_dictionary, is_immutable, take
 
 Scope = dict[str, Any]
 

@@ -51,7 +51,7 @@ def reused(task: Task, store: Store, started: float, *, reuse_outputs: bool) -> 
 def _ready(task: Task, name: str, package: str | None) -> Prepared:
     if package is None:
         return variant(name).prepare(task)
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
 
     return from_flat(AotInductor(), task.program, torch_private.load_package(package), package=package)
 

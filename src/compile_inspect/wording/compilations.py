@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from compile_inspect.records import Compilation, Inspection
 from compile_inspect.records.locations import is_torch_file
-from compile_inspect.reporters.text.locations import place, user_line, where
-from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.wording.locations import place, user_line, where
+from compile_inspect.wording.plain import one_line
 
 Item = TypeVar("Item")
 _RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)")

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compile_inspect.capture.torch_private import guarding
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.reading import read
 from compile_inspect.recompiles.running import OnCall, run
 from compile_inspect.records.forecast import Forecast
 from compile_inspect.target import Inputs, Target
+from compile_inspect.torch_private import dynamo_state
 
 
 def predict(
@@ -37,5 +37,5 @@ def predict(
             print(compilation.call, compilation.cause)
     """
     calls = as_calls(inputs)
-    ran = run(target, calls, guarding.Counting(), dynamic=dynamic, limit=limit, sparing=True, on_call=on_call)
+    ran = run(target, calls, dynamo_state.Counting(), dynamic=dynamic, limit=limit, sparing=True, on_call=on_call)
     return read(ran, calls, dynamic)

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.capture.torch_private import guard_tree, guarding
-from compile_inspect.capture.torch_private.shortcut import Shortcut
 from compile_inspect.errors import InspectError
+from compile_inspect.torch_private import dynamo_state, guard_tree
+from compile_inspect.torch_private.guard_shortcut import Shortcut
 
 _COMPILED = "__compiled_fn"
 _FILE = "<captured call>"
@@ -298,9 +298,9 @@ def _strictly() -> Iterator[None]:
     with (
         convert_frame.compile_lock,
         config.patch(**known),
-        guarding.quiet(),
-        guarding.own_frame_numbers(),
-        guarding.preserved_statistics(),
+        dynamo_state.quiet(),
+        dynamo_state.own_frame_numbers(),
+        dynamo_state.preserved_statistics(),
         _without_marks(),
     ):
         yield
