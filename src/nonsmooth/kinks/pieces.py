@@ -96,9 +96,8 @@ class ConstraintPieces:
         self.weights = appended(self.weights[first:], 0.0)
         self._index = appended(self._index[first:], index)
         self._signs = appended(self._signs[first:], sign)
-        self._linearizations.add(
-            trial.x, sign * trial.c[index], sign * trial.jacobian[index]
-        )  # multiplying copies the row, so that the Jacobian is not kept alive
+        # Multiplying copies the row, so that the Jacobian can be freed.
+        self._linearizations.add(trial.x, sign * trial.c[index], sign * trial.jacobian[index])
 
     def clear(self) -> None:
         """Remove all entries."""

@@ -22,7 +22,7 @@ class Ending(Enum):
     """How a line search ended."""
 
     ACCEPTED = "a point satisfies both weak Wolfe conditions"
-    BRACKETED = "the interval became too small, or the evaluations ran out, before such a point was found"
+    BRACKETED = "the interval became too small, or the evaluations ran out, before both conditions were satisfied"
     NEVER_BRACKETED = "the penalty function decreased at every trial point, however far away"
 
 

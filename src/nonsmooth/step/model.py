@@ -383,7 +383,7 @@ class ModelLike(Protocol):
         """The step for a penalty weight."""
 
     def reference(self, weight: float) -> float:
-        """Predicted sum of violations of the step that looks at nothing else."""
+        """Predicted sum of violations of the step that minimizes the violation alone."""
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
         """Violation of the linearized constraints after a step."""

@@ -14,7 +14,7 @@ from torch.autograd.graph import Node
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.catalog import ABS, ELEMENTWISE, NORMS, PAIRS, REDUCTIONS, Kink, Unreadable
 
-UNSEEN = "argument not seen"
+UNSEEN = "argument not recorded"
 MAX_NORM_ENTRIES = 20
 """Kinks of Euclidean norms of more entries are not used: these norms rarely vanish, and each entry adds an unknown slope."""
 

@@ -232,12 +232,12 @@ def unreadable(size: int, reason: str | None) -> Reading:
 
 def nodes_of(result: Tensor) -> Iterator[Node]:
     """All nodes of the graph of a result, each after a node that depends on it."""
-    seen: set[Node] = set()
+    visited: set[Node] = set()
     waiting = [result.grad_fn]
     while waiting:
         node = waiting.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
+        if node is not None and node not in visited:
+            visited.add(node)
             yield node
             waiting += [following for following, _ in node.next_functions]
 

@@ -96,7 +96,8 @@ def test_the_smallest_programs(shape: tuple[int, int, int]) -> None:
 def test_a_step_stays_what_it_is_when_another_is_found() -> None:
     native, _ = both(1, size=5, cuts=4, equalities=1, inequalities=2, extra=2)
     first = native.step(1.0)
-    copies = {name: getattr(first, name).copy() for name in ("direction", "gradient", "multipliers", "weights", "row_multipliers")}
+    names = ("direction", "gradient", "multipliers", "weights", "row_multipliers")
+    copies = {name: getattr(first, name).copy() for name in names}
     native.step(50.0)
     for name, value in copies.items():
         np.testing.assert_array_equal(getattr(first, name), value)

@@ -164,7 +164,7 @@ HIDDEN: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "root of 0": (lambda x: (x - x.detach()).square().sum().sqrt(), "sqrt of 0"),
     "power of 0": (lambda x: (x - x.detach()).abs().pow(1.5).sum(), "PowBackward0"),
     "the user's own": (lambda x: Add.apply(x).sum(), "AddBackward"),
-    "relu in place": (lambda x: (2.0 * x).relu_().sum(), "relu (argument not seen)"),
+    "relu in place": (lambda x: (2.0 * x).relu_().sum(), "relu (argument not recorded)"),
     "a long program": (long_chain, f"more than {MAX_NODES} operations"),
 }
 
