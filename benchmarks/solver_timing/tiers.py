@@ -22,10 +22,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from rendering.solver_speed import tier_records, tier_table
+from rendering.tables import number
+
 from solver_timing.processes import WorkerError, measure
 from solver_timing.published import NAMES
 from solver_timing.solving import has_compile_option
-from solver_timing.tables import duration, geometric_mean, number, spread, table
 
 PARTS = ("problems", "long", "kept")
 LONG = ("dictionary", "trace")
@@ -121,7 +123,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         names = {"problems": NAMES, "long": LONG, "kept": KEPT}[part]
         found = {name: turns(part, name, options) for name in names if not words or name in words}
         measured[part] = {name: rounds for name, rounds in found.items() if rounds}
-        texts += [f"**{part}**", "", report(measured[part]), ""]
+        texts += [f"**{part}**", "", tier_table(tier_records(measured[part])), ""]
     return measured, "\n".join(texts)
 
 
@@ -151,27 +153,3 @@ def turns(part: str, name: str, options: argparse.Namespace) -> list[dict[str, d
 def ratio(round_: dict[str, dict[str, Any]], what: str = "seconds") -> float:
     """never ÷ auto."""
     return float(round_["never"][what] / round_["auto"][what])
-
-
-def report(found: dict[str, list[dict[str, dict[str, Any]]]]) -> str:
-    """One table."""
-    rows, ratios = [], []
-    for name, rounds in found.items():
-        each = [ratio(round_) for round_ in rounds]
-        ratios.append(statistics.median(each))
-        last = rounds[-1]
-        firsts = [ratio(round_, "first") for round_ in rounds] if "first" in last["auto"] else []
-        rows.append(
-            [
-                name,
-                *(duration(statistics.median(round_[tier]["seconds"] for round_ in rounds)) for tier in TIERS),
-                f"**{spread(each)}**",
-                spread(firsts),
-                " / ".join(str(last[tier]["evaluations"]) for tier in TIERS),
-                f"{last['never']['f']:.8g} / {last['auto']['f']:.8g}",
-                last["auto"]["compilation"].splitlines()[0] if last["auto"]["compilation"] else "–",
-            ]
-        )
-    headings = ["problem", "never", "auto", "never ÷ auto", "first run only", "evaluations", "f", "what auto did"]
-    mean = f"\n\nGeometric mean {geometric_mean(ratios):.3g}, smallest {min(ratios):.3g}." if ratios else ""
-    return table(headings, rows) + mean
