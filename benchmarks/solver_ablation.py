@@ -9,7 +9,8 @@ results` writes both tables into docs/explanation/solver-mechanisms.md.
 
 Kinks are found by stepping over them throughout (`structure="off"`): that is what the mechanisms are for. Each is switched off
 in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the published ones of
-tests/problems and PyGRANSO's examples, each from its own start and from others beside it, those of kinked_constraints.py, and random ones of
+tests/problems and PyGRANSO's examples, each from its own start and from others beside it, those of kinked_constraints.py, and
+random ones of
 tests/problems/random_problems.py, in natural units and rescaled. Evaluations are compared over the runs that were solved with
 and without the mechanism: the geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are stored as they
 come, and what the file already has is not measured again: begin with a new file when the solver has changed.

@@ -37,7 +37,7 @@ def overhead_records(samples: Mapping[str, Sequence[Mapping[str, float]]]) -> li
 def overhead_table(records: Sequence[Record]) -> str:
     """Compile time with recording and with other tools, by that without."""
     rows = [
-        [WAYS[one["way"]], f"{median(one['wall_seconds']):.1f} s", spread(one["wall_ratio"]), spread(one["cpu_ratio"])]
+        [WAYS[one["way"]], f"{median(one['wall_seconds']):.1f} s", spread(one["wall_ratio"], 4), spread(one["cpu_ratio"], 4)]
         for one in records
     ]
     return table(["way", "wall time", "ratio of wall time", "ratio of CPU time"], rows)

@@ -196,7 +196,7 @@ def constraint_table(records: Sequence[Record]) -> str:
         rows.append([
             one["constraints"],
             f"**{spread(each)}**",
-            spread(peer),
+            spread(peer, 4),
             number(median(peer) / median(each)),
             duration(median(one["run_seconds"])),
             f"{one['iterations']}, {one['evaluations']}",
