@@ -77,13 +77,13 @@ def seconds(call: Callable[[], Any], least: float = 0.02) -> float:
 
 def seconds_after(other: Callable[[], Any], call: Callable[[], Any], times: int = 40) -> float:
     """Median seconds of a call that comes after another one."""
-    taken = []
+    samples = []
     for _ in range(times):
         other()
         started = perf_counter()
         call()
-        taken.append(perf_counter() - started)
-    return median(taken)
+        samples.append(perf_counter() - started)
+    return median(samples)
 
 
 def measure(name: str, rounds: int) -> dict[str, Any]:

@@ -83,13 +83,13 @@ def pieces() -> Iterator[Problem]:
         for size, count in ((3, 2), (5, 4), (10, 3), (10, 8), (20, 5), (30, 20)):
             f, (constraints, start) = objective(kind, size, size + count), quadratics(size, count, size + count)
 
-            def apart(x: Tensor, f: Function = f, constraints: Function = constraints) -> Any:
+            def separate(x: Tensor, f: Function = f, constraints: Function = constraints) -> Any:
                 return f(x), constraints(x), None
 
             def together(x: Tensor, f: Function = f, constraints: Function = constraints) -> Any:
                 return f(x), constraints(x).max(), None
 
-            yield f"{kind}, n = {size}, {count} pieces", start, together, apart
+            yield f"{kind}, n = {size}, {count} pieces", start, together, separate
 
 
 def several() -> Iterator[Problem]:
@@ -98,13 +98,13 @@ def several() -> Iterator[Problem]:
             f = objective(kind, size, 100 * number + size)
             parts = [quadratics(size, count, 100 * number + size + 20 * group) for group in range(groups)]
 
-            def apart(x: Tensor, f: Function = f, parts: Any = parts) -> Any:
+            def separate(x: Tensor, f: Function = f, parts: Any = parts) -> Any:
                 return f(x), torch.cat([constraints(x) for constraints, _ in parts]), None
 
             def together(x: Tensor, f: Function = f, parts: Any = parts) -> Any:
                 return f(x), torch.stack([constraints(x).max() for constraints, _ in parts]), None
 
-            yield f"{kind}, n = {size}, {groups} of {count} pieces", parts[0][1], together, apart
+            yield f"{kind}, n = {size}, {groups} of {count} pieces", parts[0][1], together, separate
 
 
 def surfaces() -> Iterator[Problem]:

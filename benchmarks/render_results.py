@@ -88,14 +88,14 @@ def pictures() -> dict[Path, tuple[str, Callable[[Path], None]]]:
 
     samples = stored_results.load("solver_quality")["samples"]
     digest = digest_of([samples["results"], samples["problems"]])
-    found = {IMAGES / "solver-quality.svg": (digest, drawn(solver_quality.draw, samples, digest))}
+    pictures_by_path = {IMAGES / "solver-quality.svg": (digest, drawn(solver_quality.draw, samples, digest))}
     for _, sections in PARTS:
         for section in sections:
             if section.draw and section.picture and stored_results.path_of(section.result).exists():
                 document = stored_results.load(section.result)
                 digest = digest_of(document["samples"] or document["summary"])
-                found[IMAGES / section.picture] = (digest, drawn(section.draw, document, digest))
-    return found
+                pictures_by_path[IMAGES / section.picture] = (digest, drawn(section.draw, document, digest))
+    return pictures_by_path
 
 
 def drawn_from(path: Path) -> str | None:

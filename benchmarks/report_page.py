@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for captures and pages; captures that are there are used")
     add_output_argument(parser, "report_page")
     options = parser.parse_args()
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         raise SystemExit(f"no browser: none of {', '.join(BROWSERS)} is there")
     measurement, records = Measurement("report_page", packages=("transformers", "playwright")), []

@@ -43,9 +43,9 @@ from problems.random_problems import FAMILIES  # noqa: E402
 
 MAX_EVALUATIONS, MAX_KINKED_EVALUATIONS = 10_000, 3_000
 NOTES = ("Runs that the file already had were not measured again; the commit is that of the last ones.",)
-LONG = ("oet5", "nesterov_chebyshev_rosenbrock")
+LONG_RUNNING = ("oet5", "nesterov_chebyshev_rosenbrock")
 """Published problems that take many thousand evaluations, of which a few more or less say nothing."""
-SLOW = ("A2", "D1")
+SLOW_EXAMPLES = ("A2", "D1")
 """Examples of PyGRANSO's that take seconds."""
 
 
@@ -157,11 +157,11 @@ def other_values() -> list[str]:
     sys.path.insert(0, str(ROOT / "src"))
     from nonsmooth.thresholds import meanings
 
-    found = []
+    changes = []
     for name, (value, _, _) in meanings().items():
         half, twice = (value // 2, value * 2) if isinstance(value, int) else (value / 2, value * 2)
-        found += [f"{name}={half}", f"{name}={twice}"]
-    return found
+        changes += [f"{name}={half}", f"{name}={twice}"]
+    return changes
 
 
 def all_tasks(options: argparse.Namespace) -> Iterator[Sequence[Any]]:
@@ -170,12 +170,14 @@ def all_tasks(options: argparse.Namespace) -> Iterator[Sequence[Any]]:
     if "published" in parts:
         from problems import ALL
 
-        names = [name for name, case in ALL.items() if case.optimum is not None and name not in LONG]
+        names = [name for name, case in ALL.items() if case.optimum is not None and name not in LONG_RUNNING]
         yield from (("published", *task) for task in product(names, options.starts))
     if "peer" in parts:
         from problems import PUBLISHED
 
-        yield from (("peer", *task) for task in product([name for name in PUBLISHED if name not in SLOW], options.starts))
+        yield from (
+            ("peer", *task) for task in product([name for name in PUBLISHED if name not in SLOW_EXAMPLES], options.starts)
+        )
     if "kinked" in parts:
         from kinked_constraints import SETS
 

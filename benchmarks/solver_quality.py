@@ -78,19 +78,19 @@ class Store:
 
 def pythons(options: argparse.Namespace) -> dict[str, str]:
     """The Python of each solver that can run; says what is missing for the others."""
-    found = {"nonsmooth": sys.executable}
+    environments = {"nonsmooth": sys.executable}
     for solver, peer in (("pygranso", "pygranso"), ("pygranso_tight", "pygranso"), ("ncopt", "ncopt")):
-        given = getattr(options, f"{peer}_python")
-        if given and Path(given).exists():
-            found[solver] = given
+        python = getattr(options, f"{peer}_python")
+        if python and Path(python).exists():
+            environments[solver] = python
         elif solver in options.solvers:
-            what = f"{given} does not exist" if given else "no environment given"
+            what = f"{python} does not exist" if python else "no environment given"
             print(f"{solver} is left out: {what}; use --{peer}-python or {peer.upper()}_PYTHON", file=sys.stderr)
     if importlib.util.find_spec("scipy"):
-        found["slsqp"] = sys.executable
+        environments["slsqp"] = sys.executable
     elif "slsqp" in options.solvers:
         print("slsqp is left out: pip install scipy", file=sys.stderr)
-    return {solver: python for solver, python in found.items() if solver in options.solvers}
+    return {solver: python for solver, python in environments.items() if solver in options.solvers}
 
 
 def describe(run: dict[str, Any]) -> str:

@@ -108,17 +108,17 @@ def solve(family: str, size: int, seed: int, decades: float, seconds: float) -> 
 
 
 def measure(tasks: Sequence[tuple[str, int, int, float]], source: str, jobs: int, seconds: float) -> list[Run]:
-    found = []
+    runs = []
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=use, initargs=(source,)) as pool:
         waiting = [pool.submit(solve, *task, seconds) for task in tasks]
         for number, future in enumerate(as_completed(waiting), 1):
             run = future.result()
-            found.append(run)
+            runs.append(run)
             if run.false:
                 print(f"false verdict: {run.key}, residual {run.residual}, gap {run.gap:.1e}", file=sys.stderr)
             print(f"\r{number} of {len(tasks)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
-    return sorted(found, key=lambda run: run.key)
+    return sorted(runs, key=lambda run: run.key)
 
 
 def stored_runs(path: Path) -> list[dict[str, Any]]:

@@ -183,7 +183,7 @@ def build_order_table(samples: Mapping[str, Any]) -> str:
                 by_order.setdefault(",".join(run["order"]), []).append(run["variants"][variant])
             cells = [workload, variant]
             for key in ("order_dependent_seconds", "cold_seconds", "cold_cpu_seconds", "warm_seconds", "payback_calls"):
-                cells += _order_cells([_middle(seen, key) for seen in by_order.values()], key)
+                cells += _order_cells([_middle(builds, key) for builds in by_order.values()], key)
             rows.append(cells)
     headings = [
         "workload", "variant", "in the measuring process", "spread", "cold", "spread", "cold, CPU time", "spread", "warm",

@@ -12,7 +12,7 @@ from rendering.pictures import new_figure, save_figure
 from rendering.tables import table
 
 Results = dict[str, dict[str, dict[str, Any]]]
-"""solver -> problem -> what the recorder kept"""
+"""solver -> problem -> the record of the run"""
 
 TITLES = {
     "nonsmooth": "nonsmooth",
@@ -102,14 +102,14 @@ class Score:
 def scores(results: Results, problems: Problems, names: Sequence[str], solvers: Sequence[str]) -> list[Score]:
     """The score of each solver on the problems named."""
     common = [name for name in names if all(results[s].get(name, {}).get("hit") is not None for s in solvers)]
-    found = []
+    group = []
     for solver in solvers:
         own = results[solver]
         solved = budgets(own, names, problems.size)
         wrong = [
             name for name in names if own.get(name, {}).get("hit") is None and own.get(name, {}).get("status") in CLAIMS[solver]
         ]
-        found.append(
+        group.append(
             Score(
                 solver=TITLES[solver],
                 problems=len(names),
@@ -121,7 +121,7 @@ def scores(results: Results, problems: Problems, names: Sequence[str], solvers: 
                 false_reports_on_convex=sum(name in problems.convex for name in wrong),
             )
         )
-    return found
+    return group
 
 
 def groups(samples: dict[str, Any]) -> list[tuple[str, list[Score]]]:
@@ -156,9 +156,11 @@ def readme_table(samples: dict[str, Any]) -> str:
     by_solver = {title: {one.solver: one for one in group} for title, group in sets}
     rows = []
     for solver in dict.fromkeys(one.solver for _, group in sets for one in group):
-        found = [group.get(solver) for group in by_solver.values()]
-        cells = ["—" if one is None else f"{one.solved} of {one.problems}, median {one.median_evaluations:g}" for one in found]
-        first = next(one for one in found if one is not None)
+        columns = [group.get(solver) for group in by_solver.values()]
+        cells = [
+            "—" if one is None else f"{one.solved} of {one.problems}, median {one.median_evaluations:g}" for one in columns
+        ]
+        first = next(one for one in columns if one is not None)
         rows.append([solver, *cells, f"{first.false_reports}, {first.false_reports_on_convex}"])
     return table(["Solver", "All", "Nonsmooth", "Smooth", "False convergence reports: all, convex"], rows)
 
@@ -183,9 +185,9 @@ def details(results: Results, problems: Problems) -> str:
     """Every problem."""
     rows = []
     for name in problems.names:
-        found = [results[solver].get(name) for solver in results]
-        best = min((one["hit"] for one in found if one and one["hit"] is not None), default=None)
-        rows.append((f"`{name}`", problems.size[name], problems.constraints[name], *(cell(one, best) for one in found)))
+        runs = [results[solver].get(name) for solver in results]
+        best = min((one["hit"] for one in runs if one and one["hit"] is not None), default=None)
+        rows.append((f"`{name}`", problems.size[name], problems.constraints[name], *(cell(one, best) for one in runs)))
     return table(["problem", "n", "ci/ce", *(TITLES[solver] for solver in results)], rows)
 
 

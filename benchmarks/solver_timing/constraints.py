@@ -61,29 +61,31 @@ def solve_by_peer(request: dict[str, Any]) -> dict[str, Any]:
 
     solving.by_peer(solving.small())
     problem = many_constraints(request["constraints"])
-    found = solving.by_peer(problem)
+    run = solving.by_peer(problem)
     return {
-        **{key: found[key] for key in ("seconds", "iterations", "status", "violation")},
-        "milliseconds_per_iteration": 1e3 * found["seconds"] / max(1, found["iterations"]),
-        "gap": None if problem.optimum is None else found["f"] - problem.optimum,
+        **{key: run[key] for key in ("seconds", "iterations", "status", "violation")},
+        "milliseconds_per_iteration": 1e3 * run["seconds"] / max(1, run["iterations"]),
+        "gap": None if problem.optimum is None else run["f"] - problem.optimum,
     }
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     numbers = [int(text) for text in options.only.split(",") if text]
-    found: dict[int, dict[str, list[dict[str, Any]]]] = {count: {"ours": [], "peer": []} for count in numbers}
+    runs_by_count: dict[int, dict[str, list[dict[str, Any]]]] = {count: {"ours": [], "peer": []} for count in numbers}
     for _ in range(options.rounds):
         for count in numbers:
             request = {"constraints": count, "qp_solver": options.qp_solver}
             try:
                 if options.pygranso_python:
-                    found[count]["peer"].append(measure("constraints.solve_by_peer", request, python=options.pygranso_python))
-                found[count]["ours"].append(measure("constraints.solve", request))
+                    runs_by_count[count]["peer"].append(
+                        measure("constraints.solve_by_peer", request, python=options.pygranso_python)
+                    )
+                runs_by_count[count]["ours"].append(measure("constraints.solve", request))
             except WorkerError as error:
                 print(f"{count} inequalities: {error}", file=sys.stderr)
                 continue
-            last = found[count]["ours"][-1]
+            last = runs_by_count[count]["ours"][-1]
             print(f"{count} inequalities: {last['milliseconds_per_iteration']:.3g} ms", file=sys.stderr, flush=True)
-    measured = {str(count): runs for count, runs in found.items()}
+    measured = {str(count): runs for count, runs in runs_by_count.items()}
     return measured, constraint_table(constraint_records(measured))

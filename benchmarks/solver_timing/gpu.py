@@ -116,11 +116,11 @@ def solve_by_peer(request: dict[str, Any]) -> dict[str, Any]:
     solving.by_peer(solving.small(), request["device"])
     load_kernels(request)
     problem = make(request["problem"])
-    found = solving.by_peer(problem, request["device"])
+    run = solving.by_peer(problem, request["device"])
     return {
-        **{key: found[key] for key in ("seconds", "iterations", "status", "f", "violation")},
-        "evaluations": len(found["evaluations"]["f"]),
-        "milliseconds_per_iteration": 1e3 * found["seconds"] / max(1, found["iterations"]),
+        **{key: run[key] for key in ("seconds", "iterations", "status", "f", "violation")},
+        "evaluations": len(run["evaluations"]["f"]),
+        "milliseconds_per_iteration": 1e3 * run["seconds"] / max(1, run["iterations"]),
     }
 
 
@@ -136,7 +136,7 @@ def busy(request: dict[str, Any]) -> dict[str, Any]:
         function, start, options = solving.minimize_arguments(make(request["problem"]))
         start = {name: value.to(request["device"]) for name, value in start.items()}
         kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-        with torch.profiler.profile(activities=kinds) as seen:
+        with torch.profiler.profile(activities=kinds) as profile:
             began = perf_counter()
             minimize(function, start, **options)
             torch.cuda.synchronize()
@@ -144,7 +144,7 @@ def busy(request: dict[str, Any]) -> dict[str, Any]:
         began = perf_counter()
         minimize(function, start, **options)
         plain = perf_counter() - began
-        on_device = [event for event in seen.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+        on_device = [event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
         spans = sorted((event.time_range.start, event.time_range.end) for event in on_device)
     total, until = 0.0, float("-inf")
     for first, last in spans:
@@ -158,7 +158,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     words = [word.strip() for word in options.only.split(",") if word.strip()]
     names = [name for name in NAMES if not words or any(word in name for word in words)]
     kinds = ["never", "auto"] if has_compile_option() else [None]
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {name: {str(kind): [] for kind in kinds} for name in names}
+    ours: dict[str, dict[str, list[dict[str, Any]]]] = {name: {str(kind): [] for kind in kinds} for name in names}
     peers: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
@@ -169,7 +169,7 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                     f, violation = peers[name][-1]["f"], peers[name][-1]["violation"]
                     request["good"] = (f + 1e-6 * (1 + abs(f)), max(1e-6, violation))
                 for kind in kinds:
-                    found[name][str(kind)].append(measure("gpu.solve", {**request, "compile": kind}))
+                    ours[name][str(kind)].append(measure("gpu.solve", {**request, "compile": kind}))
             except WorkerError as error:
                 print(f"{name}: {error}", file=sys.stderr)
     shares = {}
@@ -177,5 +177,5 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
         for name in names:
             if name != "LeNet-5":
                 shares[name] = measure("gpu.busy", {"problem": name, "device": options.device})
-    measured = {"ours": found, "peer": peers, "busy": shares}
+    measured = {"ours": ours, "peer": peers, "busy": shares}
     return measured, gpu_table(gpu_records(measured))

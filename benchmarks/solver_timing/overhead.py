@@ -157,8 +157,8 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
         result = minimize(function, start, **options, **eager)
         runs.append({"seconds": perf_counter() - call, "time": dict(result.time)})
     problem = make()
-    found = [bare(problem, point) for point in visited(make(), eager)]
-    costs = {kind: statistics.fmean(each[kind] for each in found) for kind in found[0]}
+    measured = [bare(problem, point) for point in visited(make(), eager)]
+    costs = {kind: statistics.fmean(each[kind] for each in measured) for kind in measured[0]}
     typical = sorted(runs, key=lambda run: run["seconds"])[(len(runs) - 1) // 2]
     counts = result.costs
     recorded = min(counts.values, counts.gradients + counts.jacobians)
@@ -180,13 +180,13 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     names = [name for name in options.only.split(",") if name]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
             try:
-                found[name].append(measure("overhead.solve", {"problem": name}))
+                rounds[name].append(measure("overhead.solve", {"problem": name}))
             except WorkerError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 continue
-            print(f"{name}: {number(found[name][-1]['ratio'])}", file=sys.stderr, flush=True)
-    return found, overhead_table(overhead_records(found))
+            print(f"{name}: {number(rounds[name][-1]['ratio'])}", file=sys.stderr, flush=True)
+    return rounds, overhead_table(overhead_records(rounds))

@@ -43,17 +43,17 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     names = [name for name in options.only.split(",") if name]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
             try:
-                found[name].append(measure("phases.solve", {"problem": name}))
+                rounds[name].append(measure("phases.solve", {"problem": name}))
             except WorkerError as error:
                 print(f"{name}: {error}", file=sys.stderr)
-    records = phase_records(found)
+    records = phase_records(rounds)
     if options.plot:
         try:
             draw_phases(records, options.plot)
         except ImportError:
             print("the picture is not drawn: pip install matplotlib", file=sys.stderr)
-    return found, phase_table(records)
+    return rounds, phase_table(records)

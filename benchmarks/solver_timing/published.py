@@ -8,8 +8,7 @@ target of that round:
 
 Where PyGRANSO ends at a point that is not feasible to that tolerance (A2, D3), the violation comes first, as no feasible
 point compares with it: the target is its violation alone. A stricter target adds its value of f + violation/μ with the μ it
-ended with, its own measure of how good a point is. These rows are marked, and everything is told with both targets; below
-the table is also the time until its violation and its objective are reached together.
+ended with, its own measure of how good a point is. These rows are marked, and both targets are reported.
 
 Headline: PyGRANSO's whole solve time ÷ our time from the call to the first iterate as good as the target. Second, kinder
 to PyGRANSO, which may have had that quality before it stopped: both until the first point **evaluated** that is as good,
@@ -63,21 +62,21 @@ def first(record: dict[str, list[float]], good: Any) -> float | None:
 
 
 def targets(peer: dict[str, Any], tolerance: float) -> dict[str, Any]:
-    """When a point counts as good as the peer's last one, in the ways told above."""
+    """When a point counts as good as the peer's last one, in the ways described above."""
     f, violation = peer["f"], peer["violation"]
     allowed, lowest = max(violation, tolerance), f + TOLERANCE * (1 + abs(f))
     weight = 1 / peer["penalty_parameter"]
     penalty = f + weight * violation
     penalty += TOLERANCE * (1 + abs(penalty))
 
-    def as_feasible(_: float, found: float) -> bool:
-        return found <= allowed
+    def as_feasible(_: float, point_violation: float) -> bool:
+        return point_violation <= allowed
 
-    def as_low(value: float, found: float) -> bool:
-        return found <= allowed and value + weight * found <= penalty
+    def as_low(value: float, point_violation: float) -> bool:
+        return point_violation <= allowed and value + weight * point_violation <= penalty
 
-    def as_good(value: float, found: float) -> bool:
-        return found <= allowed and value <= lowest
+    def as_good(value: float, point_violation: float) -> bool:
+        return point_violation <= allowed and value <= lowest
 
     if violation <= tolerance:
         return {"target": as_good, "strict": as_good, "both": as_good}
@@ -111,7 +110,7 @@ def typical(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     names = [name for name in options.only.split(",") if name]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for number_of_round in range(options.rounds):
         for name in names:
             try:
@@ -121,11 +120,11 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                 print(f"{name}: {error}", file=sys.stderr)
                 continue
             round_ = compare(typical(peer["runs"]), typical(ours["runs"]), peer["tolerance"])
-            found[name].append(round_)
+            rounds[name].append(round_)
             print(
                 f"{number_of_round + 1} {name}: {duration(round_['peer']['seconds'])} / {duration(round_['hits']['target'])}"
                 f" = {number(round_['ratio'])}",
                 file=sys.stderr,
                 flush=True,
             )
-    return found, published_table({name: runs for name, runs in found.items() if runs})
+    return rounds, published_table({name: runs for name, runs in rounds.items() if runs})

@@ -102,17 +102,17 @@ def _evaluation(function: Any, x: Any) -> float:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     sizes = [int(text) for text in options.only.split(",") if text]
-    found: dict[int, list[dict[str, Any]]] = {size: [] for size in sizes}
+    runs_by_size: dict[int, list[dict[str, Any]]] = {size: [] for size in sizes}
     for _ in range(options.rounds):
         for size in sizes:
             try:
-                found[size].append(measure("scale.solve", {"size": size, "iterations": options.iterations}))
+                runs_by_size[size].append(measure("scale.solve", {"size": size, "iterations": options.iterations}))
             except WorkerError as error:
                 print(f"n = {size}: {error}", file=sys.stderr)
                 continue
-            last = found[size][-1]
+            last = runs_by_size[size][-1]
             print(f"n = {size}: {duration(last['seconds_per_iteration'])} per iteration", file=sys.stderr, flush=True)
-    measured = {str(size): runs for size, runs in found.items() if runs}
+    measured = {str(size): runs for size, runs in runs_by_size.items() if runs}
     records = scale_records(measured)
     if options.plot:
         try:

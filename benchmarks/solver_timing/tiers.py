@@ -4,7 +4,7 @@ Three parts, each with the ratio never ÷ auto of the run time, in processes tha
 
 - `problems`: the published problems, caches empty. Runs this short should not be slower with "auto".
 - `long`: about a minute of work, caches empty: dictionary learning (n = 30) and trace (50×10) from many starts.
-- `kept`: C2 and A3 with what an earlier process has built and kept. That process runs first, for as long as --prime says.
+- `kept`: C2 and A3 with the package that an earlier process has built and stored; --prime says how long that process runs.
 
 Empty caches are a new folder for HOME, XDG_CACHE_HOME and Inductor's and Triton's caches. Skipped, with a message, where
 `minimize` has no option `compile`.
@@ -30,8 +30,8 @@ from solver_timing.published import NAMES
 from solver_timing.solving import has_compile_option
 
 PARTS = ("problems", "long", "kept")
-LONG = ("dictionary", "trace")
-KEPT = ("C2", "A3")
+LONG_PROBLEMS = ("dictionary", "trace")
+CACHED_PROBLEMS = ("C2", "A3")
 TIERS = ("never", "auto")
 REPEATS, REPEAT_SECONDS = 5, 2.0
 
@@ -120,9 +120,9 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     words = [name for name in options.only.split(",") if name]
     measured, texts = {}, []
     for part in options.parts.split(","):
-        names = {"problems": NAMES, "long": LONG, "kept": KEPT}[part]
-        found = {name: turns(part, name, options) for name in names if not words or name in words}
-        measured[part] = {name: rounds for name, rounds in found.items() if rounds}
+        names = {"problems": NAMES, "long": LONG_PROBLEMS, "kept": CACHED_PROBLEMS}[part]
+        rounds_by_name = {name: turns(part, name, options) for name in names if not words or name in words}
+        measured[part] = {name: rounds for name, rounds in rounds_by_name.items() if rounds}
         texts += [f"**{part}**", "", tier_table(tier_records(measured[part])), ""]
     return measured, "\n".join(texts)
 
@@ -133,15 +133,15 @@ def turns(part: str, name: str, options: argparse.Namespace) -> list[dict[str, d
     request = {"problem": name, "starts": options.starts}
     rounds = []
     try:
-        with empty_caches() as kept:
+        with empty_caches() as filled:
             if part == "kept":
                 primed = {**request, "compile": "auto", "seconds": options.prime}
-                measure("tiers.solve", primed, environment=kept, seconds=options.prime + 600)
+                measure("tiers.solve", primed, environment=filled, seconds=options.prime + 600)
             for _ in range(options.rounds):
                 round_ = {}
                 for tier in TIERS:
                     with empty_caches() as fresh:
-                        environment = kept if part == "kept" else fresh
+                        environment = filled if part == "kept" else fresh
                         round_[tier] = measure(task, {**request, "compile": tier}, environment=environment, seconds=1800)
                 rounds.append(round_)
                 print(f"{part} {name}: {number(ratio(round_))}", file=sys.stderr, flush=True)
