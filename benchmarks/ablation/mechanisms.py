@@ -147,7 +147,7 @@ MECHANISMS: dict[str, Mechanism] = {
         _plain_updates,
     ),
     "skipped updates": Mechanism(
-        "no update where a constraint's gradient gradient_jumped",
+        "no update where a constraint's gradient jumped",
         "own",
         _without("step.update", "gradient_jumped", _no),
     ),
