@@ -13,7 +13,7 @@ from pathlib import Path
 FOLDER = "of-the-solver"
 
 
-def note(size: int, constraints: int, equalities: int) -> None:
+def add_entry(size: int, constraints: int, equalities: int) -> None:
     """Packages for a problem of this size are kept from now on. Where that cannot be written they will not be found."""
     with contextlib.suppress(OSError, RuntimeError):
         place = _place(size, constraints, equalities)
@@ -21,7 +21,7 @@ def note(size: int, constraints: int, equalities: int) -> None:
         place.touch()
 
 
-def noted(size: int, constraints: int, equalities: int) -> bool:
+def has_entry(size: int, constraints: int, equalities: int) -> bool:
     """Whether packages for a problem of this size may be kept."""
     try:
         return _place(size, constraints, equalities).exists()

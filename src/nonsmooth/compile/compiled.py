@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nonsmooth.compile.cache_index import note
+from nonsmooth.compile.cache_index import add_entry
 from nonsmooth.compile.flat import FlatForm, captured_graph
-from nonsmooth.evaluate.differentiation import Costs, Given
+from nonsmooth.evaluate.differentiation import Costs, GivenDerivatives
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-class Changed(Exception):  # noqa: N818 (it reads as a statement of fact)
+class GuardFailed(Exception):  # noqa: N818 (it reads as a statement of fact)
     """What a compiled function was made for is no longer so."""
 
 
-class Captured:
+class CapturedFunctions:
     """The user's functions as one graph under a guard, at a point where they work."""
 
     def __init__(self, form: FlatForm, at: Vector, device: torch.device | None = None) -> None:
@@ -74,12 +74,12 @@ class Captured:
         return [tensors[item] if isinstance(item, int) else item.detach() for item in self._others]
 
     def check(self, tensors: tuple[Tensor, ...]) -> None:
-        """Raise `Changed` where the functions read something that is not as it was."""
+        """Raise `GuardFailed` where the functions read something that is not as it was."""
         guard = self.program.guard
         args = (*self._args[: self._leaf_count], *tensors)
         with torch.enable_grad():
             if not guard.holds(args, {}) and not guard.matches(args, {}):
-                raise Changed(guard.why_not(args, {}))
+                raise GuardFailed(guard.why_not(args, {}))
 
     def rows(self, x: Tensor, *others: Tensor) -> list[Tensor]:
         """f, c and the gradients of all of them."""
@@ -96,7 +96,7 @@ class Packages:
     def __init__(self, form: FlatForm, size: int, at: Vector) -> None:
         """Raises `Refused` where the functions cannot be captured whole at a point."""
         self.form, self.size = form, size
-        self.captured = Captured(form, at)
+        self.captured = CapturedFunctions(form, at)
         x = torch.from_numpy(at.copy())
         self._inputs = {"rows": [x]}
         if form.has_penalty:
@@ -116,7 +116,7 @@ class Packages:
 
         return tuple(program_key(task) for task in self._tasks.values())
 
-    def kept(self) -> Compiled | None:
+    def load_saved(self) -> Compiled | None:
         """The compiled form from packages that an earlier run has kept, if all of them are there and can be used."""
         from compile_inspect.packages import Store
 
@@ -179,7 +179,7 @@ class Packages:
                 reason = "It was built for a run of the solver."
                 decision = decide(task, "aot-inductor", reason, self._started, {})
                 Store().save(task, decision, str(self._builds[name].package))
-            note(self.size, self.form.constraints, self.form.equalities)
+            add_entry(self.size, self.form.constraints, self.form.equalities)
         finally:
             self.stop()
         return compiled
@@ -220,7 +220,7 @@ class Compiled:
         if self._penalty is None:
             out = self.rows(x)
             rows = out[count:].reshape(count, -1)
-            return float(out[0]), out[1:count], Given(rows[0], rows[1:], costs)
+            return float(out[0]), out[1:count], GivenDerivatives(rows[0], rows[1:], costs)
         self._x_numbers[:] = x
         out = self._penalty(self._x, self._weights).numpy()
         derivatives = _OnDemand(self, x, out[1:count], out[count:], self._weight_numbers.copy(), costs)

@@ -15,28 +15,28 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nonsmooth.arrays.memory import kept
-from nonsmooth.compile.compiled import Captured, Changed, Compiled
+from nonsmooth.compile.compiled import CapturedFunctions, Compiled, GuardFailed
 from nonsmooth.compile.flat import FlatForm
 
 Vector = NDArray[np.float64]
 
 
-def recorded(form: FlatForm, at: Vector, device: torch.device) -> Compiled:
-    """The functions recorded at a point; raises where they cannot be (they wait for a value, or draw random numbers)."""
-    captured = Captured(form, at, device)
+def record_cuda_graphs(form: FlatForm, at: Vector, device: torch.device) -> Compiled:
+    """The functions record_cuda_graphs at a point; raises where they cannot be (they wait for a value, or draw random numbers)."""
+    captured = CapturedFunctions(form, at, device)
     x = torch.from_numpy(at.copy()).to(device)
-    rows = _Replayed(captured, captured.rows, [x])
+    rows = _GraphReplay(captured, captured.rows, [x])
     penalty = None
     if form.has_penalty:
         weights = torch.ones(1 + form.constraints, dtype=torch.float64, device=device)
-        penalty = _Replayed(captured, captured.penalty, [x.clone(), weights])
+        penalty = _GraphReplay(captured, captured.penalty, [x.clone(), weights])
     return Compiled(form, rows, penalty, len(at))
 
 
-class _Replayed:
+class _GraphReplay:
     """One function of host vectors, run by a recording that fetches its inputs and brings back its answer."""
 
-    def __init__(self, captured: Captured, function: Callable[..., list[Tensor]], inputs: list[Tensor]) -> None:
+    def __init__(self, captured: CapturedFunctions, function: Callable[..., list[Tensor]], inputs: list[Tensor]) -> None:
         from compile_inspect.packages import Recorded, replay, waiter
 
         self._captured, self._inputs = captured, inputs
@@ -69,7 +69,7 @@ class _Replayed:
         for host, value in zip(self._hosts, given, strict=False):
             host[...] = value.numpy()
         if [pointer() for pointer in self._pointers] != self._addresses:
-            raise Changed("a tensor that they read lies elsewhere in memory")
+            raise GuardFailed("a tensor that they read lies elsewhere in memory")
         self._replay()
         self._captured.check(self._captured.form.tensors)  # while the device works
         self._wait()

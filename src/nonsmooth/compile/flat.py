@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from nonsmooth.evaluate.trial import FEW_ROWS
+from nonsmooth.evaluate.trial import MAX_ROWS_WITH_FULL_JACOBIAN
 from nonsmooth.problem import Form, Problem, flatten, scalar, sum_of_terms
 from nonsmooth.variables import Variables
 
@@ -36,7 +36,7 @@ class FlatForm:
     @property
     def has_penalty(self) -> bool:
         """Whether gradients of constraints come on demand; with few of them, one function gives all at once."""
-        return self.constraints > FEW_ROWS
+        return self.constraints > MAX_ROWS_WITH_FULL_JACOBIAN
 
     def rows(self, graph: Graph, x: Tensor, others: Sequence[Tensor]) -> Tensor:
         """f, c and the gradients of all of them, in one vector."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Outcome(Enum):
+class CompileOutcome(Enum):
     """What became of compiling the functions."""
 
     NOT_WANTED = "It was not wanted."
@@ -23,7 +23,7 @@ class Outcome(Enum):
 class Compilation:
     """What became of compiling the functions in one run."""
 
-    outcome: Outcome
+    outcome: CompileOutcome
     reason: str = ""
     evaluations: int = 0
     """How many evaluations were compiled ones."""
@@ -35,7 +35,7 @@ class Compilation:
     def __str__(self) -> str:
         """One line.
 
-        >>> print(Compilation(Outcome.USED, evaluations=120, checks=2, from_disk=True))
+        >>> print(Compilation(CompileOutcome.USED, evaluations=120, checks=2, from_disk=True))
         The compiled functions were used. 120 evaluations, 2 checks, from an earlier run.
         """
         parts = [f"{self.evaluations} evaluations, {self.checks} checks" if self.evaluations else ""]

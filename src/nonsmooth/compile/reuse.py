@@ -1,6 +1,6 @@
 """Compiled functions of an earlier run, for runs of the same functions that follow it.
 
-They are kept as an attribute of the user's function and go when it goes. Whether what the function reads has changed is
+They are entry as an attribute of the user's function and go when it goes. Whether what the function reads has changed is
 checked at every call anyway.
 """
 
@@ -20,7 +20,7 @@ NAME = "_nonsmooth_compiled"
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Entry:
     functions: tuple[Any, ...]
     layout: tuple[Any, ...]
     forms: Any
@@ -37,19 +37,19 @@ def remember(evaluator: Evaluator, compiled: Compiled) -> None:
     """Keep compiled functions for the next run."""
     functions = _functions(evaluator)
     if functions and isinstance(functions[0], FunctionType) and evaluator.variables.module is None:
-        kept = _Kept(functions, evaluator.variables.layout, evaluator.forms, threading.get_ident(), compiled)
-        setattr(functions[0], NAME, kept)
+        entry = _Entry(functions, evaluator.variables.layout, evaluator.forms, threading.get_ident(), compiled)
+        setattr(functions[0], NAME, entry)
 
 
 def find(evaluator: Evaluator) -> Compiled | None:
     """What an earlier run of exactly these functions has left."""
     functions = _functions(evaluator)
-    kept = vars(functions[0]).get(NAME) if functions and isinstance(functions[0], FunctionType) else None
-    if not isinstance(kept, _Kept) or len(kept.functions) != len(functions):
+    entry = vars(functions[0]).get(NAME) if functions and isinstance(functions[0], FunctionType) else None
+    if not isinstance(entry, _Entry) or len(entry.functions) != len(functions):
         return None
-    same = all(one is other for one, other in zip(kept.functions, functions, strict=True))
-    known = (kept.layout, kept.forms, kept.thread) == (evaluator.variables.layout, evaluator.forms, threading.get_ident())
-    return kept.compiled if same and known else None
+    same = all(one is other for one, other in zip(entry.functions, functions, strict=True))
+    known = (entry.layout, entry.forms, entry.thread) == (evaluator.variables.layout, evaluator.forms, threading.get_ident())
+    return entry.compiled if same and known else None
 
 
 def _functions(evaluator: Evaluator) -> tuple[Any, ...]:

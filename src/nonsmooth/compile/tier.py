@@ -1,6 +1,6 @@
 """When compiled functions take over from the user's own, and how they are watched.
 
-A run begins eagerly. When evaluating has taken long enough that building may pay, packages are built in other processes
+A run begins evaluate_eagerly. When evaluating has taken long enough that building may pay, packages are built in other processes
 while the run goes on, also for further runs of the same functions. They take over once they agree with the functions at
 points of the run and are faster, are compared with them again from time to time, and are given up at the first disagreement.
 """
@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.compile import reuse
-from nonsmooth.compile.cache_index import noted
-from nonsmooth.compile.compiled import Changed, Compiled, Packages
-from nonsmooth.compile.cuda_graphs import recorded
-from nonsmooth.compile.fallback import OrEager
+from nonsmooth.compile.cache_index import has_entry
+from nonsmooth.compile.compiled import Compiled, GuardFailed, Packages
+from nonsmooth.compile.cuda_graphs import record_cuda_graphs
+from nonsmooth.compile.eager_fallback import EagerFallback
 from nonsmooth.compile.flat import FlatForm, flat_form
 from nonsmooth.compile.identity import identity
-from nonsmooth.compile.outcome import Compilation, Outcome
+from nonsmooth.compile.outcome import Compilation, CompileOutcome
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.report.clock import Phase
 
@@ -38,18 +38,18 @@ Vector = NDArray[np.float64]
 
 logger = logging.getLogger("nonsmooth")
 
-LOOK_AFTER, LOOK_AFTER_WITH_IMPORT = 0.01, 1.0
+LOOKUP_AFTER_SECONDS, LOOKUP_AFTER_SECONDS_WITH_IMPORT = 0.01, 1.0
 """Seconds of evaluating after which packages of earlier runs are looked for; to import what captures functions takes about
 a second, unless the program has done so."""
-BUILD_AFTER = 4.0
+BUILD_AFTER_SECONDS = 4.0
 """Seconds of evaluating after which packages are built, where another core is there to do it: to begin costs the run itself
 about 0.2 s, and one that ends soon after must not have lost more than a few per cent by it."""
-BUILD_AFTER_ALONE = 30.0
-RECHECK_AFTER, MOST_BETWEEN = 200, 5000
-LOOK_EVERY = 8
+BUILD_AFTER_SECONDS_ON_ONE_CORE = 30.0
+EVALUATIONS_BEFORE_RECHECK, MAX_EVALUATIONS_BETWEEN_CHECKS = 200, 5000
+EVALUATIONS_BETWEEN_LOOKUPS = 8
 """Evaluations from one question whether it is time to the next: asking takes a hundredth of a short evaluation."""
-MOST_REMEMBERED = 100
-SHIFT = 1e-3
+MAX_REMEMBERED_FUNCTIONS = 100
+RELATIVE_SHIFT = 1e-3
 """Relative size of the steps aside at which gradients are compared: at a kink, two right gradients may differ."""
 
 
@@ -57,7 +57,7 @@ _spent: dict[Hashable, float] = {}
 """Seconds that earlier runs of this process spent on evaluating the same functions."""
 _pending: dict[Hashable, Packages] = {}
 """What is being built for them."""
-_refused: dict[Hashable, tuple[Outcome, str]] = {}
+_refused: dict[Hashable, tuple[CompileOutcome, str]] = {}
 """What cannot be built, or was built and is slower: it is not tried again in this process."""
 
 
@@ -70,25 +70,25 @@ class Tier:
 
     def __init__(self, evaluator: Evaluator, *, always: bool) -> None:
         self._evaluator, self._always = evaluator, always
-        self._so_far = Compilation(Outcome.NOT_WORTH_IT)
+        self._so_far = Compilation(CompileOutcome.NOT_WORTH_IT)
         self.evaluations = 0
         """How many were compiled ones."""
         self._checks = 0
-        self.on_trusted: Callable[[], None] = lambda: None
+        self.on_verified: Callable[[], None] = lambda: None
         """Called when points that were evaluated so far are known to be right."""
         self._packages: Packages | None = None
         self._compiled: Compiled | None = None
         self._ended = self._looked = self._asked = False
         self._key = identity(evaluator)
         self._recent: deque[tuple[Vector, float, Vector]] = deque(maxlen=4)  # no trial points: those hold graphs
-        self._until_check = self._between = RECHECK_AFTER
+        self._until_check = self._between = EVALUATIONS_BEFORE_RECHECK
         self._until_look = 0
         clock = evaluator.clock
         self._eager_spans = [clock.phase(phase) for phase in (Phase.VALUES, Phase.GRADIENTS, Phase.JACOBIANS)]
         self._building_phase, self._checking = clock.phase(Phase.BUILD), clock.phase(Phase.CHECKS)
         reason = self._unsuitable()
         if reason:
-            self._end(Outcome.REFUSED, reason)
+            self._end(CompileOutcome.REFUSED, reason)
 
     @property
     def report(self) -> Compilation:
@@ -112,14 +112,14 @@ class Tier:
         if self._compiled is None:
             self._until_look -= 1
             if self._recent and self._until_look <= 0:  # there is something to compare with
-                self._until_look = LOOK_EVERY
+                self._until_look = EVALUATIONS_BETWEEN_LOOKUPS
                 self._consider(x)
             if self._compiled is None:
                 return None
         try:
             f, values, derivatives = self._compiled(x, self._evaluator.costs)
-        except Changed as change:
-            self._end(Outcome.CHANGED, str(change))
+        except GuardFailed as change:
+            self._end(CompileOutcome.CHANGED, str(change))
             return None
         except Exception:
             return None  # the function itself says it better
@@ -129,15 +129,15 @@ class Tier:
         self._until_check -= 1
         if self._until_check <= 0:
             self._check_again(x, f, values)
-        return self._claim(x, f, values, OrEager(derivatives, self._evaluator, x))
+        return self._claim(x, f, values, EagerFallback(derivatives, self._evaluator, x))
 
     def _claim(self, x: Vector, f: float, values: Vector, derivatives: Derivatives | None = None) -> Trial:
         """What the compiled functions say, with bounds and in the solver's units."""
         forms = self._evaluator.forms
         assert forms is not None
-        return self._evaluator.judged(x, f, values, forms[1].size, derivatives)
+        return self._evaluator.make_trial(x, f, values, forms[1].size, derivatives)
 
-    def saw(self, trial: Trial) -> None:
+    def remember(self, trial: Trial) -> None:
         """Remember a point that was evaluated by the functions themselves."""
         if not self._ended:
             self._recent.append((self._evaluator.in_user_units(trial.x), trial.f, trial.c))
@@ -149,12 +149,12 @@ class Tier:
     def confirm(self, x: Vector, f: float, c: Vector) -> Trial:
         """The point by the functions themselves, compared with what is claimed of it; raises `CompiledMismatch`."""
         with self._checking:
-            here = self._evaluator.eagerly(self._evaluator.in_user_units(x))
+            here = self._evaluator.evaluate_eagerly(self._evaluator.in_user_units(x))
             if self.evaluations:
                 try:
                     self._compare_values(f, c, here.f, here.c)
                 except CompiledMismatch as found:
-                    self._end(Outcome.DISAGREED, str(found))
+                    self._end(CompileOutcome.DISAGREED, str(found))
                     raise
                 self._checks += 1
             return here
@@ -162,28 +162,28 @@ class Tier:
     def stop(self) -> None:
         """The run has ended. What is being built goes on: another run may follow."""
         if self._key in _pending and not self._ended and self._compiled is None:
-            self._so_far, self.evaluations, self._checks = Compilation(Outcome.NOT_READY), 0, 0
+            self._so_far, self.evaluations, self._checks = Compilation(CompileOutcome.NOT_READY), 0, 0
         if self._compiled is not None:
             reuse.remember(self._evaluator, self._compiled)
         else:
             _spent[self._key] = self._seconds()
-            if len(_spent) > MOST_REMEMBERED:
+            if len(_spent) > MAX_REMEMBERED_FUNCTIONS:
                 del _spent[next(iter(_spent))]
 
     def _seconds(self) -> float:
         """Time that was spent on evaluating these functions, also by earlier runs of this process."""
         return sum(span.seconds for span in self._eager_spans) + _spent.get(self._key, 0.0)
 
-    def _end(self, outcome: Outcome, reason: str) -> None:
+    def _end(self, outcome: CompileOutcome, reason: str) -> None:
         self._ended, self._compiled = True, None
         self._so_far = replace(self._so_far, outcome=outcome, reason=reason)
         logger.info("compiled functions: %s", self.report)
 
-    def _give_up(self, outcome: Outcome, reason: str) -> None:
+    def _give_up(self, outcome: CompileOutcome, reason: str) -> None:
         """End it, for runs that follow too where they are of exactly the same functions."""
         if self._packages is not None:
             _refused[self._packages.name] = outcome, reason
-            if len(_refused) > MOST_REMEMBERED:
+            if len(_refused) > MAX_REMEMBERED_FUNCTIONS:
                 del _refused[next(iter(_refused))]
         self._end(outcome, reason)
 
@@ -207,7 +207,7 @@ class Tier:
             self._build(x)
 
     def _time_to_look(self) -> float:
-        return LOOK_AFTER if "torch._dynamo" in sys.modules else LOOK_AFTER_WITH_IMPORT
+        return LOOKUP_AFTER_SECONDS if "torch._dynamo" in sys.modules else LOOKUP_AFTER_SECONDS_WITH_IMPORT
 
     def _look(self) -> None:
         self._looked = True
@@ -217,9 +217,9 @@ class Tier:
         if (
             self._always
             or variables.device.type == "cuda"
-            or noted(variables.size, forms[0].size + forms[1].size, forms[1].size)
+            or has_entry(variables.size, forms[0].size + forms[1].size, forms[1].size)
         ):
-            self._take_over(self._kept)
+            self._take_over(self._load_saved)
 
     def _build(self, x: Vector) -> None:
         with self._building_phase:
@@ -231,7 +231,7 @@ class Tier:
                     return
                 self._packages.begin(idly=not self._always and _cores() > 1)
             except Exception as error:
-                self._give_up(Outcome.REFUSED, _line(error))
+                self._give_up(CompileOutcome.REFUSED, _line(error))
                 return
             _pending[self._key] = self._packages
             if not self._always:
@@ -251,7 +251,7 @@ class Tier:
                 with self._building_phase:
                     packages.finish()  # which keeps them on disk
             except Exception as error:
-                self._give_up(Outcome.REFUSED, _line(error))
+                self._give_up(CompileOutcome.REFUSED, _line(error))
                 return
             self._look()
 
@@ -263,15 +263,15 @@ class Tier:
     def _new_packages(self, at: Vector) -> Packages:
         return Packages(self._form(), self._evaluator.variables.size, at)
 
-    def _kept(self) -> Compiled | None:
+    def _load_saved(self) -> Compiled | None:
         variables = self._evaluator.variables
         if variables.device.type == "cuda":
-            return recorded(self._form(), self._recent[-1][0], variables.device)
+            return record_cuda_graphs(self._form(), self._recent[-1][0], variables.device)
         self._packages = self._new_packages(self._recent[-1][0])
         if _refused and not self._always and self._packages.name in _refused:
             self._end(*_refused[self._packages.name])
             return None
-        return self._packages.kept()
+        return self._packages.load_saved()
 
     def _take_over(self, find: Callable[[], Compiled | None], *, proven: bool = False) -> None:
         try:
@@ -282,25 +282,25 @@ class Tier:
             with self._checking:
                 faster = self._prove(compiled, proven=proven)
         except Exception as error:
-            if isinstance(error, Changed) and proven:
+            if isinstance(error, GuardFailed) and proven:
                 self._looked = False  # it belongs to what the functions were then
                 return
             if self._packages is not None and self._packages.from_disk:
                 self._packages.drop()  # whatever is wrong with it, it is made anew
                 return
-            outcome = Outcome.DISAGREED if isinstance(error, CompiledMismatch) else Outcome.REFUSED
+            outcome = CompileOutcome.DISAGREED if isinstance(error, CompiledMismatch) else CompileOutcome.REFUSED
             self._give_up(outcome, _line(error))
             return
         packages = self._packages
         if packages is not None:
             self._so_far = replace(self._so_far, build_seconds=packages.seconds, from_disk=packages.from_disk)
         if not faster:
-            self._give_up(Outcome.SLOWER, "")
+            self._give_up(CompileOutcome.SLOWER, "")
             return
         self._compiled = compiled
-        self._so_far = replace(self._so_far, outcome=Outcome.USED)
+        self._so_far = replace(self._so_far, outcome=CompileOutcome.USED)
         self._recent.clear()
-        self.on_trusted()
+        self.on_verified()
 
     def _prove(self, compiled: Compiled, *, proven: bool = False) -> bool:
         """Compare at visited points and beside them; whether it is faster, unless that is known. Raises `CompiledMismatch`."""
@@ -325,11 +325,11 @@ class Tier:
     def _aside(self, x: Vector) -> tuple[Trial | None, float]:
         """The functions themselves at a point beside x where they have gradients, and how long they took."""
         generator = np.random.default_rng(len(x))
-        for size in (SHIFT, 0.1 * SHIFT, 1e-3 * SHIFT):
+        for size in (RELATIVE_SHIFT, 0.1 * RELATIVE_SHIFT, 1e-3 * RELATIVE_SHIFT):
             shift = size * np.maximum(1.0, np.abs(x)) * generator.standard_normal(len(x))
             started = perf_counter()
             try:
-                trial = self._evaluator.eagerly(x + shift)
+                trial = self._evaluator.evaluate_eagerly(x + shift)
                 if trial.finite and trial.differentiable:
                     return trial, perf_counter() - started
             except FunctionFailed:
@@ -340,22 +340,22 @@ class Tier:
         with self._checking:
             assert self._compiled is not None
             try:
-                here, claimed = self._evaluator.eagerly(x), self._claim(x, f, values)
+                here, claimed = self._evaluator.evaluate_eagerly(x), self._claim(x, f, values)
                 self._compare_values(claimed.f, claimed.c, here.f, here.c)
                 other, _ = self._aside(x)
                 if other is not None:
                     beside = self._evaluator.in_user_units(other.x)
                     self._compare(self._claim(beside, *self._compiled(beside, self._evaluator.costs)), other)
-            except Changed as change:
-                self._end(Outcome.CHANGED, str(change))
+            except GuardFailed as change:
+                self._end(CompileOutcome.CHANGED, str(change))
                 return
             except CompiledMismatch as found:
-                self._end(Outcome.DISAGREED, str(found))
+                self._end(CompileOutcome.DISAGREED, str(found))
                 raise
-        self._between = min(MOST_BETWEEN, 2 * self._between)
+        self._between = min(MAX_EVALUATIONS_BETWEEN_CHECKS, 2 * self._between)
         self._until_check = self._between
         self._checks += 1
-        self.on_trusted()
+        self.on_verified()
 
     def _compare(self, claimed: Trial, trial: Trial) -> None:
         self._compare_values(claimed.f, claimed.c, trial.f, trial.c)
@@ -385,7 +385,7 @@ def _cores() -> int:
 
 
 def _patience() -> float:
-    return BUILD_AFTER if _cores() > 1 else BUILD_AFTER_ALONE
+    return BUILD_AFTER_SECONDS if _cores() > 1 else BUILD_AFTER_SECONDS_ON_ONE_CORE
 
 
 def _line(error: Exception) -> str:

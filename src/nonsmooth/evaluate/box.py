@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SNAP = 4 * float(np.finfo(np.float64).eps)
+SNAP_DISTANCE = 4 * float(np.finfo(np.float64).eps)
 """A variable this near to a bound, relative to 1 or to the bound, is put on it: steps to a bound are rounded."""
 
 
@@ -33,7 +33,7 @@ class Box:
         """The nearest point of the box."""
         x = np.minimum(np.maximum(x, self.lower), self.upper)
         for bound in (self.lower, self.upper):
-            near = np.abs(x - bound) <= SNAP * np.maximum(1.0, np.abs(x))
+            near = np.abs(x - bound) <= SNAP_DISTANCE * np.maximum(1.0, np.abs(x))
             if near.any():
                 x[near] = bound[near]
         return x

@@ -14,26 +14,26 @@ from torch import Tensor
 
 from nonsmooth.evaluate.engine import backward, batched_backward
 
-MANY = 32
+MAX_CONSTRAINTS_BY_ROWS = 32
 """Up to so many constraints it does not matter how it is done."""
 
 
-def worthwhile(constraints: int, variables: int) -> bool:
+def columns_are_cheaper(constraints: int, variables: int) -> bool:
     """Whether columns are the cheaper way.
 
-    >>> worthwhile(100, 50), worthwhile(60, 50), worthwhile(10, 2)
+    >>> columns_are_cheaper(100, 50), columns_are_cheaper(60, 50), columns_are_cheaper(10, 2)
     (True, False, False)
     """
-    return 2 * constraints > max(2 * MANY, 3 * variables)
+    return 2 * constraints > max(2 * MAX_CONSTRAINTS_BY_ROWS, 3 * variables)
 
 
-def by_columns(c: Tensor, leaves: Sequence[Tensor]) -> Tensor | None:
+def jacobian_by_columns(c: Tensor, leaves: Sequence[Tensor]) -> Tensor | None:
     """The Jacobian of c, constraints × variables; None where what was found is not what a backward pass gives.
 
     An operation that cannot be differentiated twice raises whatever it raises.
     """
     weights = torch.rand(c.numel(), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(c).requires_grad_()
-    once = backward([c], [weights], leaves, again=True)
+    once = backward([c], [weights], leaves, create_graph=True)
     flat = torch.cat([part.reshape(-1) for part in once])
     if not flat.requires_grad:  # the backward pass is cut off from u
         return None

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nonsmooth.evaluate.columns import by_columns, worthwhile
+from nonsmooth.evaluate.columns import columns_are_cheaper, jacobian_by_columns
 from nonsmooth.evaluate.engine import backward, batched_backward
 from nonsmooth.evaluate.trial import FunctionFailed
 from nonsmooth.variables import Variables, is_plain
@@ -76,11 +76,11 @@ class Autograd:
         return self._variables.flat(parts)
 
     def _jacobian(self, c: Tensor, count: int) -> Matrix:
-        if worthwhile(count, self._variables.size) and not self._costs.once_only:
+        if columns_are_cheaper(count, self._variables.size) and not self._costs.once_only:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")  # torch tells of operations it batches by a loop
-                    found = by_columns(c.reshape(-1), self._leaves)
+                    found = jacobian_by_columns(c.reshape(-1), self._leaves)
             except Exception:  # it need not be possible; if it is something else, the rows will tell
                 self._costs.once_only, found = True, None
             if found is not None:
@@ -113,7 +113,7 @@ class Autograd:
             raise FunctionFailed(error) from error
 
 
-class Given:
+class GivenDerivatives:
     """Gradients that the user's function brought along."""
 
     def __init__(self, gradient: Vector, jacobian: Matrix, costs: Costs) -> None:

@@ -26,27 +26,27 @@ try:
 except ImportError:
     _run = None
 
-MANY = 64
+MIN_SUMS_FOR_VMAP = 64
 """From so many weighted sums on torch's newer batching is faster: its rule makes one product of two matrices of many products
 of a matrix and a vector, 18 times as fast for 600 sums of 300 variables. For a handful the older one takes three quarters of
 the time."""
 
 
 def backward(
-    outputs: Sequence[Tensor], weights: Sequence[Tensor], leaves: Sequence[Tensor], *, again: bool = False
+    outputs: Sequence[Tensor], weights: Sequence[Tensor], leaves: Sequence[Tensor], *, create_graph: bool = False
 ) -> list[Tensor]:
     """Gradients of the sum of the outputs, each times its weights, which have its shape; the graph is kept.
 
-    With `again` they can be differentiated once more.
+    With `create_graph` they can be differentiated once more.
 
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> backward([(x**2).sum()], [torch.tensor(3.0)], [x])
     [tensor([ 6., 12.])]
     """
     if _run is None or any(type(output) is not Tensor for output in outputs):
-        found = torch.autograd.grad(outputs, leaves, weights, retain_graph=True, create_graph=again, allow_unused=True)
+        found = torch.autograd.grad(outputs, leaves, weights, retain_graph=True, create_graph=create_graph, allow_unused=True)
     else:
-        found = _run(tuple(outputs), tuple(weights), True, again, tuple(leaves), True, accumulate_grad=False)
+        found = _run(tuple(outputs), tuple(weights), True, create_graph, tuple(leaves), True, accumulate_grad=False)
     return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves, strict=True)]
 
 
@@ -98,7 +98,7 @@ def _batched(output: Tensor, weights: Tensor, inputs: Any) -> Sequence[Tensor | 
     if _run is None or type(output) is not Tensor:
         found = torch.autograd.grad([output], inputs, [weights], retain_graph=True, allow_unused=True, is_grads_batched=True)
         return found
-    if len(weights) >= MANY:
+    if len(weights) >= MIN_SUMS_FOR_VMAP:
         level = _functorch._vmap_increment_nesting(len(weights), "error")
         try:
             batch = _functorch._add_batch_dim(weights, 0, level)

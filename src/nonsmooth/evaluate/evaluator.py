@@ -13,11 +13,11 @@ from torch import Tensor
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate.bounds import Bounds, read_bounds
 from nonsmooth.evaluate.box import Box
-from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
+from nonsmooth.evaluate.derivative_wrappers import DerivativesWithBounds, ScaledDerivatives, TimedDerivatives
+from nonsmooth.evaluate.differentiation import Autograd, Costs, GivenDerivatives
+from nonsmooth.evaluate.problem_reading import concatenate_constraints, insert_bounds, read_problem
 from nonsmooth.evaluate.scaling import Scales, automatic_scales
-from nonsmooth.evaluate.sight import among_bounds, read_problem, together
-from nonsmooth.evaluate.skipping import NoDerivatives, SkippedErrors, SkippingDerivatives
-from nonsmooth.evaluate.surroundings import Scaled, Timed, WithBounds
+from nonsmooth.evaluate.skipped_errors import NoDerivatives, SkippedErrors, SkippingDerivatives
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
 from nonsmooth.report.clock import Clock, Phase
@@ -59,10 +59,10 @@ class Evaluator:
         """Whether points tell what can be seen of the kinks of f."""
         self.constraints_structured = True
         """Whether those of constraints are looked for too."""
-        self.noting = False
+        self.watching = False
         """Whether functions are watched for what graphs do not keep: arguments, and values that leave them."""
         self._placements = 0
-        self.cut_off: tuple[str, ...] = ()
+        self.missing_gradients: tuple[str, ...] = ()
         """What of the function had no gradient at the first evaluation: constants, or mistakes."""
         self.forms: tuple[Form, Form] | None = None
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
@@ -76,13 +76,13 @@ class Evaluator:
             trial = self.tier(self.variables.rounded(x))
             if trial is None:
                 trial = self._evaluate(x)
-                self.tier.saw(trial)
+                self.tier.remember(trial)
             else:
                 self.costs.values += 1
                 self._placements += 1  # a recording writes to a module too
             return trial
 
-    def eagerly(self, x: Vector) -> Trial:
+    def evaluate_eagerly(self, x: Vector) -> Trial:
         """Evaluate at x, in the user's units, by the user's functions themselves."""
         with self._evaluating:
             return self._evaluate(self._inside(x))
@@ -109,15 +109,19 @@ class Evaluator:
         if torch.is_inference_mode_enabled() or not torch.is_grad_enabled():
             # Entered only where needed: each costs as much as a small operation.
             with torch.inference_mode(False), torch.enable_grad():
-                return self._with_gradients(x)
-        return self._with_gradients(x)
+                return self._evaluate_with_grad_enabled(x)
+        return self._evaluate_with_grad_enabled(x)
 
-    def _with_gradients(self, x: Vector) -> Trial:
+    def _evaluate_with_grad_enabled(self, x: Vector) -> Trial:
         argument, leaves = self.variables.place(x)
         self._placements += 1
         try:
             with np.errstate(**self.user_errors):
-                trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
+                trial = (
+                    self._with_own_gradients(x, argument)
+                    if self.problem.gradients
+                    else self._with_autograd(x, argument, leaves)
+                )
         except Exception as error:
             if self.skipped is None:
                 raise FunctionFailed(error) from error
@@ -133,22 +137,22 @@ class Evaluator:
         except Exception:
             raise FunctionFailed(error) from error
         count, equalities = self.forms[0].size + self.forms[1].size, self.forms[1].size
-        return self.judged(x, np.inf, np.full(count, np.inf), equalities, NoDerivatives(self.variables.size, count))
+        return self.make_trial(x, np.inf, np.full(count, np.inf), equalities, NoDerivatives(self.variables.size, count))
 
     @property
     def placements(self) -> int:
         """How often values were written into the variables; a module holds only the last of them."""
         return self._placements
 
-    def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
-        noted = Arguments()
-        with noted if self.structured and self.noting else nullcontext():
-            f, inequalities, equalities = self.problem.values(argument, noted.declare if self.structured else None)
+    def _with_autograd(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
+        arguments = Arguments()
+        with arguments if self.structured and self.watching else nullcontext():
+            f, inequalities, equalities = self.problem.values(argument, arguments.declare if self.structured else None)
         known = self.forms or (None, None)
         flat_inequalities, inequality_form = _flat(inequalities, known[0], "the inequalities")
         flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
         if self.forms is None:
-            self.cut_off = _without_graph(f, flat_inequalities, flat_equalities)
+            self.missing_gradients = _find_missing_gradients(f, flat_inequalities, flat_equalities)
         if inequality_form is not known[0] or equality_form is not known[1]:
             self._remember(inequality_form, equality_form)
         if flat_inequalities is None or flat_equalities is None:
@@ -157,38 +161,38 @@ class Evaluator:
             c = torch.cat([flat_equalities.reshape(-1), flat_inequalities.reshape(-1)])
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
-            derivatives = _OfModule(derivatives, self, x)
-        trial = self.judged(
+            derivatives = _ModuleDerivatives(derivatives, self, x)
+        trial = self.make_trial(
             x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives
         )
         placed = self._placements
         seen = c if self.constraints_structured else None
-        return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, seen, leaves, noted))
+        return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, seen, leaves, arguments))
 
-    def _read(self, x: Vector, placed: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], noted: Arguments) -> Reading:
+    def _read(self, x: Vector, placed: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], arguments: Arguments) -> Reading:
         with self._spans[1], torch.inference_mode(False), torch.enable_grad():
             self.costs.jacobians += 1
             try:
                 if self.variables.module is not None and placed != self._placements:
-                    f, c, leaves, noted = self._anew(x)
-                reading, scales = read_problem(f, c, leaves, self.variables, noted), self.scales
+                    f, c, leaves, arguments = self._reevaluate(x)
+                reading, scales = read_problem(f, c, leaves, self.variables, arguments), self.scales
                 equalities = 0 if self.forms is None else self.forms[1].size
-                reading = among_bounds(reading, self.bounds, x, equalities)
+                reading = insert_bounds(reading, self.bounds, x, equalities)
             except Exception as error:  # whoever asks for the gradient is told
                 return unreadable(self.variables.size, f"{type(error).__name__} in reading it")
             return reading if scales is None else reading.scaled(scales.objective, scales.variables, scales.constraints)
 
-    def _anew(self, x: Vector) -> tuple[Tensor, Tensor | None, list[Tensor], Arguments]:
+    def _reevaluate(self, x: Vector) -> tuple[Tensor, Tensor | None, list[Tensor], Arguments]:
         """The functions at a point that was evaluated before, in a module that has since held another."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
-        noted = Arguments()
-        with np.errstate(**self.user_errors), noted if self.noting or not self.problem.terms else nullcontext():
-            f, inequalities, equalities = self.problem.values(argument, noted.declare)
+        arguments = Arguments()
+        with np.errstate(**self.user_errors), arguments if self.watching or not self.problem.terms else nullcontext():
+            f, inequalities, equalities = self.problem.values(argument, arguments.declare)
         self.costs.values += 1
-        return f, together(equalities, inequalities) if self.constraints_structured else None, leaves, noted
+        return f, concatenate_constraints(equalities, inequalities) if self.constraints_structured else None, leaves, arguments
 
-    def again(self, x: Vector) -> Derivatives:
+    def derivatives_at(self, x: Vector) -> Derivatives:
         """The derivatives at a point that was evaluated before, in a module that has since held another."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
@@ -199,7 +203,7 @@ class Evaluator:
         self.costs.values += 1
         return Autograd(f, torch.cat(known) if known else None, leaves, self.variables, self.costs)
 
-    def _given(self, x: Vector, argument: Any) -> Trial:
+    def _with_own_gradients(self, x: Vector, argument: Any) -> Trial:
         with torch.no_grad():
             f, gradient, inequalities, inequality_rows, equalities, equality_rows = self.problem.values_and_gradients(argument)
             flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
@@ -213,8 +217,8 @@ class Evaluator:
                 self._rows(inequality_rows, inequality_form.size, "the Jacobian of the inequalities"),
             ]
         )
-        derivatives = Given(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
-        return self.judged(x, float(scalar(f)), values, equality_form.size, derivatives)
+        derivatives = GivenDerivatives(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
+        return self.make_trial(x, float(scalar(f)), values, equality_form.size, derivatives)
 
     def _rows(self, rows: Any, count: int, what: str) -> Matrix:
         if count == 0:
@@ -239,17 +243,17 @@ class Evaluator:
                     f"the function returned {now.size} {name} here and {before.size} at the start; their number must not change"
                 )
 
-    def judged(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives | None) -> Trial:
+    def make_trial(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives | None) -> Trial:
         """The trial point with these values of the user's functions: bounds are added, and all is scaled."""
         bounds, c = self.bounds, values
         if bounds.any:
             c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
-            derivatives = derivatives and WithBounds(derivatives, bounds, equalities, len(values))
+            derivatives = derivatives and DerivativesWithBounds(derivatives, bounds, equalities, len(values))
         if self.scales is not None:
             f, c = f * self.scales.objective, c * self.scales.constraints
-            derivatives = derivatives and Scaled(derivatives, self.scales)
+            derivatives = derivatives and ScaledDerivatives(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        timed: Derivatives | None = derivatives and Timed(derivatives, self._spans)
+        timed: Derivatives | None = derivatives and TimedDerivatives(derivatives, self._spans)
         if self.skipped is not None and timed is not None:
             timed = SkippingDerivatives(timed, self.skipped, len(x), len(c))
         return Trial(self.in_solver_units(x), f, c, equalities + len(bounds.fixed), timed, units=units)
@@ -289,7 +293,7 @@ class Evaluator:
         self.scales = scales
         if self.tier is not None:
             self.tier.forget()
-        gradient, jacobian = Scaled(Given(start.gradient, start.jacobian, Costs()), scales).full()
+        gradient, jacobian = ScaledDerivatives(GivenDerivatives(start.gradient, start.jacobian, Costs()), scales).full()
         x, f, c = self.in_solver_units(start.x), start.f * scales.objective, start.c * scales.constraints
         scaled = Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints)
         if reading is None:
@@ -339,12 +343,12 @@ def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, For
 OBJECTIVE, INEQUALITY, EQUALITY = "the objective", "the inequality constraint", "the equality constraint"
 
 
-def _without_graph(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> tuple[str, ...]:
+def _find_missing_gradients(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> tuple[str, ...]:
     blocks = ((OBJECTIVE, f), (INEQUALITY, inequalities), (EQUALITY, equalities))
     return tuple(name for name, block in blocks if block is not None and block.numel() and not block.requires_grad)
 
 
-class _OfModule:
+class _ModuleDerivatives:
     """Gradients in a module. It holds one point at a time, so an earlier one is evaluated again when it is asked for."""
 
     def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
@@ -354,7 +358,7 @@ class _OfModule:
         if self._placed != self._evaluator.placements:
             try:
                 with self._evaluator.clock.phase(Phase.VALUES):
-                    self._inner = self._evaluator.again(self._x)
+                    self._inner = self._evaluator.derivatives_at(self._x)
             except Exception as error:
                 raise FunctionFailed(error) from error
             self._placed = self._evaluator.placements

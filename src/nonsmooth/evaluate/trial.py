@@ -21,12 +21,12 @@ Matrix = NDArray[np.float64]
 
 
 _serials = count()
-MOST_GRADIENTS = 2**24
+MAX_GRADIENTS_PER_POINT = 2**24
 """No point has as many."""
-FEW_ROWS = 4
+MAX_ROWS_WITH_FULL_JACOBIAN = 4
 """With so few constraints all gradients take little longer than that of a sum, which is asked for where a point is likely to be
 kept."""
-FEW = 7
+MAX_CONSTRAINTS_IN_PYTHON = 7
 """So few numbers numpy sums in the order of Python."""
 
 
@@ -97,7 +97,7 @@ class Trial:
         self.total_violation = self.inequality_violation = self.equality_violation = 0.0
         if len(c) == 0:
             return
-        if len(c) <= FEW and units is None and self._judge_few(c.tolist()):
+        if len(c) <= MAX_CONSTRAINTS_IN_PYTHON and units is None and self._measure_in_python(c.tolist()):
             return
         self.finite = self.finite and _finite(c)
         if len(c) > equalities:
@@ -109,7 +109,7 @@ class Trial:
             self.total_violation += float(apart.sum())
             self.equality_violation = float((apart if units is None else apart / units[:equalities]).max())
 
-    def _judge_few(self, values: list[float]) -> bool:
+    def _measure_in_python(self, values: list[float]) -> bool:
         """The same for a handful of constraints, where one operation of numpy takes longer than all of this."""
         if not all(map(isfinite, values)):
             return False
@@ -163,13 +163,15 @@ class Trial:
     @property
     def first_keys(self) -> tuple[int, int]:
         """The key of the gradient of f, and that of the gradient of the first constraint; the others follow it."""
-        return self.serial * MOST_GRADIENTS, self._rows_of * MOST_GRADIENTS + 1
+        return self.serial * MAX_GRADIENTS_PER_POINT, self._rows_of * MAX_GRADIENTS_PER_POINT + 1
 
     @property
     def keys(self) -> NDArray[np.int64]:
         """Numbers that no other gradient has: that of f first, then those of the constraints."""
-        keys = np.arange(self._rows_of * MOST_GRADIENTS, self._rows_of * MOST_GRADIENTS + 1 + len(self.c), dtype=np.int64)
-        keys[0] = self.serial * MOST_GRADIENTS
+        keys = np.arange(
+            self._rows_of * MAX_GRADIENTS_PER_POINT, self._rows_of * MAX_GRADIENTS_PER_POINT + 1 + len(self.c), dtype=np.int64
+        )
+        keys[0] = self.serial * MAX_GRADIENTS_PER_POINT
         return keys
 
     def share_rows(self, other: Trial) -> None:
@@ -198,7 +200,7 @@ class Trial:
         if len(self.c) == 0:
             return self.gradient  # which is kept: it will be asked for if the point is accepted
         weights = weight * self.signs()
-        if len(self.c) <= FEW_ROWS or (self._gradient is not None and self._jacobian is not None):
+        if len(self.c) <= MAX_ROWS_WITH_FULL_JACOBIAN or (self._gradient is not None and self._jacobian is not None):
             if self.differentiable:
                 return self.gradient + weights @ self.jacobian
             used = weights != 0  # satisfied constraints are not looked at, whatever their gradients are

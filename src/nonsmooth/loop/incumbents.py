@@ -32,7 +32,7 @@ class Incumbents:
             and trial.equality_violation <= self._tolerances.equality
         )
 
-    def see(self, trial: Trial) -> None:
+    def consider(self, trial: Trial) -> None:
         """Remember a point if it is better than those before."""
         if not trial.finite:
             return
@@ -42,7 +42,7 @@ class Incumbents:
             self._key = (trial.violation, trial.f)
             self.most_feasible = Candidate.of(trial)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Know nothing any more."""
         self.best, self.most_feasible, self._key = None, None, (np.inf, np.inf)
 
@@ -65,7 +65,7 @@ class Incumbents:
 
     def restore(self, arrays: dict[str, Any], units: Vector | None = None) -> None:
         """Take over what `arrays` gave; `units` are the factors of pre-scaling."""
-        self.forget()
+        self.clear()
         for name in {name.partition(".")[0] for name in arrays}:
             x, f, c, equalities = (arrays[f"{name}.{part}"] for part in ("x", "f", "c", "equalities"))
             setattr(self, name, Candidate(np.array(x), float(f), np.array(c), int(equalities)))

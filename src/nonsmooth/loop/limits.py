@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Evaluator, Trial
-from nonsmooth.loop.ending import Ended
+from nonsmooth.loop.end_of_run import EndOfRun
 from nonsmooth.loop.incumbents import Incumbents
 from nonsmooth.options import Options
 from nonsmooth.result import Status
@@ -19,7 +19,7 @@ Vector = NDArray[np.float64]
 
 
 class LimitedEvaluator:
-    """Evaluates points for a run, and ends it with `Ended` at a limit or at the target.
+    """Evaluates points for a run, and ends it with `EndOfRun` at a limit or at the target.
 
     `earlier_seconds` and `earlier_evaluations` are those of the runs that this one continues.
     """
@@ -42,9 +42,9 @@ class LimitedEvaluator:
         self.stop_at_limits()
         trial = self._evaluator(x)
         trial.finite = trial.finite and isfinite(x.sum())  # values can be finite where x has overflowed
-        self._incumbents.see(trial)
+        self._incumbents.consider(trial)
         if self.reached(trial):
-            raise Ended(Status.TARGET_REACHED, at=trial)
+            raise EndOfRun(Status.TARGET_REACHED, at=trial)
         return trial
 
     @property
@@ -68,11 +68,11 @@ class LimitedEvaluator:
         return self._options.max_seconds < np.inf and self.seconds > self._options.max_seconds
 
     def stop_at_limits(self) -> None:
-        """Raise `Ended` where a limit is reached."""
+        """Raise `EndOfRun` where a limit is reached."""
         if self.late:
-            raise Ended(Status.TIME_LIMIT)
+            raise EndOfRun(Status.TIME_LIMIT)
         if self.evaluations >= self._options.max_evaluations:
-            raise Ended(Status.EVALUATION_LIMIT)
+            raise EndOfRun(Status.EVALUATION_LIMIT)
 
     def reached(self, trial: Trial) -> bool:
         """Whether a point is feasible and has the objective asked for."""

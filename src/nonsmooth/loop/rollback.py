@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.compile import CompiledMismatch, Tier
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
-from nonsmooth.loop.ending import Ended
+from nonsmooth.loop.end_of_run import EndOfRun
 from nonsmooth.loop.state import State
 from nonsmooth.result import Status
 
@@ -41,15 +41,15 @@ class CompiledGuard:
         self._note()
         self._tier = evaluator.tier
         if self._tier is not None:
-            self._tier.on_trusted = self._note
+            self._tier.on_verified = self._note
 
     def _note(self) -> None:
         """Points so far are believed: where to go back to."""
         incumbents = self._state.incumbents
         known = [self._state.current, incumbents.best, incumbents.most_feasible]
-        self._sure = [self._start, *(item.x for item in known if item is not None)]
+        self._verified_points = [self._start, *(item.x for item in known if item is not None)]
 
-    def accepts(self, ended: Ended) -> bool:
+    def accepts(self, ended: EndOfRun) -> bool:
         """Whether the end of a run stands; where it does not, the state is one from which the run goes on.
 
         Raises `CompiledMismatch` where the functions themselves deny what the run ends with.
@@ -70,7 +70,7 @@ class CompiledGuard:
             self._tier.stop()
         self._evaluator.tier = None
 
-    def _confirm(self, ended: Ended, tier: Tier) -> None:
+    def _confirm(self, ended: EndOfRun, tier: Tier) -> None:
         """Compare what the run ends with to the functions themselves; raises `CompiledMismatch`."""
         incumbents, last = self._state.incumbents, self._state.current if ended.at is None else ended.at
         seen: set[int] = set()
@@ -84,9 +84,9 @@ class CompiledGuard:
         logger.warning("compiled functions are given up, the run goes back to a sure point: %s", mismatch)
         self._evaluator.tier = None
         state = self._state
-        state.incumbents.forget()
+        state.incumbents.clear()
         current = state.current
-        for x in self._sure:
+        for x in self._verified_points:
             try:
                 trial = self._evaluator(x)
                 good = trial.finite and trial.differentiable
@@ -95,8 +95,8 @@ class CompiledGuard:
                     raise
                 continue
             if good:
-                state.incumbents.see(trial)
-                if x is self._start or x is self._sure[1]:
+                state.incumbents.consider(trial)
+                if x is self._start or x is self._verified_points[1]:
                     current = trial
         state.restart(self._begin(current))
 

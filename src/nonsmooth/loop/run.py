@@ -11,13 +11,13 @@ from nonsmooth.compile import CompiledMismatch
 from nonsmooth.errors import StateError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, SkippedErrors, Trial
 from nonsmooth.evaluate.scaling import Reference
-from nonsmooth.loop.ending import CallbackFailed, Ended
+from nonsmooth.loop.end_of_run import CallbackFailed, EndOfRun
 from nonsmooth.loop.incumbents import Incumbents
 from nonsmooth.loop.limits import LimitedEvaluator
 from nonsmooth.loop.recovery import Recovery, Retry
 from nonsmooth.loop.rollback import CompiledGuard
-from nonsmooth.loop.saving import SavedState
-from nonsmooth.loop.start import begin, first_trial, may_be_structured
+from nonsmooth.loop.saved_state import SavedState
+from nonsmooth.loop.start import begin, first_trial, may_use_structure
 from nonsmooth.loop.state import COLUMNS, State
 from nonsmooth.loop.stationarity import StationarityCheck
 from nonsmooth.loop.termination import Termination, stationarity_measure
@@ -63,10 +63,10 @@ class Run:
             evaluator, self.incumbents, options, earlier_seconds=seconds, earlier_evaluations=evaluations
         )
         self.solver.deadline = evaluate.deadline
-        evaluator.structured = may_be_structured(evaluator, options)
+        evaluator.structured = may_use_structure(evaluator, options)
         start, reference = first_trial(evaluator, options, saved)
         box = evaluator.box  # in the units that were chosen
-        self.incumbents.see(start)
+        self.incumbents.consider(start)
         self.state = self._begin(start)
         if saved is not None:
             saved.fill(self.state, None if evaluator.scales is None else evaluator.scales.constraints)
@@ -111,9 +111,9 @@ class Run:
         """The reference where it is in the units of the run."""
         return self.reference if self.reference.scales is self.evaluator.scales else None
 
-    def go(self) -> Ended:
+    def go(self) -> EndOfRun:
         """Iterate until something ends the run, of which nothing rests on compiled functions alone."""
-        ended: Ended | None = None
+        ended: EndOfRun | None = None
         try:
             while True:
                 try:
@@ -123,36 +123,36 @@ class Run:
                 except CompiledMismatch as mismatch:
                     self._guard.roll_back(mismatch)
                     if ended is not None and (ended.status is Status.USER_STOP or ended.exception is not None):
-                        return Ended(ended.status, exception=ended.exception)
+                        return EndOfRun(ended.status, exception=ended.exception)
                 ended = None
         except FunctionFailed as failure:
-            return Ended(Status.FUNCTION_ERROR, exception=failure.original)
+            return EndOfRun(Status.FUNCTION_ERROR, exception=failure.original)
         except KeyboardInterrupt:
-            return Ended(Status.USER_STOP)
+            return EndOfRun(Status.USER_STOP)
         finally:
             self._guard.close()
 
-    def _until_the_end(self) -> Ended:
+    def _until_the_end(self) -> EndOfRun:
         depth = len(self.clock.open)
         try:
-            return Ended(self._last_words(self._iterate()))
-        except Ended as ended:
+            return EndOfRun(self._last_words(self._iterate()))
+        except EndOfRun as ended:
             return ended
         except OutOfTime:
-            return Ended(Status.TIME_LIMIT)
+            return EndOfRun(Status.TIME_LIMIT)
         except CompiledMismatch:
             raise
         except CallbackFailed as failure:
             raise failure.original from None
         except FunctionFailed as failure:
             logger.warning("the function raised %r; returning the best point so far", failure.original)
-            return Ended(Status.FUNCTION_ERROR, exception=failure.original)
+            return EndOfRun(Status.FUNCTION_ERROR, exception=failure.original)
         except KeyboardInterrupt:
             logger.info("interrupted from the keyboard")
-            return Ended(Status.USER_STOP)
+            return EndOfRun(Status.USER_STOP)
         except Exception as error:
             logger.exception("the solver failed")
-            return Ended(Status.SOLVER_ERROR, exception=error)
+            return EndOfRun(Status.SOLVER_ERROR, exception=error)
         finally:
             self.clock.unwind(depth)
 
@@ -199,7 +199,7 @@ class Run:
         self.evaluator.structured = self.state.structured
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
-            raise Ended(Status.QP_FAILURE)
+            raise EndOfRun(Status.QP_FAILURE)
         return step
 
     def _try(self, step: Step) -> AcceptedStep | StepFailure:

@@ -17,7 +17,7 @@ from nonsmooth.hessian.device import DevicePairs
 from nonsmooth.kinks.bundle import Bundle, default_capacity
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.loop.incumbents import Incumbents
-from nonsmooth.loop.saving import SavedState
+from nonsmooth.loop.saved_state import SavedState
 from nonsmooth.loop.state import State
 from nonsmooth.options import Options
 from nonsmooth.report.clock import Phase
@@ -77,7 +77,7 @@ def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbe
         evaluations=evaluator.costs.values,
     )
     if evaluator.structured:
-        state.structured = evaluator.structured = worth_following(at)
+        state.structured = evaluator.structured = has_visible_kinks(at)
         evaluator.constraints_structured = at.reading is not None and at.reading.constraints is not None
         if not state.structured:
             at.forget_reading()
@@ -116,7 +116,7 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
 
 def check_graph(evaluator: Evaluator, start: Trial) -> None:
     """Refuse functions that depend on x but are cut off from it for automatic differentiation."""
-    if evaluator.problem.gradients or not evaluator.cut_off:
+    if evaluator.problem.gradients or not evaluator.missing_gradients:
         return
     aside = np.random.default_rng(0).standard_normal(len(start.x))
     moved = start.x + THRESHOLDS.least_magnitude * np.maximum(1.0, np.abs(start.x)) * aside
@@ -133,7 +133,7 @@ def check_graph(evaluator: Evaluator, start: Trial) -> None:
         return {OBJECTIVE: trial.f, INEQUALITY: others, EQUALITY: own}
 
     before, after = parts(start), parts(other)
-    for name in evaluator.cut_off:
+    for name in evaluator.missing_gradients:
         if not np.array_equal(before[name], after[name]):  # type: ignore[arg-type]
             raise ProblemError(
                 f"{name} changes with x but has no gradient; return tensors computed from x, without "
@@ -141,14 +141,14 @@ def check_graph(evaluator: Evaluator, start: Trial) -> None:
             )
 
 
-FEW_EVALUATIONS = 10
+MIN_EVALUATIONS_FOR_STRUCTURE = 10
 """With fewer it is not worth to look at a program, which takes one."""
 
 
-def may_be_structured(evaluator: Evaluator, options: Options) -> bool:
+def may_use_structure(evaluator: Evaluator, options: Options) -> bool:
     """Whether to look for kinks of f in the program; steps by them are full ones."""
     plain = options.initial_step == 1.0 and not options.normalize_direction and options.first_fallback == 0
-    plain = plain and options.max_evaluations >= FEW_EVALUATIONS
+    plain = plain and options.max_evaluations >= MIN_EVALUATIONS_FOR_STRUCTURE
     return options.structure == "auto" and plain and not evaluator.problem.gradients
 
 
@@ -157,31 +157,31 @@ def _first_look(evaluator: Evaluator) -> Trial:
 
     Compiled functions hide their kinks, and would be compiled for what is watched.
     """
-    evaluator.noting = evaluator.structured and "torch._dynamo" not in sys.modules
+    evaluator.watching = evaluator.structured and "torch._dynamo" not in sys.modules
     try:
         return evaluator(evaluator.variables.start)
     except FunctionFailed:
-        if not evaluator.noting:
+        if not evaluator.watching:
             raise
-        evaluator.noting = False  # it may refuse to be watched
+        evaluator.watching = False  # it may refuse to be watched
         return evaluator(evaluator.variables.start)
 
 
 def _watched(evaluator: Evaluator, start: Trial) -> Trial:
     """The start, evaluated anew with an eye on what graphs do not keep, where they show kinks and nobody has looked yet."""
     reading = start.reading
-    if reading is None or evaluator.noting:
+    if reading is None or evaluator.watching:
         return start
     unseen = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
     if not (unseen or len(reading.terms) or reading.constraints is not None):
         return start
     if any(UNSEEN not in reason for reason in reading.hidden) or any(reason != UNWATCHED for reason in reading.assumptions):
         return start
-    evaluator.noting = True
+    evaluator.watching = True
     try:
         return evaluator(start.x)
     except FunctionFailed:  # what is compiled may refuse to be watched
-        evaluator.noting = False
+        evaluator.watching = False
         if reading.assumptions:  # kinks are known without
             return start
         evaluator.structured = False
@@ -189,7 +189,7 @@ def _watched(evaluator: Evaluator, start: Trial) -> Trial:
         return start
 
 
-def worth_following(start: Trial) -> bool:
+def has_visible_kinks(start: Trial) -> bool:
     """Whether kinks can be seen, and all of f."""
     reading = start.reading
     seen = reading is not None and not reading.hidden

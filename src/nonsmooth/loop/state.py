@@ -16,7 +16,7 @@ from nonsmooth.hessian import InverseHessian, Outcome
 from nonsmooth.kinks.bundle import Bundle
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.loop.incumbents import Incumbents
-from nonsmooth.loop.saving import SavedState, load, save
+from nonsmooth.loop.saved_state import SavedState, load, save
 from nonsmooth.loop.schema import counts, number, other, part, roll_back, transient, vector
 from nonsmooth.step.model import Step
 from nonsmooth.step.outcome import Direction

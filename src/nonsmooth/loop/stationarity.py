@@ -48,7 +48,7 @@ class StationarityCheck:
         with self._testing:
             self.reference = self._first
             found = self._check(state, final=final)
-            self.last = replace(found, better=None, gathered=(), carrying=())  # its points are not needed any more
+            self.last = replace(found, better=None, gathered=(), support=())  # its points are not needed any more
             logger.debug("iteration %d: %s", state.iteration, found.certificate)
             return found
 
@@ -62,7 +62,7 @@ class StationarityCheck:
             draft = first.check(at)
             if not draft.certificate.stationary:
                 return draft
-            hints = draft.carrying
+            hints = draft.support
         with self._guard.functions_themselves():
             # Of the gradients that the run has gathered none is used: what is claimed must follow from x alone.
             found = first.check(at, hints)
@@ -93,7 +93,7 @@ class _Judge:
             self._limited: Callable[[Vector], Trial] = evaluate
             return
         self._evaluator = other = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
-        other.costs, other.scales, other.structured, other.noting = own.costs, reference.scales, own.structured, own.noting
+        other.costs, other.scales, other.structured, other.watching = own.costs, reference.scales, own.structured, own.watching
         other.constraints_structured = own.constraints_structured
         self._limited = evaluate.through(other)
 

@@ -26,7 +26,7 @@ Method = Literal["native", "python"]
 """Who solves the quadratic programs of a run: the native library, or the same methods in Python."""
 
 LIBRARY = Path(__file__).with_name("libnonsmooth.so")
-SWITCH = "NONSMOOTH_NATIVE"
+SWITCH_VARIABLE = "NONSMOOTH_NATIVE"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Functions:
 @cache
 def load() -> Functions | None:
     """The functions of the library; None where it is switched off or missing, which is logged once as a warning."""
-    if os.environ.get(SWITCH, "1") == "0":
+    if os.environ.get(SWITCH_VARIABLE, "1") == "0":
         return None
     try:
         return _declare(_open(LIBRARY))
@@ -62,7 +62,7 @@ def load() -> Functions | None:
             logger.warning(
                 "the native library of nonsmooth cannot be used, so that quadratic programs are solved in Python, which is "
                 "slower: %s. Reinstall with a C compiler: %s (%s=0 chooses Python without this warning)",
-                error, _remedy(), SWITCH,
+                error, _remedy(), SWITCH_VARIABLE,
             )  # fmt: skip
         return None
 

@@ -10,11 +10,11 @@ from nonsmooth.pygranso.progress import Progress
 from nonsmooth.pygranso.termination import describe
 from nonsmooth.result import Point, Result
 
-LEVELS = ("S", "SI", "QN", "GD", "R")
+LEVEL_LABELS = ("S", "SI", "QN", "GD", "R")
 """How the kinds of directions are printed."""
 GROUPS = (("", 1), ("penalty function", 2), ("", 1), ("violation", 2), ("line search", 3), ("stationarity", 2))
 TITLES = ("iter", "mu", "value", "objective", "ineq", "eq", "sd", "evals", "t", "grads", "value")
-HEADER_EVERY = 20
+LINES_BETWEEN_HEADERS = 20
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Table:
             )
         if progress.iteration % self.frequency:
             return
-        if self._lines % HEADER_EVERY == 0:
+        if self._lines % LINES_BETWEEN_HEADERS == 0:
             self._header()
         self._lines += 1
         self._print(self._line(self._cells(progress)))
@@ -67,7 +67,7 @@ class Table:
     def _cells(self, progress: Progress) -> tuple[str, ...]:
         start = progress.iteration == 0
         constrained = progress.inequality_violation is not None or progress.equality_violation is not None
-        level = LEVELS[2 if progress.level == 0 and not constrained else progress.level]
+        level = LEVEL_LABELS[2 if progress.level == 0 and not constrained else progress.level]
         return (
             str(progress.iteration),
             _number(progress.mu, self._widths[1]),

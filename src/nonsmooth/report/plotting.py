@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-WIDE = 100.0
+MIN_RATIO_FOR_LOG_SCALE = 100.0
 """Values are drawn on a logarithmic scale if the largest is at least this many times the smallest."""
 
 
@@ -64,7 +64,7 @@ def objective(f: Vector, best: float) -> tuple[str, Vector]:
     'objective'
     """
     distance = f - best
-    if _spread(np.abs(distance)) < WIDE:
+    if _spread(np.abs(distance)) < MIN_RATIO_FOR_LOG_SCALE:
         return "objective", f
     shift = f"objective {'−' if best >= 0 else '+'} {abs(best):.8g}"
     return (shift, distance) if (distance >= 0).all() else (f"|{shift}|", np.abs(distance))
@@ -85,7 +85,7 @@ def _draw(panel: Any, label: str, values: Vector, *, nothing: str = "nothing to 
         panel.text(0.5, 0.5, nothing, transform=panel.transAxes, ha="center", va="center")
         panel.set_yticks([])
         return
-    if (known >= 0).all() and _spread(known) >= WIDE:
+    if (known >= 0).all() and _spread(known) >= MIN_RATIO_FOR_LOG_SCALE:
         values = np.where(values > 0, values, np.nan)  # zeros have no place on a logarithmic scale
         panel.set_yscale("log")
     panel.plot(np.arange(len(values)), values, marker=".", markersize=3, linewidth=1, label=label)

@@ -15,7 +15,7 @@ from nonsmooth.errors import OptionError
 
 logger = logging.getLogger("nonsmooth")
 
-MOST_EVENTS = 1_000_000
+MAX_EVENTS = 1_000_000
 """Events that are kept of one run, some 25 bytes each; what comes later is only counted."""
 _BLOCK = 1000
 
@@ -26,14 +26,14 @@ class Trace:
     An event has a name, a begin and a length in seconds of some clock; iterations have figures too.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, most: int = MOST_EVENTS) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, max_events: int = MAX_EVENTS) -> None:
         if not isinstance(path, str | os.PathLike):
             raise OptionError(f"profile must be the path of a file to write, not {path!r}")
         try:
             self._file: IO[str] = Path(path).open("w", encoding="utf-8")  # noqa: SIM115 (`close` closes it)
         except (OSError, ValueError) as error:
             raise OptionError(f"profile={os.fspath(path)!r} cannot be written: {error}") from error
-        self._path, self._most = path, most
+        self._path, self._max_events = path, max_events
         self._events = array("d")
         self._names: dict[str, int] = {}
         self._iterations: dict[int, dict[str, Any]] = {}
@@ -46,7 +46,7 @@ class Trace:
 
     def add(self, name: str, start: float, seconds: float) -> None:
         """One event; events must lie within one another, or apart."""
-        if len(self._events) < 3 * self._most:
+        if len(self._events) < 3 * self._max_events:
             self._events.extend((self._names.setdefault(name, len(self._names)), start, seconds))
         else:
             self._full = self._full if self._left_out else start
@@ -81,7 +81,7 @@ class Trace:
         yield _metadata("process_name", "nonsmooth")
         yield {"name": "minimize", "cat": "run", **self._interval(self._started, ended - self._started)}
         if self._left_out:
-            message = f"{self._left_out} events left out: only {self._most} are kept"
+            message = f"{self._left_out} events left out: only {self._max_events} are kept"
             yield {**self._interval(self._full, 0.0), "name": message, "ph": "i", "s": "g"}
         kinds, starts, lengths = self._events[0::3], self._events[1::3], self._events[2::3]
         names = [{"name": name, "cat": "phase"} for name in self._names]

@@ -36,14 +36,14 @@ def read_problem(f: Tensor, c: Tensor | None, leaves: Sequence[Tensor], variable
     return replace(reading, constraints=constraints)
 
 
-def together(equalities: Any, inequalities: Any) -> Tensor | None:
+def concatenate_constraints(equalities: Any, inequalities: Any) -> Tensor | None:
     """The constraints that a function returned as one tensor, equalities first; None where there are none."""
     blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
     known = [block.reshape(-1) for block in blocks if block is not None]
     return torch.cat(known) if known else None
 
 
-def among_bounds(reading: Reading, bounds: Bounds, x: Vector, equalities: int) -> Reading:
+def insert_bounds(reading: Reading, bounds: Bounds, x: Vector, equalities: int) -> Reading:
     """The same where bounds are constraints like others: after equalities those of fixed variables, the others at the end."""
     constraints = reading.constraints
     if constraints is None or not bounds.any:

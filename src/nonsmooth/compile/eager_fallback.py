@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.compile.compiled import Changed
+from nonsmooth.compile.compiled import GuardFailed
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 
-class OrEager:
+class EagerFallback:
     """Gradients from the compiled functions, or from the functions themselves where those do not fit any more."""
 
     def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
@@ -26,14 +26,14 @@ class OrEager:
         """Gradient of objective·f + constraints·c."""
         try:
             return self._inner.combination(objective, constraints)
-        except Changed:
-            self._inner = self._evaluator.again(self._x)
+        except GuardFailed:
+            self._inner = self._evaluator.derivatives_at(self._x)
             return self._inner.combination(objective, constraints)
 
     def full(self) -> tuple[Vector, NDArray[np.float64]]:
         """Gradient of f and Jacobian of c."""
         try:
             return self._inner.full()
-        except Changed:
-            self._inner = self._evaluator.again(self._x)
+        except GuardFailed:
+            self._inner = self._evaluator.derivatives_at(self._x)
             return self._inner.full()

@@ -6,7 +6,7 @@ from nonsmooth.evaluate import Trial
 from nonsmooth.result import Status
 
 
-class Ended(Exception):  # noqa: N818 (it reads as a statement of fact)
+class EndOfRun(Exception):  # noqa: N818 (it reads as a statement of fact)
     """The run has ended with a status; raised from anywhere below the loop."""
 
     def __init__(self, status: Status, *, at: Trial | None = None, exception: Exception | None = None) -> None:

@@ -14,7 +14,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-class WithBounds:
+class DerivativesWithBounds:
     """Gradients of the user's constraints and of the bounds, in the evaluator's order."""
 
     def __init__(self, inner: Derivatives, bounds: Bounds, equalities: int, count: int) -> None:
@@ -45,7 +45,7 @@ class WithBounds:
         return gradient, np.concatenate(rows)
 
 
-class Scaled:
+class ScaledDerivatives:
     """Gradients in the solver's units."""
 
     def __init__(self, inner: Derivatives, scales: Scales) -> None:
@@ -64,7 +64,7 @@ class Scaled:
         return (gradient, jacobian) if scales.variables is None else (gradient * scales.variables, jacobian * scales.variables)
 
 
-class Timed:
+class TimedDerivatives:
     """Gradients that are counted as phases of the run."""
 
     __slots__ = ("_inner", "_spans")
