@@ -1,4 +1,4 @@
-"""Compiled functions in a run: when they are built, when they take over, and how they are checked."""
+"""Compiled functions in a run: when to build them, when to switch to them, and how to check them."""
 
 from nonsmooth.compile.outcome import Compilation, CompileOutcome
 from nonsmooth.compile.tier import CompiledMismatch, Tier

@@ -1,7 +1,7 @@
-"""The problem's functions as CUDA graphs: everything they launch in one launch.
+"""The problem's functions as CUDA graphs: one launch for all of their kernels.
 
-Nothing is compiled, so a recording is ready in a fraction of a second. The point goes to the device, and what was computed
-comes back, through pinned memory, with one synchronization per evaluation.
+Nothing is compiled, so a graph is ready in a fraction of a second. The point goes to the device and the results come back
+through pinned memory, with one synchronization per evaluation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Vector = NDArray[np.float64]
 
 
 def record_cuda_graphs(form: FlatForm, at: Vector, device: torch.device) -> Compiled:
-    """The functions record_cuda_graphs at a point; raises where they cannot be (they wait for a value, or draw random numbers)."""
+    """Record the functions at a point; raises if that is impossible (they synchronize, or draw random numbers)."""
     captured = CapturedFunctions(form, at, device)
     x = torch.from_numpy(at.copy()).to(device)
     rows = _GraphReplay(captured, captured.rows, [x])
@@ -34,29 +34,29 @@ def record_cuda_graphs(form: FlatForm, at: Vector, device: torch.device) -> Comp
 
 
 class _GraphReplay:
-    """One function of host vectors, run by a recording that fetches its inputs and brings back its answer."""
+    """One function of host vectors, run by a CUDA graph that includes the transfers of its inputs and its output."""
 
     def __init__(self, captured: CapturedFunctions, function: Callable[..., list[Tensor]], inputs: list[Tensor]) -> None:
         from compile_inspect.packages import Recorded, replay, waiter
 
         self._captured, self._inputs = captured, inputs
-        others = captured.others(captured.form.tensors)
+        others = captured.other_inputs(captured.form.tensors)
         hosts = [torch.empty(item.shape, dtype=item.dtype, pin_memory=True).copy_(item) for item in inputs]
-        # Torch would share out the copying of long vectors among threads, and wait for them longer than it takes.
+        # NumPy copies: torch would split long copies among threads, and waiting for these takes longer than the copy.
         self._hosts = [host.numpy() for host in hosts]
         answers: list[Tensor] = []
 
-        def there_and_back(given: list[Any]) -> list[Tensor]:
+        def round_trip(arguments: list[Any]) -> list[Tensor]:
             for item, host in zip(inputs, hosts, strict=True):
                 item.copy_(host, non_blocking=True)
-            (output,) = function(*given)
+            (output,) = function(*arguments)
             if not answers:
                 answers.append(torch.empty(output.shape, dtype=torch.float64, pin_memory=True))
             answers[0].copy_(output, non_blocking=True)
             return [output]
 
         state = torch.cuda.get_rng_state()
-        self._recording = Recorded(there_and_back, [*inputs, *others])  # it owns the memory that is used
+        self._recording = Recorded(round_trip, [*inputs, *others])  # owns the memory of the graph
         if not torch.equal(state, torch.cuda.get_rng_state()):
             raise ValueError("they draw random numbers")
         self._answer = answers[0].numpy()
@@ -65,12 +65,12 @@ class _GraphReplay:
         self._pointers = [tensor.data_ptr for tensor in others]
         self._addresses = [tensor.data_ptr() for tensor in others]
 
-    def __call__(self, *given: Tensor) -> Tensor:
-        for host, value in zip(self._hosts, given, strict=False):
+    def __call__(self, *arguments: Tensor) -> Tensor:
+        for host, value in zip(self._hosts, arguments, strict=False):
             host[...] = value.numpy()
         if [pointer() for pointer in self._pointers] != self._addresses:
-            raise GuardFailed("a tensor that they read lies elsewhere in memory")
+            raise GuardFailed("a tensor that they read has moved in memory")
         self._replay()
-        self._captured.check(self._captured.form.tensors)  # while the device works
+        self._captured.check(self._captured.form.tensors)  # while the device is busy
         self._wait()
         return torch.from_numpy(kept(self._answer))

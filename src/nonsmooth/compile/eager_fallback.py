@@ -1,4 +1,4 @@
-"""Gradients where values came from compiled functions that may not fit any more when the gradients are asked for."""
+"""Gradients at points that compiled functions evaluated, whose guard may fail by the time the gradients are needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 
 
 class EagerFallback:
-    """Gradients from the compiled functions, or from the functions themselves where those do not fit any more."""
+    """Gradients from the compiled functions, or from the original functions if the guard fails."""
 
     def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
         self._inner, self._evaluator, self._x = inner, evaluator, x

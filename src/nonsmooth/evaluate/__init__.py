@@ -1,4 +1,4 @@
-"""Evaluating the user's functions: values first, gradients only where they are needed."""
+"""Evaluation of the user's functions: values first, gradients only where they are needed."""
 
 from nonsmooth.evaluate.evaluator import Evaluator
 from nonsmooth.evaluate.skipped_errors import SkippedErrors

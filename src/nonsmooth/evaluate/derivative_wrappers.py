@@ -1,4 +1,4 @@
-"""Gradients with bounds added, in other units, or timed: what stands around those of the user's functions."""
+"""Wrappers of derivatives that add bounds, convert units or measure time."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ScaledDerivatives:
 
 
 class TimedDerivatives:
-    """Gradients that are counted as phases of the run."""
+    """Gradients whose time counts for phases of the run."""
 
     __slots__ = ("_inner", "_spans")
 

@@ -1,4 +1,4 @@
-"""Evaluate a problem at flat points."""
+"""Evaluation of a problem at flat points."""
 
 from __future__ import annotations
 
@@ -32,43 +32,42 @@ Matrix = NDArray[np.float64]
 
 
 class Evaluator:
-    """The problem as a function of flat points. Calling it evaluates values; the trial point gives gradients.
+    """The problem as a function of flat points. Calling it evaluates values; the trial point provides gradients.
 
-    Constraints are ordered: equalities returned by the user, fixed variables, inequalities returned by the user, upper
-    bounds, lower bounds.
+    The order of constraints is: equalities of the user, fixed variables, inequalities of the user, upper bounds, lower bounds.
     """
 
     def __init__(self, problem: Problem, variables: Variables, clock: Clock | None = None, *, user_errors: Any = None) -> None:
         self.problem, self.variables = problem, variables
         self.user_errors = user_errors or np.geterr()
-        """What numpy does about floating-point errors in the user's functions."""
+        """NumPy's handling of floating-point errors within the user's functions."""
         self.costs = Costs()
         self.clock = clock or Clock()
         self._evaluating = self.clock.phase(Phase.VALUES)
         self._spans = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
         self.bounds = Bounds.of(problem.bounds if problem.soft_bounds else None, variables)
-        """Those that are constraints like others."""
+        """Bounds that are treated as ordinary constraints."""
         self._user_box = (
             None if problem.soft_bounds else Box.of(*read_bounds(problem.bounds, variables), representable=variables.rounded)
         )
         self.scales: Scales | None = None
         self.tier: Tier | None = None
         self.skipped: SkippedErrors | None = None
-        """Where exceptions count as points outside the domain, those there were; None where they end the run."""
+        """The exceptions treated as points outside the domain; None if exceptions end the run."""
         self.structured = False
-        """Whether points tell what can be seen of the kinks of f."""
+        """Whether points read the visible kinks of f."""
         self.constraints_structured = True
-        """Whether those of constraints are looked for too."""
+        """Whether points also read the kinks of constraints."""
         self.watching = False
-        """Whether functions are watched for what graphs do not keep: arguments, and values that leave them."""
+        """Whether functions are watched for data that graphs do not store: arguments, and values that leave the graph."""
         self._placements = 0
         self.missing_gradients: tuple[str, ...] = ()
-        """What of the function had no gradient at the first evaluation: constants, or mistakes."""
+        """The outputs without a gradient at the first evaluation: constants or mistakes."""
         self.forms: tuple[Form, Form] | None = None
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
 
     def __call__(self, x: Vector) -> Trial:
-        """Evaluate at x, which is in the solver's units (and rounded to what the variables can hold)."""
+        """Evaluate at x, given in the solver's units (and rounded to the precision of the variables)."""
         x = self._inside(self.in_user_units(x))
         with self._evaluating:
             if self.tier is None or self.structured:
@@ -79,11 +78,11 @@ class Evaluator:
                 self.tier.remember(trial)
             else:
                 self.costs.values += 1
-                self._placements += 1  # a recording writes to a module too
+                self._placements += 1  # a CUDA graph writes to a module too
             return trial
 
     def evaluate_eagerly(self, x: Vector) -> Trial:
-        """Evaluate at x, in the user's units, by the user's functions themselves."""
+        """Evaluate at x, in the user's units, with the user's original functions."""
         with self._evaluating:
             return self._evaluate(self._inside(x))
 
@@ -92,22 +91,22 @@ class Evaluator:
 
     @property
     def box(self) -> Box | None:
-        """The box that no point leaves, in the solver's units; None where there is none."""
+        """The box that contains all points, in the solver's units; None if there is none."""
         box = self._user_box
         return box if box is None or self.scales is None else box.in_units(self.scales.variables)
 
     def in_user_units(self, x: Vector) -> Vector:
-        """A point of the solver as the user's functions take it."""
+        """A point in the solver's units, converted to the user's units."""
         return x if self.scales is None or self.scales.variables is None else x * self.scales.variables
 
     def in_solver_units(self, x: Vector) -> Vector:
-        """A point of the user as the solver sees it."""
+        """A point in the user's units, converted to the solver's units."""
         return x if self.scales is None or self.scales.variables is None else x / self.scales.variables
 
     def _evaluate(self, x: Vector) -> Trial:
         x = self.variables.rounded(x)
         if torch.is_inference_mode_enabled() or not torch.is_grad_enabled():
-            # Entered only where needed: each costs as much as a small operation.
+            # Entered only if needed: each context costs as much as a small operation.
             with torch.inference_mode(False), torch.enable_grad():
                 return self._evaluate_with_grad_enabled(x)
         return self._evaluate_with_grad_enabled(x)
@@ -130,7 +129,7 @@ class Evaluator:
         return trial
 
     def _outside(self, x: Vector, error: Exception) -> Trial:
-        """A point at which the function raised, as one with infinite values."""
+        """A point at which the function raised, with infinite values."""
         assert self.forms is not None and self.skipped is not None  # the start was evaluated
         try:
             self.skipped.note(error)
@@ -141,19 +140,19 @@ class Evaluator:
 
     @property
     def placements(self) -> int:
-        """How often values were written into the variables; a module holds only the last of them."""
+        """How often values were written into the variables; a module has only the last of them."""
         return self._placements
 
     def _with_autograd(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
         arguments = Arguments()
         with arguments if self.structured and self.watching else nullcontext():
             f, inequalities, equalities = self.problem.values(argument, arguments.declare if self.structured else None)
-        known = self.forms or (None, None)
-        flat_inequalities, inequality_form = _flat(inequalities, known[0], "the inequalities")
-        flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
+        known_forms = self.forms or (None, None)
+        flat_inequalities, inequality_form = _flat(inequalities, known_forms[0], "the inequalities")
+        flat_equalities, equality_form = _flat(equalities, known_forms[1], "the equalities")
         if self.forms is None:
             self.missing_gradients = _find_missing_gradients(f, flat_inequalities, flat_equalities)
-        if inequality_form is not known[0] or equality_form is not known[1]:
+        if inequality_form is not known_forms[0] or equality_form is not known_forms[1]:
             self._remember(inequality_form, equality_form)
         if flat_inequalities is None or flat_equalities is None:
             c = flat_equalities if flat_inequalities is None else flat_inequalities
@@ -165,25 +164,27 @@ class Evaluator:
         trial = self.make_trial(
             x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives
         )
-        placed = self._placements
-        seen = c if self.constraints_structured else None
-        return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, seen, leaves, arguments))
+        placement = self._placements
+        readable = c if self.constraints_structured else None
+        return trial if not self.structured else trial.read_by(lambda: self._read(x, placement, f, readable, leaves, arguments))
 
-    def _read(self, x: Vector, placed: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], arguments: Arguments) -> Reading:
+    def _read(
+        self, x: Vector, placement: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], arguments: Arguments
+    ) -> Reading:
         with self._spans[1], torch.inference_mode(False), torch.enable_grad():
             self.costs.jacobians += 1
             try:
-                if self.variables.module is not None and placed != self._placements:
+                if self.variables.module is not None and placement != self._placements:
                     f, c, leaves, arguments = self._reevaluate(x)
                 reading, scales = read_problem(f, c, leaves, self.variables, arguments), self.scales
                 equalities = 0 if self.forms is None else self.forms[1].size
                 reading = insert_bounds(reading, self.bounds, x, equalities)
-            except Exception as error:  # whoever asks for the gradient is told
-                return unreadable(self.variables.size, f"{type(error).__name__} in reading it")
+            except Exception as error:  # computing the gradient raises it again
+                return unreadable(self.variables.size, f"{type(error).__name__} while reading it")
             return reading if scales is None else reading.scaled(scales.objective, scales.variables, scales.constraints)
 
     def _reevaluate(self, x: Vector) -> tuple[Tensor, Tensor | None, list[Tensor], Arguments]:
-        """The functions at a point that was evaluated before, in a module that has since held another."""
+        """Evaluate the functions again at an earlier point, after the module has moved to another."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
         arguments = Arguments()
@@ -193,15 +194,14 @@ class Evaluator:
         return f, concatenate_constraints(equalities, inequalities) if self.constraints_structured else None, leaves, arguments
 
     def derivatives_at(self, x: Vector) -> Derivatives:
-        """The derivatives at a point that was evaluated before, in a module that has since held another."""
+        """The derivatives at an earlier point, which is evaluated again: a module may have moved to another point."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
         with torch.enable_grad(), np.errstate(**self.user_errors):
             f, inequalities, equalities = self.problem.values(argument)
-            blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
-        known = [block for block in blocks if block is not None]
+            c = concatenate_constraints(equalities, inequalities)
         self.costs.values += 1
-        return Autograd(f, torch.cat(known) if known else None, leaves, self.variables, self.costs)
+        return Autograd(f, c, leaves, self.variables, self.costs)
 
     def _with_own_gradients(self, x: Vector, argument: Any) -> Trial:
         with torch.no_grad():
@@ -228,7 +228,8 @@ class Evaluator:
         tensor = torch.as_tensor(rows).detach().to("cpu", torch.float64)
         if tensor.numel() != count * self.variables.size:
             raise ProblemError(
-                f"{what} has shape {tuple(tensor.shape)}; it needs one row of {self.variables.size} for each of {count}"
+                f"{what} has shape {tuple(tensor.shape)}; it needs {count} rows of {self.variables.size} numbers, one for each "
+                "constraint"
             )
         return tensor.reshape(count, self.variables.size).numpy()
 
@@ -240,11 +241,11 @@ class Evaluator:
         for name, before, now in zip(("inequalities", "equalities"), self.forms, (inequalities, equalities), strict=True):
             if before.size != now.size:
                 raise ProblemError(
-                    f"the function returned {now.size} {name} here and {before.size} at the start; their number must not change"
+                    f"the function returned {now.size} {name} here and {before.size} at the start; the number must not change"
                 )
 
     def make_trial(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives | None) -> Trial:
-        """The trial point with these values of the user's functions: bounds are added, and all is scaled."""
+        """The trial point with these values of the user's functions, after adding bounds and scaling."""
         bounds, c = self.bounds, values
         if bounds.any:
             c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
@@ -259,19 +260,19 @@ class Evaluator:
         return Trial(self.in_solver_units(x), f, c, equalities + len(bounds.fixed), timed, units=units)
 
     def multipliers_in_user_units(self, multipliers: Vector) -> Vector:
-        """Multipliers of the solver's constraints as those of the user's."""
+        """Multipliers of the solver's constraints, converted to the user's units."""
         return multipliers if self.scales is None else multipliers * self.scales.constraints / self.scales.objective
 
     def multipliers_in_solver_units(self, multipliers: Vector) -> Vector:
-        """Multipliers of the user's constraints as those of the solver's."""
+        """Multipliers of the user's constraints, converted to the solver's units."""
         return multipliers if self.scales is None else multipliers * self.scales.objective / self.scales.constraints
 
     def bound_multipliers_in_user_units(self, multipliers: Vector | None) -> Vector | None:
-        """Multipliers of bounds on the solver's variables as those on the user's."""
+        """Multipliers of bounds on the solver's variables, converted to the user's units."""
         return multipliers if multipliers is None or self.scales is None else multipliers / self._bound_unit(self.scales)
 
     def bound_multipliers_in_solver_units(self, multipliers: Vector | None) -> Vector | None:
-        """Multipliers of bounds on the user's variables as those on the solver's."""
+        """Multipliers of bounds on the user's variables, converted to the solver's units."""
         return multipliers if multipliers is None or self.scales is None else multipliers * self._bound_unit(self.scales)
 
     @staticmethod
@@ -283,13 +284,13 @@ class Evaluator:
         return (f, c) if self.scales is None else (f / self.scales.objective, c / self.scales.constraints)
 
     def choose_scales(self, start: Trial, *, threshold: float = np.inf) -> Trial:
-        """Choose units by what the start shows; the start in them. With a threshold, longer gradients are cut to it instead."""
-        scales = _shortening(start, threshold) if np.isfinite(threshold) else natural_scales(start)
+        """Choose units from the start and return it in these. With a threshold, only shorten longer gradients to it."""
+        scales = _prescaling(start, threshold) if np.isfinite(threshold) else natural_scales(start)
         return start if scales is None or scales.is_identity else self.use_scales(scales, start)
 
     def use_scales(self, scales: Scales, start: Trial) -> Trial:
-        """Work in other units from now on; a point that was evaluated in the user's, in them."""
-        reading = start.reading  # in the user's units, as long as these are in use
+        """Switch to other units, and convert a point that was evaluated in the user's units."""
+        reading = start.reading  # read before the switch, in the user's units
         self.scales = scales
         if self.tier is not None:
             self.tier.forget()
@@ -302,12 +303,12 @@ class Evaluator:
 
 
 def natural_scales(start: Trial) -> Scales | None:
-    """The natural units that a start, in the user's units, shows; None where those are natural."""
+    """The natural units derived from a start in the user's units; None if the user's units are natural."""
     scales = automatic_scales(start.x, start.gradient, start.jacobian)
     return None if scales.is_identity else scales
 
 
-def _shortening(start: Trial, threshold: float) -> Scales:
+def _prescaling(start: Trial, threshold: float) -> Scales:
     def factors(lengths: Vector) -> Vector:
         return np.where(lengths > threshold, threshold / np.maximum(lengths, threshold), 1.0)
 
@@ -319,9 +320,9 @@ _NOTHING = np.zeros(0)
 
 
 def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, Form]:
-    """One block of constraints as a tensor, and its form: the known one where nothing has changed.
+    """One block of constraints as a tensor, and its form: the known form object if nothing has changed.
 
-    A block that is one tensor keeps its shape: to flatten it would be one more thing to record.
+    A block that is one tensor keeps its shape, since flattening would add an autograd node.
     """
     if known is None:
         return flatten(value, name)
@@ -349,19 +350,19 @@ def _find_missing_gradients(f: Tensor, inequalities: Tensor | None, equalities: 
 
 
 class _ModuleDerivatives:
-    """Gradients in a module. It holds one point at a time, so an earlier one is evaluated again when it is asked for."""
+    """Gradients in a module. A module is at one point at a time, so earlier points are evaluated again when needed."""
 
     def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
-        self._inner, self._evaluator, self._x, self._placed = inner, evaluator, x, evaluator.placements
+        self._inner, self._evaluator, self._x, self._placement = inner, evaluator, x, evaluator.placements
 
     def _current(self) -> Derivatives:
-        if self._placed != self._evaluator.placements:
+        if self._placement != self._evaluator.placements:
             try:
                 with self._evaluator.clock.phase(Phase.VALUES):
                     self._inner = self._evaluator.derivatives_at(self._x)
             except Exception as error:
                 raise FunctionFailed(error) from error
-            self._placed = self._evaluator.placements
+            self._placement = self._evaluator.placements
         return self._inner
 
     def combination(self, objective: float, constraints: Vector) -> Vector:

@@ -1,4 +1,4 @@
-"""What a run begins with: the first point, the units, the state."""
+"""The start of a run: the first point, the units, the state."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from nonsmooth.thresholds import THRESHOLDS
 
 
 def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None) -> tuple[Trial, Reference]:
-    """The start in the units of the run, which are chosen here, and the reference for verdicts.
+    """The start in the units of the run, which are chosen here, and the reference for certificates.
 
-    Exceptions of the functions are raised as they are; values and gradients that are not finite are a `ProblemError`.
+    Exceptions of the functions propagate unchanged; values and gradients that are not finite raise a `ProblemError`.
     """
     try:
-        start = _first_look(evaluator)
+        start = _evaluate_start(evaluator)
         finite = start.finite
         if finite:
-            _ = start.reading  # which knows the gradient too
+            _ = start.reading  # this also computes the gradient
         differentiable = start.differentiable if finite else False
     except FunctionFailed as failure:
         raise failure.original from None
@@ -44,7 +44,7 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
     if not differentiable:
         raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
     check_graph(evaluator, start)
-    start = _watched(evaluator, start)
+    start = _watch_if_needed(evaluator, start)
     with evaluator.clock.phase(Phase.UNITS):
         users, natural = start, natural_scales(start)
     if saved is not None:
@@ -61,7 +61,7 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
 
 
 def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbents) -> State:
-    """A state that knows nothing but the point at which it begins."""
+    """A fresh state at a point."""
     variables = evaluator.variables
     capacity = options.gradient_samples or default_capacity(variables.size)
     state = State(
@@ -87,9 +87,9 @@ def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbe
 
 
 def initial_hessian(start: Trial, options: Options, device: torch.device) -> InverseHessian:
-    """The matrix to start with; without a better idea, one whose first step is not much longer than x.
+    """The initial matrix; by default a multiple of the identity whose first step is not much longer than x.
 
-    Where there are many variables and they are on a GPU, the pairs lie there too.
+    With many variables on a GPU, the pairs are stored on the GPU too.
     """
     size = len(start.x)
     reach = THRESHOLDS.first_step * max(1.0, float(np.linalg.norm(start.x)))
@@ -98,7 +98,7 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
     if options.memory is None and (size <= THRESHOLDS.max_full_memory or options.initial_hessian is not None):
         initial = options.initial_hessian
         if initial is not None and np.shape(initial) != (size, size):
-            raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, the problem {size} variables")
+            raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, but the problem has {size} variables")
         return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
     pairs = options.memory or THRESHOLDS.default_pairs
     scale, fixed = options.scale_initial_hessian, options.fixed_scaling
@@ -115,14 +115,14 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
 
 
 def check_graph(evaluator: Evaluator, start: Trial) -> None:
-    """Refuse functions that depend on x but are cut off from it for automatic differentiation."""
+    """Raise `ProblemError` for functions that depend on x but are detached from it in the autograd graph."""
     if evaluator.problem.gradients or not evaluator.missing_gradients:
         return
-    aside = np.random.default_rng(0).standard_normal(len(start.x))
-    moved = start.x + THRESHOLDS.least_magnitude * np.maximum(1.0, np.abs(start.x)) * aside
+    direction = np.random.default_rng(0).standard_normal(len(start.x))
+    shifted = start.x + THRESHOLDS.least_magnitude * np.maximum(1.0, np.abs(start.x)) * direction
 
     try:
-        other = evaluator(moved)
+        other = evaluator(shifted)
     except FunctionFailed:
         return
     assert evaluator.forms is not None
@@ -142,20 +142,20 @@ def check_graph(evaluator: Evaluator, start: Trial) -> None:
 
 
 MIN_EVALUATIONS_FOR_STRUCTURE = 10
-"""With fewer it is not worth to look at a program, which takes one."""
+"""With fewer, reading the program does not pay: it costs one evaluation."""
 
 
 def may_use_structure(evaluator: Evaluator, options: Options) -> bool:
-    """Whether to look for kinks of f in the program; steps by them are full ones."""
+    """Whether to read the kinks of f from the program; the steps of such models are always full steps."""
     plain = options.initial_step == 1.0 and not options.normalize_direction and options.first_fallback == 0
     plain = plain and options.max_evaluations >= MIN_EVALUATIONS_FOR_STRUCTURE
     return options.structure == "auto" and plain and not evaluator.problem.gradients
 
 
-def _first_look(evaluator: Evaluator) -> Trial:
-    """The start, evaluated with an eye on what graphs do not keep, unless something may be compiled.
+def _evaluate_start(evaluator: Evaluator) -> Trial:
+    """The start, evaluated while watching for data that graphs do not store, unless something may be compiled.
 
-    Compiled functions hide their kinks, and would be compiled for what is watched.
+    Compiled functions hide their kinks, and watching would make torch.compile recompile them.
     """
     evaluator.watching = evaluator.structured and "torch._dynamo" not in sys.modules
     try:
@@ -163,26 +163,26 @@ def _first_look(evaluator: Evaluator) -> Trial:
     except FunctionFailed:
         if not evaluator.watching:
             raise
-        evaluator.watching = False  # it may refuse to be watched
+        evaluator.watching = False  # the function may fail only when it is watched
         return evaluator(evaluator.variables.start)
 
 
-def _watched(evaluator: Evaluator, start: Trial) -> Trial:
-    """The start, evaluated anew with an eye on what graphs do not keep, where they show kinks and nobody has looked yet."""
+def _watch_if_needed(evaluator: Evaluator, start: Trial) -> Trial:
+    """The start, evaluated again while watching for data that graphs do not store, if kinks need it and were not watched."""
     reading = start.reading
     if reading is None or evaluator.watching:
         return start
-    unseen = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
-    if not (unseen or len(reading.terms) or reading.constraints is not None):
+    incomplete = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
+    if not (incomplete or len(reading.terms) or reading.constraints is not None):
         return start
     if any(UNSEEN not in reason for reason in reading.hidden) or any(reason != UNWATCHED for reason in reading.assumptions):
         return start
     evaluator.watching = True
     try:
         return evaluator(start.x)
-    except FunctionFailed:  # what is compiled may refuse to be watched
+    except FunctionFailed:  # compiled functions may fail when they are watched
         evaluator.watching = False
-        if reading.assumptions:  # kinks are known without
+        if reading.assumptions:  # the kinks are known without watching
             return start
         evaluator.structured = False
         start.forget_reading()
@@ -190,7 +190,7 @@ def _watched(evaluator: Evaluator, start: Trial) -> Trial:
 
 
 def has_visible_kinks(start: Trial) -> bool:
-    """Whether kinks can be seen, and all of f."""
+    """Whether f or a constraint has visible kinks, and f has no hidden ones."""
     reading = start.reading
-    seen = reading is not None and not reading.hidden
-    return seen and reading is not None and (len(reading.terms) > 0 or reading.constraints is not None)
+    complete = reading is not None and not reading.hidden
+    return complete and reading is not None and (len(reading.terms) > 0 or reading.constraints is not None)

@@ -1,4 +1,4 @@
-"""The course of a run as a file that https://ui.perfetto.dev and chrome://tracing open."""
+"""The timeline of a run as a trace file for https://ui.perfetto.dev and chrome://tracing."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from nonsmooth.errors import OptionError
 logger = logging.getLogger("nonsmooth")
 
 MAX_EVENTS = 1_000_000
-"""Events that are kept of one run, some 25 bytes each; what comes later is only counted."""
+"""Maximum number of events stored for one run, about 25 bytes each; later events are only counted."""
 _BLOCK = 1000
 
 
 class Trace:
-    """Collects events, and writes them when it is closed. The file is opened at once, so that a bad path is told at once.
+    """Collects events, and writes them when it is closed. It opens the file at once, so that an invalid path fails early.
 
-    An event has a name, a begin and a length in seconds of some clock; iterations have figures too.
+    An event has a name, and a start and a length in seconds of some clock; iterations also have figures.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, max_events: int = MAX_EVENTS) -> None:
@@ -41,11 +41,11 @@ class Trace:
         self._full = self._started = self._last = 0.0
 
     def begin(self, now: float) -> None:
-        """The run begins now."""
+        """Start the run."""
         self._started = self._last = now
 
     def add(self, name: str, start: float, seconds: float) -> None:
-        """One event; events must lie within one another, or apart."""
+        """Add one event; two events must be nested or disjoint."""
         if len(self._events) < 3 * self._max_events:
             self._events.extend((self._names.setdefault(name, len(self._names)), start, seconds))
         else:
@@ -53,7 +53,7 @@ class Trace:
             self._left_out += 1
 
     def iteration(self, number: int, figures: Mapping[str, float], now: float) -> None:
-        """An iteration that ends now. It began where the one before ended."""
+        """Add an iteration that ends now and began where the previous one ended."""
         if not self._left_out:
             finite = {name: value if math.isfinite(value) else str(value) for name, value in figures.items()}
             self._iterations[len(self._events) // 3] = {"name": f"iteration {number}", "cat": "iteration", "args": finite}
@@ -61,7 +61,7 @@ class Trace:
         self._last = now
 
     def close(self, now: float) -> None:
-        """The run ends now: write the file. Where that fails a warning is logged; the answer of the run is worth more."""
+        """End the run and write the file. A failure only logs a warning, since it must not cost the user the result."""
         try:
             with self._file as file:
                 file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
@@ -77,11 +77,11 @@ class Trace:
             logger.warning("the profile %s could not be written: %s", self._path, error)
 
     def _described(self, ended: float) -> Iterator[dict[str, Any]]:
-        """All events in the format's own terms, an outer one before those within it."""
+        """All events as entries of the trace format, each outer event before its nested events."""
         yield _metadata("process_name", "nonsmooth")
         yield {"name": "minimize", "cat": "run", **self._interval(self._started, ended - self._started)}
         if self._left_out:
-            message = f"{self._left_out} events left out: only {self._max_events} are kept"
+            message = f"{self._left_out} events left out: only {self._max_events} are stored"
             yield {**self._interval(self._full, 0.0), "name": message, "ph": "i", "s": "g"}
         kinds, starts, lengths = self._events[0::3], self._events[1::3], self._events[2::3]
         names = [{"name": name, "cat": "phase"} for name in self._names]
@@ -90,7 +90,7 @@ class Trace:
             yield {**described, **self._interval(starts[index], lengths[index])}
 
     def _interval(self, start: float, seconds: float) -> dict[str, Any]:
-        """Begin and length in microseconds. Both ends are rounded to nanoseconds, so that what lay within stays within."""
+        """Start and length in microseconds. Both ends are rounded to nanoseconds, so that nested events stay nested."""
         first, last = round(1e9 * (start - self._started)), round(1e9 * (start + seconds - self._started))
         return {"ph": "X", "pid": 1, "tid": 1, "ts": first / 1000, "dur": (last - first) / 1000}
 

@@ -159,7 +159,10 @@ def test_results_that_go_wrong_are_noticed_and_undone(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Compiled, "__call__", lying)
     result = minimize(dictionary, START)
-    assert result.compilation.outcome is CompileOutcome.DISAGREED and "the objective was 5.0e-01 apart" in result.compilation.reason
+    assert (
+        result.compilation.outcome is CompileOutcome.DISAGREED
+        and "the objective differed by 5.0e-01" in result.compilation.reason
+    )
     assert result.success and result.check().stationary
     x = result.x
     assert result.f == pytest.approx(float(dictionary(x)[0]), rel=1e-12)
@@ -417,7 +420,7 @@ def test_what_was_refused_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Packages, "begin", refuse)
     _look_at_once(monkeypatch)
-    monkeypatch.setattr(tier, "_patience", lambda: 0.0)
+    monkeypatch.setattr(tier, "_build_after_seconds", lambda: 0.0)
     assert minimize(dictionary, START).compilation.reason == "ValueError: not today"
     monkeypatch.setattr(Packages, "begin", lambda self, **how: pytest.fail("it was tried again"))
     result = minimize(dictionary, START)
@@ -442,7 +445,7 @@ def test_the_next_run_of_the_same_function_begins_with_them() -> None:
     assert third.success and third.f == pytest.approx(float(2.0 * (third.x @ DATA).abs().sum() / 40), abs=1e-12)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Packages, "load_saved", lambda self: None)
-        patch.setattr(tier, "_patience", lambda: float("inf"))
+        patch.setattr(tier, "_build_after_seconds", lambda: float("inf"))
         other = minimize(lambda q: function(q), START)  # another function, though it calls the same
     assert other.compilation.outcome is CompileOutcome.NOT_WORTH_IT
 
@@ -450,7 +453,7 @@ def test_the_next_run_of_the_same_function_begins_with_them() -> None:
 def test_nothing_is_looked_for_where_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _look_at_once(monkeypatch)
     monkeypatch.setattr(Packages, "load_saved", lambda self: pytest.fail("it was looked for"))
-    monkeypatch.setattr(tier, "_patience", lambda: float("inf"))
+    monkeypatch.setattr(tier, "_build_after_seconds", lambda: float("inf"))
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
     for name in ("kernels", "0123"):  # of other programs
         (tmp_path / name).mkdir()

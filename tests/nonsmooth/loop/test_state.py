@@ -480,9 +480,9 @@ def test_another_format_is_named(good: Path) -> None:
 
 
 def test_a_state_of_another_problem(good: Path) -> None:
-    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem 3 and 0"):
+    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem has 3 and 0"):
         minimize(lambda x: (x**2).sum(), torch.ones(3).double(), state=State.load(good))
-    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem 2 and 1"):
+    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem has 2 and 1"):
         minimize(lambda x: ((x**2).sum(), x[0], None), START, state=State.load(good))
 
 

@@ -354,9 +354,9 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no finite weights": (lambda: Abs(identity, weight=torch.tensor([1.0, torch.inf])), "finite real numbers, not tensor"),
     "complex weights": (lambda: Abs(identity, weight=torch.tensor([1j])), "finite real numbers, not tensor"),
     "weights to be found": (lambda: Abs(identity, weight=torch.ones(2, requires_grad=True)), r"give weight\.detach\(\)"),
-    "one term": (lambda: Problem(smooth=squares, terms=Abs(identity)), r"terms must be a list.*not Abs.*put it into \[ \]"),
+    "one term": (lambda: Problem(smooth=squares, terms=Abs(identity)), r"terms must be a list.*not Abs.*wrap it in \[ \]"),
     "a function": (lambda: Problem(terms=[identity]), "must be an Abs, Hinge, Max or Norm2, not <function identity"),
-    "nothing": (lambda: Problem(terms=[]), r"smooth=… and terms=\[…\] may take the place of objective"),
+    "nothing": (lambda: Problem(terms=[]), r"smooth=… and terms=\[…\] you can replace objective"),
     "beside a function": (lambda: Problem(squares, terms=[Abs(identity)]), "give either one function"),
     "beside an objective": (
         lambda: Problem(objective=squares, terms=[Abs(identity)]),

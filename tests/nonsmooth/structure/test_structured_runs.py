@@ -122,7 +122,7 @@ def test_no_false_verdict_on_random_programs(seeds: range) -> None:
     for seed in seeds:
         program = Program(seed, growth=1.0)
         result = minimize(program, program.point + start(3), compile="never", max_evaluations=2000)
-        if not result.success or "seen in the program" not in result.certificate.reason:
+        if not result.success or "read from the program" not in result.certificate.reason:
             continue
         by_kinks += 1
         x = torch.as_tensor(result.x)
