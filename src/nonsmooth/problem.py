@@ -55,7 +55,7 @@ class Problem:
         if (self.function is None) == (self.objective is None and not explicit):
             raise ProblemError(
                 "give either one function that returns (f, ci, ce), or objective=… with inequalities=… and equalities=…; "
-                "you can replace objective=… by smooth=… and terms=[…]"
+                "you can replace objective=… with smooth=… and terms=[…]"
             )
         if explicit and self.objective is not None:
             raise ProblemError(

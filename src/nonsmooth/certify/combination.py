@@ -278,6 +278,7 @@ class Combination:
         errors = np.array([g.error for g in gradients])
         scaled_errors = errors * (1.0 + longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
+        system: Matrix
         if isinstance(rows, Rows):
             system = triangular_factor(rows, scaled_errors, lengths)
         else:

@@ -57,7 +57,7 @@ def eagerly(packages: Packages) -> Compiled:
     """The compiled form with functions that are not compiled, behind the real guard."""
     captured = packages.captured
     flats = {"rows": lambda inputs: captured.rows(*inputs), "penalty": lambda inputs: captured.penalty(*inputs)}
-    return packages._ready({name: flats[name] for name in packages._inputs})
+    return packages._assemble({name: flats[name] for name in packages._inputs})
 
 
 @pytest.fixture
@@ -552,14 +552,14 @@ def test_exceptions_are_skipped_with_compiled_functions_in_use() -> None:
 
 @pytest.mark.usefixtures("at_once")
 def test_compiled_functions_that_are_finite_where_the_functions_raise_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    original, threshold = Evaluator._recorded, 0.5
+    original, threshold = Evaluator._with_autograd, 0.5
 
     def raising(self: Evaluator, x: Any, argument: Any, leaves: Any) -> Any:
         if self.forms is not None and float(x[0]) < threshold:
             raise ArithmeticError("only the functions themselves see this")
         return original(self, x, argument, leaves)
 
-    monkeypatch.setattr(Evaluator, "_recorded", raising)
+    monkeypatch.setattr(Evaluator, "_with_autograd", raising)
     result = minimize(lambda x: (x - torch.tensor([0.0, 1.0])).abs().sum(), torch.tensor([2.0, 3.0]).double(), on_error="skip")
     assert result.compilation.outcome is CompileOutcome.DISAGREED
     assert float(result.x[0]) >= threshold
