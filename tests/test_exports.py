@@ -17,7 +17,6 @@ def test_public_names() -> None:
         "Target",
         "TargetError",
         "Tuned",
-        "UnsupportedTorch",
         "__version__",
         "inspect",
         "load",

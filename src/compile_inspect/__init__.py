@@ -13,18 +13,21 @@ never imports torch.
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
+
+from compile_inspect import rendering
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "inspect": "compile_inspect.capture.inspecting",
+    "inspect": "compile_inspect.capture.api",
     "record": "compile_inspect.capture.recorder",
-    "time_variants": "compile_inspect.timing.measuring",
-    "verify": "compile_inspect.agreement.verifying",
+    "time_variants": "compile_inspect.timing.api",
+    "verify": "compile_inspect.agreement.api",
     "Recording": "compile_inspect.capture.recorder",
     "Target": "compile_inspect.target",
-    "tune": "compile_inspect.tuning.front",
+    "tune": "compile_inspect.tuning.api",
     "Tuned": "compile_inspect.tuning.tuned",
     "load": "compile_inspect.capture_file",
     "Inspection": "compile_inspect.records",
@@ -32,7 +35,6 @@ _HOMES = {
     "InspectError": "compile_inspect.errors",
     "TargetError": "compile_inspect.errors",
     "CaptureError": "compile_inspect.errors",
-    "UnsupportedTorch": "compile_inspect.errors",
 }
 
 __all__ = [
@@ -44,7 +46,6 @@ __all__ = [
     "Target",
     "TargetError",
     "Tuned",
-    "UnsupportedTorch",
     "__version__",
     "inspect",
     "load",
@@ -55,15 +56,15 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from compile_inspect.agreement.verifying import verify
-    from compile_inspect.capture.inspecting import inspect
+    from compile_inspect.agreement.api import verify
+    from compile_inspect.capture.api import inspect
     from compile_inspect.capture.recorder import Recording, record
     from compile_inspect.capture_file import load
-    from compile_inspect.errors import CaptureError, InspectError, TargetError, UnsupportedTorch
+    from compile_inspect.errors import CaptureError, InspectError, TargetError
     from compile_inspect.records import Agreement, Inspection
     from compile_inspect.target import Target
-    from compile_inspect.timing.measuring import time_variants
-    from compile_inspect.tuning.front import tune
+    from compile_inspect.timing.api import time_variants
+    from compile_inspect.tuning.api import tune
     from compile_inspect.tuning.tuned import Tuned
 
 
@@ -75,3 +76,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _from_report(name: str, *arguments: object, **options: object) -> str:
+    """Call a function of `compile_inspect.report`, which is imported only now."""
+    text: str = getattr(importlib.import_module("compile_inspect.report"), name)(*arguments, **options)
+    return text
+
+
+rendering.register(rendering.Form.SUMMARY, partial(_from_report, "summary_text"))
+rendering.register(rendering.Form.TIMING, partial(_from_report, "timing_text"))
+rendering.register(rendering.Form.PAGE, partial(_from_report, "html"))

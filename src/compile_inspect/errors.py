@@ -1,9 +1,8 @@
 """Errors a user can act on.
 
     InspectError
-    ├── TargetError        what was asked to be inspected cannot be found or called
-    ├── CaptureError       a capture file cannot be read or written
-    └── UnsupportedTorch   this torch has none of the hooks a feature needs
+    ├── TargetError    what was asked to be inspected cannot be found or called
+    └── CaptureError   a capture file cannot be read or written
 
 Each message says what was wrong, with the offending value, and what to do about it. The command line prints
 the message alone and ends with status 2.
@@ -22,7 +21,3 @@ class TargetError(InspectError):
 
 class CaptureError(InspectError):
     """A capture file cannot be read or written."""
-
-
-class UnsupportedTorch(InspectError):  # noqa: N818 (it reads as a statement of fact)
-    """The installed torch lacks what this feature needs."""

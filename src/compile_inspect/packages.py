@@ -7,7 +7,7 @@ of a function, which `replay` runs and `waiter` waits for.
 
 from __future__ import annotations
 
-from compile_inspect.capture.torch_private import load_package, replay, waiter
+from compile_inspect.torch_private import load_package, replay, waiter
 from compile_inspect.tuning.background import Build
 from compile_inspect.tuning.choosing import decide
 from compile_inspect.tuning.key import program_key

@@ -64,7 +64,7 @@ def _shown(label: str, inspection: Inspection) -> Shown:
     from compile_inspect.fixes.differences import differences
     from compile_inspect.recompiles.root_causes import root_causes
     from compile_inspect.reporters.html import Shown
-    from compile_inspect.reporters.text.quantities import count
+    from compile_inspect.wording.quantities import count
 
     findings, strangers = findings_of(inspection)
     causes = count(strangers, "cause")
@@ -76,7 +76,7 @@ def _shown(label: str, inspection: Inspection) -> Shown:
 
 def findings_of(inspection: Inspection) -> tuple[tuple[Finding, ...], int]:
     """The causes of graph breaks, those with trials as they were added, and how many of these belong to no cause."""
-    from compile_inspect.fixes.treating import advised
+    from compile_inspect.fixes.planning import advised
 
     tried = {_key(finding): finding for finding in inspection.findings}
     every = advised(inspection)

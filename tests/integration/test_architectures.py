@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from compile_inspect import Target, inspect
-from compile_inspect.fixes.treating import advised
+from compile_inspect.fixes.planning import advised
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.slow

@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import clone_tensor
 from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import Observation, input_names, observe, same
 from compile_inspect.agreement.reference import Point, Reference
-from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Prepared
 from compile_inspect.variants.reached import Holding

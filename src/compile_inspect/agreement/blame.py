@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.divergence import find_divergence
 from compile_inspect.agreement.evidence import Evidence
 from compile_inspect.agreement.inputs import cloned
@@ -30,7 +31,6 @@ from compile_inspect.agreement.stages import (
     run_stage,
     try_stages,
 )
-from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Blame, BlameStage
 from compile_inspect.records.locations import Location
 from compile_inspect.variants import Prepared, Refused, Step, Task, Variant

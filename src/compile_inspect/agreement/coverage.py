@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.reference import Point, Reference, listed
 from compile_inspect.agreement.second_derivatives import TwiceDifferentiated
-from compile_inspect.capture import torch_private
 from compile_inspect.variants import Prepared
 
 

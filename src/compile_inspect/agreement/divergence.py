@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import cloned
 from compile_inspect.agreement.observation import preserved_state, seeded
 from compile_inspect.agreement.precision import intercepted
 from compile_inspect.agreement.reference import Point
 from compile_inspect.agreement.sources import line_of_stack, own_line
 from compile_inspect.agreement.stages import CapturedGraph
-from compile_inspect.capture import torch_private
 from compile_inspect.records.locations import Location
 from compile_inspect.variants import Task
 

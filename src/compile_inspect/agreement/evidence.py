@@ -9,9 +9,9 @@ from compile_inspect.agreement.divergence import Divergence
 from compile_inspect.agreement.parts import Culprit
 from compile_inspect.agreement.sources import line_of_stack
 from compile_inspect.agreement.stages import StageTrial
-from compile_inspect.capture.torch_private import DECOMPOSITIONS, LOWERINGS, CompilerPart, GraphNode
 from compile_inspect.records.agreement import Blame, BlameStage
 from compile_inspect.records.locations import Location
+from compile_inspect.torch_private import DECOMPOSITIONS, LOWERINGS, CompilerPart, GraphNode
 
 
 @dataclass

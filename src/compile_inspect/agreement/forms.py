@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 
 
 @dataclass(frozen=True)

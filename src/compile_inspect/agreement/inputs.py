@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.forms import is_plain, kind_of, parts_of
-from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
 
 WIDE = 30.0

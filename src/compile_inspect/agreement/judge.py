@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.forms import Form
 from compile_inspect.agreement.observation import Observation, opaque, same
 from compile_inspect.agreement.precision import real_dtype
 from compile_inspect.agreement.values import Bystanders, Judgment, judge_floats, judge_whole
-from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Difference, DifferenceKind
 
 

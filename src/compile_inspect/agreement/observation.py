@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.forms import Form, forms_of, kind_of, parts_of
 from compile_inspect.agreement.inputs import clone_tensor, cloned
-from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.base import one_line

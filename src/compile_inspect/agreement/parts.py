@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from compile_inspect.capture.torch_private import DECOMPOSITIONS, LOWERINGS, PASSES, CompilerPart, GraphNode
 from compile_inspect.errors import InspectError
+from compile_inspect.torch_private import DECOMPOSITIONS, LOWERINGS, PASSES, CompilerPart, GraphNode
 
 Decide = Callable[[CompilerPart], bool]
 SEARCH_SECONDS = 600.0

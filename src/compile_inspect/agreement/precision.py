@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import mapped
-from compile_inspect.capture import torch_private
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.reached import replaced
 

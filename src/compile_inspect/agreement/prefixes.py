@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.comparison import compare
 from compile_inspect.agreement.inputs import clone_tensor, cloned
 from compile_inspect.agreement.observation import Observation, observe
 from compile_inspect.agreement.reference import make_reference
 from compile_inspect.agreement.sources import line_of_stack
-from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.variants import Prepared, Refused, Task
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.forms import is_plain
 from compile_inspect.agreement.inputs import Fill, cloned, mapped, refilled, scale_of
 from compile_inspect.agreement.precision import intercepted
-from compile_inspect.capture import torch_private
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Task
 

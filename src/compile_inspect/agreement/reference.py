@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.forms import is_plain
 from compile_inspect.agreement.inputs import generated, same_signature, shares_memory
 from compile_inspect.agreement.judge import judge
@@ -15,7 +16,6 @@ from compile_inspect.agreement.precision import compute_dtype, floating_precisio
 from compile_inspect.agreement.probes import Habits, Probe, ends, habits_of, layout_probes, special_probes
 from compile_inspect.agreement.rounding import disturbed, disturbed_inputs
 from compile_inspect.agreement.values import Bystanders, Judgment
-from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import DifferenceKind
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Step, Task

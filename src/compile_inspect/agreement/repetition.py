@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from time import perf_counter
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import clone_tensor, cloned
 from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import (
@@ -19,7 +20,6 @@ from compile_inspect.agreement.observation import (
     seeded,
 )
 from compile_inspect.agreement.reference import Point, Reference
-from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import Difference, DifferenceKind
 from compile_inspect.variants import Prepared
 from compile_inspect.variants.base import one_line

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import mapped
 from compile_inspect.agreement.precision import compute_dtype, intercepted, real_dtype
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private.decomposing import decomposition_of
+from compile_inspect.torch_private.decompositions import decomposition_of
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.reached import replaced
 

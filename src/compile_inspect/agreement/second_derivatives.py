@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.task import cotangent

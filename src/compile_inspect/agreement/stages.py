@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import clone_tensor, cloned
 from compile_inspect.agreement.judge import judge
 from compile_inspect.agreement.observation import Observation, observe, preserved_state, seeded
 from compile_inspect.agreement.reference import Point, Reference
-from compile_inspect.capture import torch_private
 from compile_inspect.records.agreement import BlameStage
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.compiled import Compiled

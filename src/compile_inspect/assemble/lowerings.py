@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from compile_inspect.assemble.fates import explain_unplaced
 from compile_inspect.assemble.generated_code import Call, GeneratedCode, read_code
 from compile_inspect.assemble.graph_text import widen_stacks
 from compile_inspect.assemble.graphs import decode_nodes, from_text, with_call_stack
+from compile_inspect.assemble.node_outcomes import explain_unplaced
 from compile_inspect.assemble.stacks import StackTable
 from compile_inspect.journal import Event
 from compile_inspect.records import (

@@ -21,8 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from compile_inspect import __version__
-from compile_inspect.capture import torch_private
+from compile_inspect import __version__, torch_private
 from compile_inspect.capture.autostart import OUTPUT, ROLE, SESSION, own_rank
 from compile_inspect.capture_file import SUFFIX, load_together, process_path, refuse_to_overwrite, replaceable, save
 from compile_inspect.errors import CaptureError, TargetError

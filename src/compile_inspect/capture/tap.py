@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.journal import Event, Journal
 
 if TYPE_CHECKING:

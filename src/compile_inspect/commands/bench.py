@@ -82,8 +82,8 @@ def bench(
 
     from compile_inspect.eager import require_eager
     from compile_inspect.target import find_target
+    from compile_inspect.timing.api import measure
     from compile_inspect.timing.cold import Origin
-    from compile_inspect.timing.measuring import measure
 
     with measuring(target, verbose=verbose) as report:
         found = find_target(target, inputs)

@@ -47,7 +47,7 @@ def breaks(
     known = None if capture is None else known_capture(capture)  # said before minutes are spent
 
     from compile_inspect.commands.show import make_console
-    from compile_inspect.fixes.treating import advised, together, treated
+    from compile_inspect.fixes.planning import advised, together, treated
 
     if Path(target).is_file() and ":" not in Path(target).name:
         if inputs is not None:
@@ -128,10 +128,10 @@ def fix(
     from compile_inspect.commands.show import make_console
     from compile_inspect.fixes.applying import write
     from compile_inspect.fixes.differences import differences
-    from compile_inspect.fixes.treating import together, treated
+    from compile_inspect.fixes.planning import together, treated
     from compile_inspect.reporters.text.breaks import no_breaks
     from compile_inspect.reporters.text.findings import proof_details
-    from compile_inspect.reporters.text.quantities import count
+    from compile_inspect.wording.quantities import count
 
     with working(f"compiling {target} …") as say, grad_mode(no_grad):
         laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
@@ -267,8 +267,8 @@ def _tell(
     from compile_inspect.commands.show import make_console
     from compile_inspect.fixes.differences import differences
     from compile_inspect.reporters.text.breaks import no_breaks
-    from compile_inspect.reporters.text.failures import sentence
     from compile_inspect.reporters.text.findings import render
+    from compile_inspect.wording.failures import sentence
 
     console, sources = make_console(no_color), inspection.sources
     raised = sentence(inspection.failures[0], inspection) if inspection.failures else ""
@@ -293,7 +293,7 @@ def _verdict(
     laboratory: Laboratory, findings: Sequence[Finding], together: Callable[..., Any], say: Callable[[str], object]
 ) -> str:
     """What remains before `fullgraph=True` works: all of it at once."""
-    from compile_inspect.reporters.text.quantities import count
+    from compile_inspect.wording.quantities import count
 
     say("trying fullgraph=True …")
     if not findings:

@@ -64,13 +64,13 @@ def guards(
             _depends(inspection, console, everything=everything, as_json=as_json)
         return
     from compile_inspect.eager import require_eager
-    from compile_inspect.reporters.text.quantities import seconds
     from compile_inspect.target import find_target
+    from compile_inspect.wording.quantities import seconds
 
     if check is not None and not what_if:
         raise InspectError("--check needs inputs to run: add --what-if, for example --what-if batch=1..64")
     if not what_if:
-        from compile_inspect.capture.inspecting import inspect
+        from compile_inspect.capture.api import inspect
 
         with working(f"capturing {target} …", verbose=verbose):
             found = require_eager(find_target(target, inputs, no_grad=no_grad))
@@ -101,9 +101,9 @@ def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) 
         console.out(json.dumps({name: [to_data(item) for item in items] for name, items in data.items()}), highlight=False)
         return
     from compile_inspect.reporters.text.accidents import render as render_accidents
-    from compile_inspect.reporters.text.failures import sentence
     from compile_inspect.reporters.text.forecast import render_treatments
     from compile_inspect.reporters.text.guards import render
+    from compile_inspect.wording.failures import sentence
 
     for failure in inspection.failures:
         console.print(sentence(failure, inspection), markup=False, soft_wrap=True)

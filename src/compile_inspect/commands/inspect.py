@@ -54,7 +54,7 @@ def inspect(
     force = force or (output is None and replaceable(path))
     refuse_to_overwrite(path, force=force)
     options = dict(_parse_option(item) for item in option or [])
-    from compile_inspect.capture.inspecting import inspect as inspect_target
+    from compile_inspect.capture.api import inspect as inspect_target
     from compile_inspect.eager import require_eager
     from compile_inspect.target import find_target
 

@@ -67,7 +67,7 @@ def verify(
         known_capture(capture)
     names = None if variants is None else names_of(variants)
 
-    from compile_inspect.agreement.verifying import verify as verify_target
+    from compile_inspect.agreement.api import verify as verify_target
     from compile_inspect.commands.show import make_console
     from compile_inspect.records.agreement import Verdict
     from compile_inspect.target import find_target

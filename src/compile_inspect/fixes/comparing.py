@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.observation import Observation, observe, opaque, same
 from compile_inspect.agreement.reference import Point, Reference, make_reference
-from compile_inspect.capture import torch_private
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.task import cotangent
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from compile_inspect.errors import InspectError
 from compile_inspect.fixes.source import apply, difference, read
 from compile_inspect.records.fixes import Proposal
-from compile_inspect.reporters.text.locations import short_path
+from compile_inspect.wording.locations import short_path
 
 
 def differences(sources: Mapping[str, str], *, disk: bool = False) -> Callable[[Proposal], str]:

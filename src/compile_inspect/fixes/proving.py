@@ -8,17 +8,17 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.observation import observe, preserved_state
 from compile_inspect.agreement.reference import Point
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.inspecting import inspect
+from compile_inspect.capture.api import inspect
 from compile_inspect.eager import require_eager
 from compile_inspect.errors import InspectError, TargetError
 from compile_inspect.fixes.comparing import Original, requiring
 from compile_inspect.fixes.loading import Program
 from compile_inspect.fixes.matching import Matching, match_breaks
-from compile_inspect.fixes.reaching import lines_run, not_reached
 from compile_inspect.fixes.source import apply, read
+from compile_inspect.fixes.unreached import lines_run, not_reached
 from compile_inspect.fixes.whole import fullgraph_failure, fullgraph_failure_elsewhere
 from compile_inspect.records import GraphBreak, Inspection, Stage
 from compile_inspect.records.fixes import Proof, Proposal

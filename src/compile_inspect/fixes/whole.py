@@ -12,13 +12,13 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import cloned
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.inspecting import inspect
-from compile_inspect.capture.torch_private.watching import CompilationWatch
+from compile_inspect.capture.api import inspect
 from compile_inspect.fixes.loading import Program
 from compile_inspect.silence import silence
 from compile_inspect.target import Target
+from compile_inspect.torch_private.compilation_watch import CompilationWatch
 from compile_inspect.variants.base import one_line
 
 _MOST_SECONDS = 600

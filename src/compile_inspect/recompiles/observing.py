@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any
 
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private import guarding
+from compile_inspect import torch_private
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.reading import read
 from compile_inspect.recompiles.running import OnCall, run
 from compile_inspect.records.forecast import Comparison, Forecast, Observed
 from compile_inspect.target import Inputs, Target
+from compile_inspect.torch_private import dynamo_state
 
 
 def observe(
@@ -30,7 +30,7 @@ def observe(
     `fresh` leaves out the caches that Inductor keeps on disk. No backward is run.
     """
     calls = as_calls(inputs)
-    counting = guarding.Counting(backend)
+    counting = dynamo_state.Counting(backend)
     if fresh:
         with torch_private.without_graph_caches():
             seen = read(run(target, calls, counting, dynamic=dynamic, limit=limit, on_call=on_call), calls, dynamic)

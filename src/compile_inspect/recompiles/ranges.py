@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private import guarding
+from compile_inspect import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.recompiles.calls import Call
 from compile_inspect.target import Target
 from compile_inspect.timing.sweep import Axis, axes_of, resized
+from compile_inspect.torch_private import dynamo_state
 from compile_inspect.variants import Task
 
 SECOND_DIMENSION = ("seq", "sequence", "length", "tokens")
@@ -154,5 +154,5 @@ def _marked(target: Target, call: Call) -> Call:
     """Tensors of another size are marked as the example is."""
     for before, now in zip(Call(target.args, target.kwargs).leaves(), call.leaves(), strict=True):
         if torch_private.is_tensor(before) and now is not before:
-            guarding.copy_marks(before, now)
+            dynamo_state.copy_marks(before, now)
     return call

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from compile_inspect.recompiles.api import predict
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.causes import Cause, CauseKind, decisive
-from compile_inspect.recompiles.predicting import predict
 from compile_inspect.recompiles.proposing import remedies_for, why
 from compile_inspect.recompiles.running import OnCall
 from compile_inspect.recompiles.trials import Named, prove

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.observation import preserved_state, seeded
-from compile_inspect.capture import torch_private
 from compile_inspect.capture.collectors.exceptions import causes_of
 from compile_inspect.capture.recorder import Recording, tap
-from compile_inspect.capture.torch_private import guarding
 from compile_inspect.errors import TargetError
 from compile_inspect.recompiles.calls import Call, copied
 from compile_inspect.records import Inspection
 from compile_inspect.silence import silence
 from compile_inspect.target import Target
+from compile_inspect.torch_private import dynamo_state
 from compile_inspect.variants import Task
 from compile_inspect.variants.base import one_line
 
@@ -50,7 +50,7 @@ class Run:
 def run(
     target: Target,
     calls: Sequence[Call],
-    backend: guarding.Counting,
+    backend: dynamo_state.Counting,
     *,
     dynamic: bool | None = None,
     limit: int | None = None,
@@ -66,11 +66,11 @@ def run(
 
     if limit is not None and limit < 1:
         raise TargetError(f"the recompile limit is {limit}: give a whole number from 1")
-    function = guarding.original(target.function)
+    function = dynamo_state.original(target.function)
     task = Task.of(Target(function, calls[0].args, calls[0].kwargs, gradients=False))
     start = time.perf_counter()
     with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
-        with torch_private.suppressed_compiler_output(), guarding.isolated(limit=limit), Recording() as recording:
+        with torch_private.suppressed_compiler_output(), dynamo_state.isolated(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
             passages = []
             for number, call in enumerate(calls):
@@ -84,21 +84,21 @@ def run(
     return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
 
 
-def _pass(compiled: Callable[..., Any], call: Call, backend: guarding.Counting, sparing: bool) -> Passage:
-    passage, before = Passage(), guarding.frame_counts()
+def _pass(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Counting, sparing: bool) -> Passage:
+    passage, before = Passage(), dynamo_state.frame_counts()
     backend.used.clear()
     with call.situation():
         args, kwargs = copied(call.inputs)
         try:
             compiled(*args, **kwargs)
-        except guarding.Enough:
+        except dynamo_state.Enough:
             pass
         except Exception as error:
             passage.error = one_line(causes_of(error)[-1])  # the next call may be a good one
-    for frame, count in guarding.frame_counts().items():
+    for frame, count in dynamo_state.frame_counts().items():
         passage.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
     passage.used = list(dict.fromkeys(backend.used))
-    if sparing and passage.error is None and len(passage.used) == 1 and guarding.is_whole(passage.used[0]):
+    if sparing and passage.error is None and len(passage.used) == 1 and dynamo_state.is_whole(passage.used[0]):
         backend.enough.update(passage.used)
     return passage
 

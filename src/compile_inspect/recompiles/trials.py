@@ -7,17 +7,17 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import clone_tensor
 from compile_inspect.agreement.observation import input_names
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private import guarding
+from compile_inspect.recompiles.api import predict
 from compile_inspect.recompiles.calls import Call
-from compile_inspect.recompiles.predicting import predict
 from compile_inspect.recompiles.running import OnCall
 from compile_inspect.records.forecast import Forecast, Remedy, RemedyKind, RemedyProof
-from compile_inspect.reporters.text.quantities import count
 from compile_inspect.target import Target
+from compile_inspect.torch_private import dynamo_state
 from compile_inspect.variants import Task
+from compile_inspect.wording.quantities import count
 
 _DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32"}
 MANY = 64
@@ -33,7 +33,7 @@ class Named:
 
     def names(self, call: Call) -> list[str]:
         """A name for each leaf of the inputs."""
-        return input_names(Task.of(Target(guarding.original(self.target.function), gradients=False)), call.inputs)
+        return input_names(Task.of(Target(dynamo_state.original(self.target.function), gradients=False)), call.inputs)
 
     def find(self, name: str) -> list[Any]:
         """What the calls give for a name, in order; calls that give nothing are left out."""
@@ -147,10 +147,10 @@ def _marking(firmly: bool) -> _Change:
     def change(tensor: Any, dimensions: list[int | None]) -> Any:
         if not torch_private.is_tensor(tensor):
             return tensor
-        copy = guarding.copy_marks(tensor, clone_tensor(tensor).clone().detach().requires_grad_(tensor.requires_grad))
+        copy = dynamo_state.copy_marks(tensor, clone_tensor(tensor).clone().detach().requires_grad_(tensor.requires_grad))
         for dimension in dimensions:
             if dimension is not None and dimension < tensor.dim():
-                guarding.mark(copy, dimension, firmly=firmly)
+                dynamo_state.mark(copy, dimension, firmly=firmly)
         return copy
 
     return change
@@ -166,7 +166,7 @@ def _padding(remedy: Remedy) -> _Change:
             shape = list(tensor.shape)
             shape[dimension] = remedy.buckets.bucket(shape[dimension]) - shape[dimension]
             padded = torch.cat([tensor.detach(), tensor.detach().new_zeros(shape)], dim=dimension)
-            tensor = guarding.copy_marks(tensor, padded.requires_grad_(tensor.requires_grad))
+            tensor = dynamo_state.copy_marks(tensor, padded.requires_grad_(tensor.requires_grad))
         return tensor
 
     return change
@@ -185,7 +185,7 @@ def _conversion(code: str) -> _Change:
         if not torch_private.is_tensor(tensor):
             return tensor
         converted = tensor.detach().to(getattr(torch, code.rpartition("torch.")[2].rstrip(")")))
-        return guarding.copy_marks(tensor, converted.clone().requires_grad_(tensor.requires_grad))
+        return dynamo_state.copy_marks(tensor, converted.clone().requires_grad_(tensor.requires_grad))
 
     return change
 

@@ -18,6 +18,7 @@ from compile_inspect.records.lowerings import Kernel, Lowering
 from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
 from compile_inspect.records.share import CompiledShare
 from compile_inspect.records.timing import Timing
+from compile_inspect.rendering import Form, render
 
 SCHEMA_VERSION = 1
 
@@ -131,9 +132,7 @@ class Inspection:
 
     def __str__(self) -> str:
         """The summary, as `compile-inspect show` prints it."""
-        from compile_inspect.report import summary_text
-
-        return summary_text(self)
+        return render(Form.SUMMARY, self)
 
     def stack(self, index: int | None) -> Stack | None:
         """The stack at `index`, or None where a record has none."""
@@ -218,10 +217,8 @@ class Inspection:
         >>> Inspection().to_html(title="nothing yet")[:15]
         '<!doctype html>'
         """
-        # The only way from a record to what is made of it, for people at a prompt; nothing is imported before.
-        from compile_inspect.report import html
-
-        return html([(title or self.process.label, self)], title=title, whole=whole)
+        captures = [(title or self.process.label, self)]
+        return render(Form.PAGE, captures, title=title, whole=whole)
 
     def _repr_html_(self) -> str:
         """The report in a frame of its own, where a notebook can neither be changed by it nor change it."""

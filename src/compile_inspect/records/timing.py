@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from compile_inspect.records.shown import Shown
+from compile_inspect.rendering import Form, render
 
 
 class Doubt(Enum):
@@ -199,6 +200,4 @@ class Timing(Shown):
 
     def __str__(self) -> str:
         """The tables, as `compile-inspect bench` prints them."""
-        from compile_inspect.report import timing_text
-
-        return timing_text(self)
+        return render(Form.TIMING, self)

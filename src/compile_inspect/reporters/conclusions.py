@@ -8,8 +8,8 @@ from itertools import groupby
 
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
 from compile_inspect.records.timing import Doubt, Measurement, Payback, Speed, Timing, TimingPoint
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import TIMES, count
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import TIMES, count
 
 EAGER = "eager"
 # Doubts that concern the comparison with eager; noise and drift are in its interval, which is made of pairs of samples.

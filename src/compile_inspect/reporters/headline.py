@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from compile_inspect.advice.speedups import Comparison, compared
 from compile_inspect.records import Compilation, Inspection, Outcome, Stage
 from compile_inspect.records.agreement import VariantAgreement, Verdict
 from compile_inspect.records.failures import Failure
 from compile_inspect.reporters.counts import Counts, total
 from compile_inspect.reporters.counts import count as counted
-from compile_inspect.reporters.speedups import Comparison, compared
-from compile_inspect.reporters.text.failures import headline as what_failed
-from compile_inspect.reporters.text.failures import sentence as failure_sentence
-from compile_inspect.reporters.text.plain import one_line, shorten
-from compile_inspect.reporters.text.quantities import TIMES, count
 from compile_inspect.reporters.text.summary import share_words
+from compile_inspect.wording.failures import headline as what_failed
+from compile_inspect.wording.failures import sentence as failure_sentence
+from compile_inspect.wording.plain import one_line, shorten
+from compile_inspect.wording.quantities import TIMES, count
 
 _MOST_REASON = 220
 

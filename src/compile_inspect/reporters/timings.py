@@ -6,14 +6,14 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from compile_inspect.errors import InspectError
 from compile_inspect.records.timing import Build, CacheUse, Doubt, Measurement, Memory, Payback, Speed, Summary, Timing
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import TIMES, count, seconds, size
 from compile_inspect.serialization import to_data
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import TIMES, count, seconds, size, sizes
 
 FORMATS = {"json": "json", "csv": "csv", "md": "markdown", "markdown": "markdown"}
 """Suffixes of exported files, and the format each stands for."""
@@ -156,15 +156,6 @@ def payback(found: Payback | None) -> str:
 def memory(found: Memory | None) -> str:
     """The peak, `-` where it is not known."""
     return "-" if found is None or found.peak_bytes is None else size(found.peak_bytes)
-
-
-def sizes(values: Mapping[str, int]) -> str:
-    """The sizes of a point.
-
-    >>> sizes({"batch": 8, "tokens": 32})
-    'batch 8, tokens 32'
-    """
-    return ", ".join(f"{one_line(name)} {value:,}" for name, value in values.items())
 
 
 def heading(timing: Timing) -> tuple[str, ...]:

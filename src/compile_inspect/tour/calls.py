@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.tour.intervals import CallTime
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def result_of(target: Target, function: Callable[..., Any] | None = None, *, see
 
     What it changes is put back afterwards: parameters, buffers, inputs, generators.
     """
-    from compile_inspect.agreement.verifying import untouched
+    from compile_inspect.agreement.api import untouched
     from compile_inspect.variants import Task
 
     called = target.function if function is None else function

@@ -50,7 +50,7 @@ def run_chapter(key: str) -> None:
             sys.exit(1)
 
     command.__doc__ = f"{chapter.title}. {chapter.question}"
-    run_application(command, f"python -m {chapter.where.partition(':')[0]}")
+    run_application(command, f"python -m compile_inspect.{key}")
 
 
 def run_application(command: object, name: str) -> None:
@@ -66,16 +66,16 @@ def run_application(command: object, name: str) -> None:
 
 def own_target(target: str | None, inputs: str | None) -> Target | None:
     """The user's target, where one was named; it is called once, for every lesson would fail at what it raises."""
-    from compile_inspect.capture.torch_private import guarding
     from compile_inspect.silence import silence
     from compile_inspect.target import find_target
+    from compile_inspect.torch_private import dynamo_state
 
     if target is None:
         if inputs is not None:
             raise TargetError(f"--inputs {inputs} are the inputs of a target: name it too, with --target")
         return None
     found = find_target(target, inputs)
-    if guarding.is_compiled(found.function):
+    if dynamo_state.is_compiled(found.function):
         raise TargetError(f"{target} is compiled already: name what it was made of, and the tour compiles that")
     try:
         with silence():

@@ -40,31 +40,31 @@ PHASES = (
         "basics",
         "Phase 1: what torch.compile does",
         "Why is the first call of a compiled model so much slower than later ones? What happens in it?",
-        "compile_inspect.basics:run_backend_comparison",
+        "compile_inspect.tour.phases.basics:run_backend_comparison",
     ),
     Chapter(
         "dynamo_capture",
         "Phase 2: what Dynamo captures",
         "How do the nodes of the graph relate to the lines of the model? Does every line become exactly one node?",
-        "compile_inspect.dynamo_capture:run_dynamo_exploration",
+        "compile_inspect.tour.phases.dynamo_capture:run_dynamo_exploration",
     ),
     Chapter(
         "graph_breaks",
         "Phase 3: graph breaks, and how to be rid of them",
         "Why do graph breaks matter? What happens when Dynamo meets something that it cannot put into a graph?",
-        "compile_inspect.graph_breaks:run_fix_graph_breaks",
+        "compile_inspect.tour.phases.graph_breaks:run_fix_graph_breaks",
     ),
     Chapter(
         "inductor_codegen",
         "Phase 4: the code that Inductor writes",
         "How does Inductor decide what to put into one kernel? Which operations were fused here?",
-        "compile_inspect.inductor_codegen:run_inductor_inspection",
+        "compile_inspect.tour.phases.inductor_codegen:run_inductor_inspection",
     ),
     Chapter(
         "benchmark",
         "Phase 5: when it pays",
         "From which batch size on does torch.compile help? Why does it not help, or even hurt, below?",
-        "compile_inspect.benchmark:run_benchmark_suite",
+        "compile_inspect.tour.phases.benchmark:run_benchmark_suite",
     ),
 )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from compile_inspect.errors import InspectError
-from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.wording.quantities import count, seconds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from compile_inspect.records.lessons import Lesson, Listing, Remark, Table
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.quantities import count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,13 +21,6 @@ if TYPE_CHECKING:
 
 _MOST_LINES = 40
 _LETTERS = "abcdefgh"
-
-
-class Taught(Protocol):
-    """What a lesson's run gives: its figures, and sentences that follow from them."""
-
-    def answer(self) -> tuple[str, ...]:
-        """The answer to the lesson's question, with figures of this run."""
 
 
 @dataclass

@@ -6,7 +6,7 @@ import os
 import platform
 from dataclasses import dataclass
 
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.quantities import count
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def this_machine() -> Machine:
     """Look at the machine; imports torch."""
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
 
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     compiler = torch_private.cpp_compiler()

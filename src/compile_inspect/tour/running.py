@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from compile_inspect.errors import InspectError
 from compile_inspect.records.lessons import Lesson
-from compile_inspect.reporters.text.quantities import seconds
 from compile_inspect.tour.contents import Chapter
+from compile_inspect.wording.quantities import seconds
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 def teach(chapter: Chapter, guide: Guide, target: Target | None = None, *, number: str = "") -> Lesson:
     """Run one lesson: question, evidence, answer. One that fails says so, and is no reason to end the tour."""
-    from compile_inspect.capture import torch_private
-    from compile_inspect.capture.torch_private.guarding import quiet
+    from compile_inspect import torch_private
+    from compile_inspect.torch_private.dynamo_state import quiet
 
     guide.begin(f"{number}{chapter.title}", chapter.question, chapter.theory)
     started, waited = perf_counter(), guide.waited
@@ -41,7 +41,7 @@ def teach(chapter: Chapter, guide: Guide, target: Target | None = None, *, numbe
 
 def teach_all(chapters: Sequence[Chapter], guide: Guide, target: Target | None = None) -> Iterator[Lesson]:
     """Run lessons one after the other, each with its number and the time so far; what one compiled is not the next one's."""
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
 
     started, waited = perf_counter(), guide.waited
     for index, chapter in enumerate(chapters, start=1):

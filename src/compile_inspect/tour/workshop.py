@@ -105,7 +105,7 @@ def moved(target: Target, device: str) -> Target:
     """A target and its inputs on another device."""
     from dataclasses import replace
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
 
     leaves, structure = torch_private.flatten((target.args, dict(target.kwargs)))
     there = [leaf.to(device) if torch_private.is_tensor(leaf) else leaf for leaf in leaves]

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compile_inspect.tuning.front import tune as tune
+    from compile_inspect.tuning.api import tune as tune
     from compile_inspect.tuning.tuned import Tuned as Tuned
 
 __all__ = ["Tuned", "tune"]
@@ -18,6 +18,6 @@ __all__ = ["Tuned", "tune"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = importlib.import_module("compile_inspect.tuning.front" if name == "tune" else "compile_inspect.tuning.tuned")
+    home = importlib.import_module("compile_inspect.tuning.api" if name == "tune" else "compile_inspect.tuning.tuned")
     value = globals()[name] = getattr(home, name)
     return value

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock, Thread, current_thread, main_thread
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.tuning.key import program_key
 from compile_inspect.variants import Refused, Task
 from compile_inspect.variants.base import one_line

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 
+from compile_inspect import torch_private
 from compile_inspect.agreement.observation import preserved_state, seeded
-from compile_inspect.capture import torch_private
 from compile_inspect.records.decision import Decision, Outcome, Tried
 from compile_inspect.timing.sampling import faster, interleave, summarize
 from compile_inspect.tuning.runners import Runner

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.variants.cuda_graph import Replays
 from compile_inspect.variants.guard import Guard
 from compile_inspect.variants.program import Flat, Program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.tuning.fused import Body, Elsewhere, calling, fused, in_place, listed_inputs, replaying
 from compile_inspect.variants import Prepared, Refused, Task
 from compile_inspect.variants.compiled import Compiled

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private.watching import CompilationWatch
+from compile_inspect import torch_private
 from compile_inspect.records.timing import Doubt
+from compile_inspect.torch_private.compilation_watch import CompilationWatch
 from compile_inspect.variants.base import Prepared, Variant
 from compile_inspect.variants.task import Task
 

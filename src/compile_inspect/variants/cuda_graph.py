@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.variants.base import Prepared, Refused, Step, Variant
 from compile_inspect.variants.inductor import FROZEN
 from compile_inspect.variants.program import Flat, traced

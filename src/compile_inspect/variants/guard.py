@@ -18,11 +18,11 @@ from threading import RLock
 from time import perf_counter
 from typing import Any
 
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private import fullgraph, object_memory
-from compile_inspect.capture.torch_private.fullgraph import Fullgraph
-from compile_inspect.capture.torch_private.shortcut import NoShortcut, Shortcut
-from compile_inspect.capture.torch_private.surroundings import Surroundings
+from compile_inspect import torch_private
+from compile_inspect.torch_private import fullgraph, object_memory
+from compile_inspect.torch_private.fullgraph import Fullgraph
+from compile_inspect.torch_private.guard_shortcut import NoShortcut, Shortcut
+from compile_inspect.torch_private.unguarded_state import Surroundings
 from compile_inspect.variants.base import Refused
 from compile_inspect.variants.program import Program, capture
 

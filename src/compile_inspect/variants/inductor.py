@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.variants.base import Prepared, Refused, Step, Variant
 from compile_inspect.variants.loops import with_loops
 from compile_inspect.variants.program import Flat, Program, traced

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.variants.base import Refused
 
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.variants.base import Refused, Step
 
 if TYPE_CHECKING:
-    from compile_inspect.capture.torch_private.fullgraph import Fullgraph
+    from compile_inspect.torch_private.fullgraph import Fullgraph
     from compile_inspect.variants.guard import Guard
     from compile_inspect.variants.task import Task
 
@@ -149,7 +149,7 @@ class Program:
 
 def capture(task: Task, *, grad_mode: bool) -> Fullgraph:
     """What Dynamo captures of a task in a grad mode; raises `Refused` where that is not the whole of it."""
-    from compile_inspect.capture.torch_private.fullgraph import NotWhole, capture_fullgraph
+    from compile_inspect.torch_private.fullgraph import NotWhole, capture_fullgraph
 
     try:
         return capture_fullgraph(task.function, task.args, dict(task.kwargs), grad_mode=grad_mode)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.target import Inputs, Target
 from compile_inspect.variants.base import Step

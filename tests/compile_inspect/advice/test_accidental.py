@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compile_inspect.advice.accidental import accidental
-from compile_inspect.capture.inspecting import inspect
+from compile_inspect.capture.api import inspect
 from compile_inspect.fixes.loading import load_target
 from compile_inspect.records import Guard, GuardFailure, Inspection, Recompile
 from compile_inspect.records.accidents import Accident, Holder, Suspicion

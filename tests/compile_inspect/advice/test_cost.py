@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from compile_inspect.advice.cost import break_cost
-from compile_inspect.capture.inspecting import inspect
-from compile_inspect.fixes.treating import advised
+from compile_inspect.capture.api import inspect
+from compile_inspect.fixes.planning import advised
 from compile_inspect.target import Target
 
 

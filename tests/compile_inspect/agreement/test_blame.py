@@ -15,8 +15,8 @@ from compile_inspect.agreement.evidence import Evidence
 from compile_inspect.agreement.parts import PartSearch, SearchTimeoutError
 from compile_inspect.agreement.prefixes import is_wrong_alone
 from compile_inspect.agreement.stages import StageTrial
-from compile_inspect.capture.torch_private import LOWERINGS, PASSES, CompilerPart, GraphNode
 from compile_inspect.records import BlameStage, Verdict
+from compile_inspect.torch_private import LOWERINGS, PASSES, CompilerPart, GraphNode
 from compile_inspect.variants import Prepared, Refused, Task, variant
 
 pytestmark = pytest.mark.usefixtures("unhurried")

@@ -6,10 +6,10 @@ import pytest
 
 from compile_inspect.assemble import assemble
 from compile_inspect.assemble.breaks import parse_message
-from compile_inspect.assemble.fates import explain_unplaced
 from compile_inspect.assemble.generated_code import read_code
 from compile_inspect.assemble.graph_text import parse_graph
 from compile_inspect.assemble.guards import parse_tree
+from compile_inspect.assemble.node_outcomes import explain_unplaced
 from compile_inspect.assemble.recompiles import assemble_recompiles, parse_failure
 from compile_inspect.assemble.stacks import StackTable, parse_stack
 from compile_inspect.records import Direction, Fate, Graph, KernelKind, Node, Stage, TensorType

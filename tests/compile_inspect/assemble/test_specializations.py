@@ -8,7 +8,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from compile_inspect.capture.inspecting import inspect
+from compile_inspect.capture.api import inspect
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.guards import render
 

@@ -12,7 +12,7 @@ import torch._dynamo
 from torch._dynamo.utils import counters
 
 import compile_inspect
-from compile_inspect.fixes.treating import advised
+from compile_inspect.fixes.planning import advised
 from compile_inspect.records import BreakEffect, GraphBreak, Inspection
 
 HEAD = """

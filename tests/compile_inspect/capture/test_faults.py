@@ -8,7 +8,8 @@ import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 
 import compile_inspect
-from compile_inspect.capture import recorder, torch_private
+from compile_inspect import torch_private
+from compile_inspect.capture import recorder
 from compile_inspect.capture.collectors import COLLECTORS
 from compile_inspect.capture.collectors.base import Collector
 from compile_inspect.capture.tap import Tap

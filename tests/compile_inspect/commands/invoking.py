@@ -16,7 +16,7 @@ from unittest import mock
 import torch
 
 import compile_inspect
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture_file import save
 from compile_inspect.commands import main
 

@@ -16,7 +16,7 @@ import pytest
 from invoking import Done, invoke
 
 import compile_inspect
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture_file import save
 from compile_inspect.recompiles import Call, predict, treat
 from compile_inspect.records import Inspection

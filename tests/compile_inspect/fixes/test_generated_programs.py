@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from compile_inspect.fixes.planning import treated
 from compile_inspect.fixes.proving import Laboratory
-from compile_inspect.fixes.treating import treated
 from compile_inspect.records.fixes import Finding
 from compile_inspect.reporters.text.breaks import no_breaks
 from compile_inspect.reporters.text.findings import proof_details

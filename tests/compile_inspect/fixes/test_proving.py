@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from compile_inspect.fixes.planning import advised, together, treated
 from compile_inspect.fixes.proving import Laboratory
 from compile_inspect.fixes.source import SourceFile
-from compile_inspect.fixes.treating import advised, together, treated
 from compile_inspect.records.fixes import Proposal, Setting, Standing
 
 TEXT = """\

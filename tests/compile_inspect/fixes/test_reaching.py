@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from compile_inspect.fixes.planning import treated
 from compile_inspect.fixes.proving import Laboratory
-from compile_inspect.fixes.reaching import lines_run
-from compile_inspect.fixes.treating import treated
+from compile_inspect.fixes.unreached import lines_run
 from compile_inspect.records.fixes import Standing
 from compile_inspect.reporters.text.findings import proof_details
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from compile_inspect.fixes.planning import treated
 from compile_inspect.fixes.proving import Laboratory
-from compile_inspect.fixes.treating import treated
 from compile_inspect.records.fixes import Standing
 
 HELPERS = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from compile_inspect.fixes.planning import treated
 from compile_inspect.fixes.proving import Laboratory
-from compile_inspect.fixes.treating import treated
 
 HEAD = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 TAIL = "\n\ntorch.manual_seed(0)\nnet = Net()\ninputs = (torch.randn(4, 8),)\n"

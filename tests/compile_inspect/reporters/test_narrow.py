@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.reporters.text.locations import place
 from compile_inspect.reporters.text.messages import print_heading, print_line
+from compile_inspect.wording.locations import place
 
 
 def printed(width: int, terminal: bool, *lines: str) -> list[str]:

@@ -18,8 +18,8 @@ from compile_inspect.errors import InspectError
 from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Guard, Inspection, Missing, Outcome, Phase
 from compile_inspect.reporters import SECTIONS
 from compile_inspect.reporters.text import ShowOptions, render
-from compile_inspect.reporters.text.locations import short_path
-from compile_inspect.reporters.text.plain import clean, one_line
+from compile_inspect.wording.locations import short_path
+from compile_inspect.wording.plain import clean, one_line
 
 
 @pytest.fixture(autouse=True)

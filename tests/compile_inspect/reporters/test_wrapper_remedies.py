@@ -9,8 +9,8 @@ import torch
 import torch._dynamo
 
 import compile_inspect
+from compile_inspect.advice.wrappers import remedies
 from compile_inspect.records import BreakEffect, Compilation, GraphBreak, Inspection, Location, Outcome, Stack
-from compile_inspect.reporters.remedies import remedies
 
 TORCH = "/venv/lib/python3.11/site-packages/torch"
 WRAPPERS = [f"{TORCH}/nn/parallel/distributed.py", f"{TORCH}/distributed/fsdp/_fully_shard/_fsdp_state.py"]

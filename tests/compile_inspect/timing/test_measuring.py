@@ -14,8 +14,8 @@ from compile_inspect.records import CacheUse, Doubt, Timing
 from compile_inspect.serialization import from_data, to_data
 from compile_inspect.target import Target
 from compile_inspect.timing import point as one_point
+from compile_inspect.timing.api import measure
 from compile_inspect.timing.cold import FreshBuilds, build_afresh
-from compile_inspect.timing.measuring import measure
 from compile_inspect.timing.point import cache_use
 from compile_inspect.variants import Compiled, Task
 

@@ -16,21 +16,21 @@ import torch
 from rich.console import Console
 
 from compile_inspect import benchmark
-from compile_inspect.basics import BackendComparison, BackendRun, run_backend_comparison
-from compile_inspect.benchmark import BatchResult, BenchmarkSuite, run_benchmark_suite
-from compile_inspect.dynamo_capture import run_dynamo_exploration
 from compile_inspect.errors import TargetError
-from compile_inspect.graph_breaks import FixedBreak, FixedGraphBreaks, FixedModel, run_fix_graph_breaks
-from compile_inspect.inductor_codegen import run_inductor_inspection
 from compile_inspect.records.breaks import BreakEffect
 from compile_inspect.records.timing import Doubt, Speed
-from compile_inspect.reporters.text.quantities import seconds
 from compile_inspect.target import Target
 from compile_inspect.tour.calls import difference
 from compile_inspect.tour.guide import Guide
 from compile_inspect.tour.machine import Machine, this_machine
+from compile_inspect.tour.phases.basics import BackendComparison, BackendRun, run_backend_comparison
+from compile_inspect.tour.phases.benchmark import BatchResult, BenchmarkSuite, run_benchmark_suite
+from compile_inspect.tour.phases.dynamo_capture import run_dynamo_exploration
+from compile_inspect.tour.phases.graph_breaks import FixedBreak, FixedGraphBreaks, FixedModel, run_fix_graph_breaks
+from compile_inspect.tour.phases.inductor_codegen import run_inductor_inspection
 from compile_inspect.tour.stages import Stage
 from compile_inspect.tour.workshop import Workshop
+from compile_inspect.wording.quantities import seconds
 
 BARE = Machine("2.13.0", "x86_64", 2, 2, lacking="there is no compiler: install one")
 

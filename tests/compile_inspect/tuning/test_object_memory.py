@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compile_inspect.capture.torch_private.object_memory import Words, is_immutable, supported, take
+from compile_inspect.torch_private.object_memory import Words, is_immutable, supported, take
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this interpreter keeps no versions of dictionaries")
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from tuning_state.programs import PROGRAMS
 
-from compile_inspect.capture.torch_private.object_memory import supported
-from compile_inspect.capture.torch_private.shortcut import Shortcut
+from compile_inspect.torch_private.guard_shortcut import Shortcut
+from compile_inspect.torch_private.object_memory import supported
 from compile_inspect.tuning.fused import Body, fused
 from compile_inspect.variants import Task, guard
 from compile_inspect.variants.guard import Guard
@@ -166,7 +166,7 @@ def test_what_cannot_be_walked_is_left_to_the_tree(monkeypatch: pytest.MonkeyPat
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("odd objects")
 
-    monkeypatch.setattr("compile_inspect.capture.torch_private.fullgraph.Shortcut", fail)
+    monkeypatch.setattr("compile_inspect.torch_private.fullgraph.Shortcut", fail)
     model = Scaled()
     found, checked = check(Task(model, (X,)))
     assert checked(X) == "fast"

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.variants import Refused, Task, variant
 from compile_inspect.variants.loops import with_loops
 

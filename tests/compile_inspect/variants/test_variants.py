@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from compile_inspect import TargetError, verify
-from compile_inspect.capture.torch_private import flatten
+from compile_inspect.torch_private import flatten
 from compile_inspect.variants import Prepared, Refused, Task, default_variants, named_variants, variant
 from compile_inspect.variants.reached import replaced
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 
 if TYPE_CHECKING:
     from compile_inspect.capture.tap import Tap

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 from typing import Any
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations
 
 

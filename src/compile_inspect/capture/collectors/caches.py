@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, decoded, trace_compile_id
 
 

@@ -8,7 +8,7 @@ import platform
 import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture.collectors.base import Collector
 
 if TYPE_CHECKING:

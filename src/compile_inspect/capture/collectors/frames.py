@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import CodeType, FunctionType, MethodType
 from typing import Any, ClassVar
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, decoded, rows_of_trace, trace_compile_id
 from compile_inspect.capture.collectors.call_stack import call_stack
 from compile_inspect.capture.collectors.exceptions import facts_of, rows_of

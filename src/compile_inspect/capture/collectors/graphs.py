@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, trace_compile_id
 
 if TYPE_CHECKING:

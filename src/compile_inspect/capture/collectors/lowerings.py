@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.capture.collectors.base import Collector, Observations, trace_compile_id
 from compile_inspect.capture.collectors.graphs import emit_graph
 

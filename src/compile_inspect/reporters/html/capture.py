@@ -17,7 +17,7 @@ from compile_inspect.reporters.html.places import Places, stacks_of
 from compile_inspect.reporters.html.sources import sources_of
 from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.html.verdict import verdict_of
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.quantities import count
 
 Data = dict[str, Any]
 

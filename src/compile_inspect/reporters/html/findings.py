@@ -15,10 +15,10 @@ from compile_inspect.reporters.html.measurements import number
 from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
 from compile_inspect.reporters.text.breaks import LED, followers
-from compile_inspect.reporters.text.causes import limit_sentence
-from compile_inspect.reporters.text.compilations import function_name
 from compile_inspect.reporters.text.findings import comparison, not_compared
-from compile_inspect.reporters.text.plain import enumerate_some
+from compile_inspect.wording.causes import limit_sentence
+from compile_inspect.wording.compilations import function_name
+from compile_inspect.wording.plain import enumerate_some
 
 Data = dict[str, Any]
 Diff = Callable[[Proposal], str]

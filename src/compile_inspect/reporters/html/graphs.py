@@ -8,7 +8,7 @@ from typing import Any
 from compile_inspect.records import Graph, Inspection, Kernel, KernelKind, Lowering, Node
 from compile_inspect.reporters.html.highlighting import highlighted
 from compile_inspect.reporters.html.texts import words
-from compile_inspect.reporters.text.plain import shorten
+from compile_inspect.wording.plain import shorten
 
 Data = dict[str, Any]
 

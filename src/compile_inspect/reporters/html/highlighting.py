@@ -9,7 +9,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Token, _TokenType
 
-from compile_inspect.reporters.text.plain import clean
+from compile_inspect.wording.plain import clean
 
 Line = list[str | int]
 """The text, then pairs of a class and a length that cover it; nothing after the text where all of it is plain."""

@@ -11,7 +11,7 @@ from compile_inspect.records.lessons import Lesson, Listing, Remark, Table
 from compile_inspect.reporters.html.highlighting import Line, highlighted
 from compile_inspect.reporters.html.measurements import number
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.wording.quantities import count, seconds
 
 Data = dict[str, Any]
 

@@ -12,8 +12,8 @@ from compile_inspect.records.timing import Build, Measurement, Timing
 from compile_inspect.reporters import timings as timing_words
 from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.failures import sentence
+from compile_inspect.wording.compilations import function_name
+from compile_inspect.wording.failures import sentence
 
 Data = dict[str, Any]
 

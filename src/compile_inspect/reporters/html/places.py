@@ -8,7 +8,7 @@ from typing import Any
 from compile_inspect.records import Inspection, Location
 from compile_inspect.records.locations import is_library_file, is_torch_file
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.text.locations import short_path
+from compile_inspect.wording.locations import short_path
 
 Data = dict[str, Any]
 

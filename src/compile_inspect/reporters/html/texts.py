@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compile_inspect.reporters.text import plain
+from compile_inspect.wording import plain
 
 MOST_CHARACTERS = 20_000
 

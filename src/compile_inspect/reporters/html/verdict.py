@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
+from compile_inspect.advice.recommendations import Recommendation, Subject, recommendations
+from compile_inspect.advice.speedups import compared
 from compile_inspect.records import Inspection
 from compile_inspect.records.accidents import Accident
 from compile_inspect.records.agreement import Verdict
@@ -17,17 +20,16 @@ from compile_inspect.reporters.counts import count as counted
 from compile_inspect.reporters.headline import statements
 from compile_inspect.reporters.html.findings import standing_of
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.html.worth import worth_doing
-from compile_inspect.reporters.speedups import compared
 from compile_inspect.reporters.target_name import target_words
-from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.plain import shorten
-from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.reporters.text.summary import cache_result, percent
+from compile_inspect.wording.compilations import function_name
+from compile_inspect.wording.plain import shorten
+from compile_inspect.wording.quantities import count, seconds
 
 Data = dict[str, Any]
 
-MOST_TODO = 3
+MAX_TODO = 3
+_NUMBERED_ANCHORS = {Subject.BREAKS: "break", Subject.COMPILATIONS: "compilation"}
 
 
 def verdict_of(
@@ -38,8 +40,17 @@ def verdict_of(
         **headline_of([inspection]),
         "origin": _origin(inspection),
         "facts": [*_facts(inspection, findings, causes)],
-        "todo": [*worth_doing(inspection, findings, accidents, causes)][:MOST_TODO],
+        "todo": [_todo(item) for item in islice(recommendations(inspection, findings, accidents, causes), MAX_TODO)],
     }
+
+
+def _todo(item: Recommendation) -> Data:
+    """A recommendation with a link to the part of the page that it is about."""
+    anchor = item.subject.name.lower()
+    if item.number is not None:
+        anchor = f"{_NUMBERED_ANCHORS[item.subject]}-{item.number}"
+    basis = item.basis.name.lower()
+    return {"title": words(item.title), "why": paragraph(item.reason), "link": f"#{anchor}", "standing": basis}
 
 
 def headline_of(inspections: Sequence[Inspection]) -> Data:

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from compile_inspect.records.accidents import Accident
-from compile_inspect.reporters.text.locations import where
 from compile_inspect.reporters.text.messages import print_heading, print_paragraph
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.locations import where
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import count
 
 
 def render(accidents: Sequence[Accident], console: Console) -> None:

@@ -7,10 +7,10 @@ from rich.text import Text
 
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict
 from compile_inspect.reporters import conclusions
-from compile_inspect.reporters.text.locations import where
 from compile_inspect.reporters.text.messages import print_heading, print_line, print_paragraph
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.locations import where
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import count
 
 _STYLES = {
     Verdict.AGREES: "green",

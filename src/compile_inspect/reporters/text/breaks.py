@@ -7,12 +7,14 @@ from rich.text import Text
 
 from compile_inspect.records import GraphBreak, Inspection, Location, Outcome
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.failures import sentence as failure_sentence
-from compile_inspect.reporters.text.locations import print_stack, stack_at, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_line, print_paragraph
-from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.source import print_excerpt
+from compile_inspect.reporters.text.stacks import print_stack
+from compile_inspect.wording.failures import sentence as failure_sentence
+from compile_inspect.wording.locations import stack_at, where
+from compile_inspect.wording.plain import enumerate_some, one_line
+from compile_inspect.wording.quantities import count
 
 LED = "Also met, once torch had left this to Python"
 

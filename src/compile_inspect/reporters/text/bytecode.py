@@ -7,11 +7,11 @@ from rich.text import Text
 
 from compile_inspect.records import Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.locations import place
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
-from compile_inspect.reporters.text.plain import clean
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.compilations import function_name
+from compile_inspect.wording.locations import place
+from compile_inspect.wording.plain import clean
+from compile_inspect.wording.quantities import count
 
 _MOST_FRAMES = 4
 

@@ -9,11 +9,12 @@ from rich.text import Text
 
 from compile_inspect.records import CacheEvent, CacheOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import by_identifier, function_name
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
-from compile_inspect.reporters.text.plain import plain, shorten
-from compile_inspect.reporters.text.quantities import seconds
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+from compile_inspect.wording.compilations import by_identifier, function_name
+from compile_inspect.wording.plain import shorten
+from compile_inspect.wording.quantities import seconds
 
 _MOST_LOOKUPS = 30
 _KEY_WIDTH = 12

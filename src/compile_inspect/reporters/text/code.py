@@ -7,11 +7,11 @@ from rich.text import Text
 
 from compile_inspect.records import Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import by_identifier, title
 from compile_inspect.reporters.text.messages import print_empty
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.source import print_code
+from compile_inspect.wording.compilations import by_identifier, title
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import count
 
 _MOST_MODULES = 4
 

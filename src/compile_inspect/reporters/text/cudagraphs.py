@@ -7,11 +7,11 @@ from rich.text import Text
 
 from compile_inspect.records import CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import by_identifier, function_name
-from compile_inspect.reporters.text.locations import where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_warning
-from compile_inspect.reporters.text.plain import plain
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+from compile_inspect.wording.compilations import by_identifier, function_name
+from compile_inspect.wording.locations import where
 
 _MOST_EVENTS = 40
 _OUTCOMES = {

@@ -6,11 +6,12 @@ from rich.console import Console
 
 from compile_inspect.records import Failure, Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.locations import print_stack, stack_at, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_paragraph
-from compile_inspect.reporters.text.plain import one_line
 from compile_inspect.reporters.text.source import print_excerpt
+from compile_inspect.reporters.text.stacks import print_stack
+from compile_inspect.wording.failures import headline
+from compile_inspect.wording.locations import stack_at, where
+from compile_inspect.wording.plain import one_line
 
 _HANDLED = (
     "While torch traces, an operation that fails ends the compilation, also where an `except` of the program handles it in "
@@ -28,31 +29,6 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         _print_failure(failure, inspection, console, options)
         console.print()
     print_folded(console, len(inspection.failures) - len(shown), "failure", indent="")
-
-
-def headline(failure: Failure, inspection: Inspection) -> str:
-    """What failed, in a few words.
-
-    >>> headline(Failure("KeyError", "'x'"), Inspection())
-    'The run ended with an exception'
-    """
-    if failure.compilation is None:
-        return "The run ended with an exception"
-    compilation = inspection.compilation(failure.compilation)
-    name = function_name(compilation.function) if compilation is not None else "a frame"
-    return f"Compilation {one_line(failure.compilation)} of {name} failed"
-
-
-def sentence(failure: Failure, inspection: Inspection) -> str:
-    """What failed, why and where, in one sentence.
-
-    >>> sentence(Failure("KeyError", "'x'"), Inspection())
-    "The run ended with an exception: KeyError: 'x'."
-    """
-    stack = stack_at(inspection, failure.stack)
-    line = None if stack is None else stack.own_line or stack.user_line
-    place = "" if line is None else f" ({where(line)})"
-    return f"{headline(failure, inspection)}: {one_line(failure.told).rstrip('.')}{place}."
 
 
 def _print_failure(failure: Failure, inspection: Inspection, console: Console, options: ShowOptions) -> None:

@@ -9,11 +9,11 @@ from rich.text import Text
 
 from compile_inspect.records import Location
 from compile_inspect.records.fixes import Finding, Proof, Proposal, Standing
-from compile_inspect.reporters.text.locations import where
 from compile_inspect.reporters.text.messages import print_heading, print_line, print_paragraph
-from compile_inspect.reporters.text.plain import clean, enumerate_some, one_line
-from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.reporters.text.source import print_excerpt
+from compile_inspect.wording.locations import where
+from compile_inspect.wording.plain import clean, enumerate_some, one_line
+from compile_inspect.wording.quantities import count, seconds
 
 Diff = Callable[[Proposal], str]
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}

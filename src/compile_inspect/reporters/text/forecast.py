@@ -8,13 +8,13 @@ from rich.console import Console
 from rich.text import Text
 
 from compile_inspect.records.forecast import Comparison, Forecast, ForecastCall, ForecastCompilation, Remedy, Treatment
-from compile_inspect.reporters.text.causes import cause
-from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.locations import place
 from compile_inspect.reporters.text.messages import print_folded, print_heading, print_paragraph
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.reporters.text.tables import print_listing
+from compile_inspect.wording.causes import cause
+from compile_inspect.wording.compilations import function_name
+from compile_inspect.wording.locations import place
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import count, seconds
 
 _MOST_REMEDIES = 3
 _MOST_LABELS = 4

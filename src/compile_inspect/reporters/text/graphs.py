@@ -7,13 +7,13 @@ from rich.text import Text
 
 from compile_inspect.records import Direction, Graph, Inspection, Node, Stage
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
-from compile_inspect.reporters.text.locations import user_line, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_line
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import TIMES, count
 from compile_inspect.reporters.text.source import print_code
 from compile_inspect.reporters.text.tables import print_listing
+from compile_inspect.wording.compilations import by_identifier, grouped, title
+from compile_inspect.wording.locations import user_line, where
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import TIMES, count
 
 _MOST_OPERATIONS = 12
 

@@ -9,12 +9,12 @@ from rich.text import Text
 
 from compile_inspect.records import Guard, Inspection, Specialization
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
-from compile_inspect.reporters.text.locations import user_line, where
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
-from compile_inspect.reporters.text.plain import one_line
-from compile_inspect.reporters.text.quantities import count
 from compile_inspect.reporters.text.tables import print_listing
+from compile_inspect.wording.compilations import by_identifier, grouped, title
+from compile_inspect.wording.locations import user_line, where
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import count
 
 # Guards on tensors and their sizes are the ones that fail in practice.
 _FIRST = ("TENSOR_MATCH", "SHAPE_ENV")

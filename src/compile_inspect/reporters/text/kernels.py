@@ -7,12 +7,13 @@ from rich.text import Text
 
 from compile_inspect.records import Fate, Inspection, KernelKind, Lowering, NotFused
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import by_identifier, title
-from compile_inspect.reporters.text.locations import kernel_places
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
-from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
-from compile_inspect.reporters.text.quantities import count, size
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+from compile_inspect.wording.compilations import by_identifier, title
+from compile_inspect.wording.locations import kernel_places
+from compile_inspect.wording.plain import enumerate_some, one_line
+from compile_inspect.wording.quantities import count, size
 
 _MOST_KERNELS = 40
 _MOST_NODES = 8

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from compile_inspect.records import Inspection, Missing
-from compile_inspect.reporters.text.plain import clean, one_line
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.wording.plain import clean, one_line
+from compile_inspect.wording.quantities import count
 
 PARTIAL = "This capture is partial: the program was cut short, or the file could not be written to the end."
 _READABLE_WIDTH = 100

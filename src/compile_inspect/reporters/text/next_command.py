@@ -11,7 +11,7 @@ from rich.text import Text
 from compile_inspect.records import CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.target_name import target_words
-from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.wording.plain import one_line
 
 # In the order in which they are worth reading: what costs most first. A section is offered only where there is
 # something to see in it.

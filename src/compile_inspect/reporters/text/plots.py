@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.reporters.text.quantities import seconds
+from compile_inspect.wording.quantities import seconds
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _BRAILLE = 0x2800

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from compile_inspect.records import Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.plain import one_line
+from compile_inspect.wording.plain import one_line
 
 Renderer = Callable[[Inspection, Console, ShowOptions], None]
 

@@ -8,13 +8,13 @@ from rich.text import Text
 from compile_inspect.records import Compilation, GuardFailure, Inspection, Recompile
 from compile_inspect.reporters.counts import count as count_records
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.causes import by_function, change, limit_sentence, short_reason
-from compile_inspect.reporters.text.compilations import by_identifier, function_name
-from compile_inspect.reporters.text.locations import place, where
 from compile_inspect.reporters.text.messages import print_empty, print_heading, print_paragraph
-from compile_inspect.reporters.text.plain import plain
-from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+from compile_inspect.wording.causes import by_function, change, limit_sentence, short_reason
+from compile_inspect.wording.compilations import by_identifier, function_name
+from compile_inspect.wording.locations import place, where
+from compile_inspect.wording.quantities import count, seconds
 
 _MOST_ROWS = 20
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from compile_inspect.records import Location
-from compile_inspect.reporters.text.plain import clean, one_line
+from compile_inspect.wording.plain import clean, one_line
 
 _LINES_AROUND = 2
 

@@ -12,9 +12,10 @@ from compile_inspect.records import CacheOutcome, CompiledShare, Inspection
 from compile_inspect.reporters.counts import Counts, total
 from compile_inspect.reporters.counts import count as count_records
 from compile_inspect.reporters.text.messages import print_folded
-from compile_inspect.reporters.text.plain import one_line, plain, shorten
-from compile_inspect.reporters.text.quantities import count, seconds
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+from compile_inspect.wording.plain import one_line, shorten
+from compile_inspect.wording.quantities import count, seconds
 
 _HEADINGS = ("Compilations", "Graphs", "Graph breaks", "Recompiles", "Time", "Kernels", "Cache")
 _RIGHT_HEADINGS = tuple(f">{heading}" for heading in _HEADINGS[:-1]) + _HEADINGS[-1:]

@@ -7,13 +7,9 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
+from compile_inspect.advice.wrappers import remedies
 from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.remedies import remedies
-from compile_inspect.reporters.text.causes import by_function, cause, limit_sentence
-from compile_inspect.reporters.text.compilations import function_name
-from compile_inspect.reporters.text.failures import sentence as failure_sentence
-from compile_inspect.reporters.text.locations import place, where
 from compile_inspect.reporters.text.messages import (
     PARTIAL,
     print_folded,
@@ -22,9 +18,14 @@ from compile_inspect.reporters.text.messages import (
     print_paragraph,
     print_warning,
 )
-from compile_inspect.reporters.text.plain import one_line, plain, shorten
-from compile_inspect.reporters.text.quantities import count
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+from compile_inspect.wording.causes import by_function, cause, limit_sentence
+from compile_inspect.wording.compilations import function_name
+from compile_inspect.wording.failures import sentence as failure_sentence
+from compile_inspect.wording.locations import place, where
+from compile_inspect.wording.plain import one_line, shorten
+from compile_inspect.wording.quantities import count
 
 _TOP = 3
 

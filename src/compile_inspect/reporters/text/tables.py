@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from compile_inspect.reporters.text.plain import one_line, shorten
+from compile_inspect.wording.plain import one_line, shorten
 
 _GAP = "  "
 

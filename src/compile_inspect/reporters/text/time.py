@@ -10,12 +10,12 @@ from rich.text import Text
 
 from compile_inspect.records import Inspection, Phase
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.text.compilations import by_identifier, grouped, title
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading
 from compile_inspect.reporters.text.phases import Branch, tree, walk
-from compile_inspect.reporters.text.plain import one_line
 from compile_inspect.reporters.text.plots import bar, encoding_of
-from compile_inspect.reporters.text.quantities import TIMES, count, percent, seconds
+from compile_inspect.wording.compilations import by_identifier, grouped, title
+from compile_inspect.wording.plain import one_line
+from compile_inspect.wording.quantities import TIMES, count, percent, seconds
 
 _MOST_COMPILATIONS = 5
 _MOST_PHASES = 10

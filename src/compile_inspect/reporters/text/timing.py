@@ -14,10 +14,11 @@ from compile_inspect.reporters import conclusions
 from compile_inspect.reporters import timings as words
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.messages import print_empty, print_folded, print_heading, print_line, print_paragraph
-from compile_inspect.reporters.text.plain import enumerate_some, one_line, plain
 from compile_inspect.reporters.text.plots import Line, bar, encoding_of, line_plot
-from compile_inspect.reporters.text.quantities import seconds
+from compile_inspect.reporters.text.safe_text import plain
 from compile_inspect.reporters.text.tables import add_row, new_table, print_table
+from compile_inspect.wording.plain import enumerate_some, one_line
+from compile_inspect.wording.quantities import seconds, sizes
 
 _MOST_POINTS = 8
 _BAR_WIDTH = 40
@@ -62,7 +63,7 @@ def _doubted(timing: Timing, doubt: Doubt) -> str:
 
 def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
     if point.sizes:
-        print_heading(console, words.sizes(point.sizes), *point.inputs[:4], indent="  ")
+        print_heading(console, sizes(point.sizes), *point.inputs[:4], indent="  ")
     ran = [item for item in point.measurements if item.summary is not None]
     best = conclusions.choose(point).variant  # the lowest median may be so by chance
     if ran:

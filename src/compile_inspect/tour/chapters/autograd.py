@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.records import Direction, Graph, Inspection, Stage
-from compile_inspect.reporters.text.quantities import count
 from compile_inspect.tour.calls import difference, is_steady, model_name, result_of
+from compile_inspect.wording.quantities import count
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -114,7 +114,7 @@ def run_autograd_graphs(target: Target | None = None, *, guide: Guide | None = N
     Without a target it is a product with a gelu and a cosine after it. Where Inductor cannot run, the graphs are those of
     the backend aot_eager.
     """
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.capture.recorder import record
     from compile_inspect.silence import silence
     from compile_inspect.tour.guide import Guide
@@ -184,8 +184,8 @@ def _gradients(target: Target, function: Callable[..., Any]) -> list[Any]:
 
 def _differentiable(result: Any) -> list[Any]:
     """The tensors of a result that require a gradient, wherever they are in it."""
+    from compile_inspect import torch_private
     from compile_inspect.agreement.observation import named_leaves
-    from compile_inspect.capture import torch_private
 
     return [leaf for _, leaf in named_leaves(result) if torch_private.is_tensor(leaf) and leaf.requires_grad]
 

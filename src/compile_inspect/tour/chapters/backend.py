@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.records import Stage
-from compile_inspect.reporters.text.quantities import count
 from compile_inspect.tour.calls import difference, model_name, result_of
+from compile_inspect.wording.quantities import count
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -123,7 +123,7 @@ def run_custom_backend(target: Target | None = None, *, guide: Guide | None = No
     """
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.tour.guide import Guide
 
     guide = guide or Guide.silent()
@@ -150,7 +150,7 @@ def run_custom_backend(target: Target | None = None, *, guide: Guide | None = No
 def _run(target: Target, backend: SpelledGelu, calls: int = 3) -> BackendCalls:
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.capture.recorder import record
     from compile_inspect.silence import silence
 

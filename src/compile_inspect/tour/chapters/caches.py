@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.errors import InspectError
-from compile_inspect.reporters.text.quantities import count, seconds, size
+from compile_inspect.wording.quantities import count, seconds, size
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -135,8 +135,8 @@ def run_cache_comparison(target: Target | None = None, *, guide: Guide | None = 
 
 def _usual_folder(guide: Guide) -> str:
     """The folder that programs of this user have: not the one that a tour makes for itself."""
-    from compile_inspect.capture import torch_private
-    from compile_inspect.capture.torch_private.teaching import default_cache_folder
+    from compile_inspect import torch_private
+    from compile_inspect.torch_private.tour import default_cache_folder
 
     named = guide.usual_cache or torch_private.cache_folder()
     return default_cache_folder() if Path(named).name.startswith(_OWN_FOLDERS) else named

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.tour.calls import call_time, model_name, result_of
 from compile_inspect.tour.chapters.padding import LONGEST, PaddingRun, run_padded
 from compile_inspect.tour.chapters.watching import device_of
 from compile_inspect.tour.intervals import CallTime, times_as_fast
+from compile_inspect.wording.quantities import count, seconds
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -119,7 +119,7 @@ def run_cuda_graphs(target: Target | None = None, *, guide: Guide | None = None)
 
 def place_of_input(target: Target) -> int | None:
     """Which of the inputs, as a flat list, can be moved a little: the first tensor of floating-point numbers."""
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
 
     leaves, _ = torch_private.flatten((target.args, dict(target.kwargs)))
     places = (index for index, leaf in enumerate(leaves) if torch_private.is_tensor(leaf) and leaf.is_floating_point())
@@ -162,8 +162,8 @@ def _without_waiting() -> Iterator[None]:
 def _by_hand(target: Target, place: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ByHand:
     import torch
 
+    from compile_inspect import torch_private
     from compile_inspect.agreement.observation import named_leaves
-    from compile_inspect.capture import torch_private
 
     leaves, structure = torch_private.flatten((args, kwargs))
     x = leaves[place].detach().clone()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.records.compilations import Outcome
-from compile_inspect.reporters.text.quantities import count
 from compile_inspect.tour.calls import model_name
 from compile_inspect.tour.chapters.watching import (
     Call,
@@ -17,6 +16,7 @@ from compile_inspect.tour.chapters.watching import (
     called_with_rows,
     sizes_that_run,
 )
+from compile_inspect.wording.quantities import count
 
 if TYPE_CHECKING:
     from compile_inspect.records import Inspection
@@ -155,10 +155,10 @@ def _listed(numbers: Sequence[int]) -> str:
 def _run(target: Target, sizes: Sequence[int], setting: str, dynamic: bool | None, marked: bool) -> SettingRun:
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.capture.recorder import record
-    from compile_inspect.capture.torch_private import guarding
     from compile_inspect.silence import silence
+    from compile_inspect.torch_private import dynamo_state
 
     torch_private.forget_compiled_code()
     backend = CountingBackend()
@@ -168,7 +168,7 @@ def _run(target: Target, sizes: Sequence[int], setting: str, dynamic: bool | Non
         def called(*args: Any, **kwargs: Any) -> Any:
             for leaf in torch_private.flatten((args, kwargs))[0] if marked else ():
                 if torch_private.is_tensor(leaf) and leaf.dim() and leaf.shape[0] == rows:
-                    guarding.mark(leaf, 0, firmly=True)
+                    dynamo_state.mark(leaf, 0, firmly=True)
             return compiled(*args, **kwargs)
 
         return backend.watch(lambda: called_with_rows(target, called, rows), rows)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from compile_inspect.records.runtime import CudaGraphOutcome
-from compile_inspect.reporters.text.quantities import count, seconds
 from compile_inspect.tour.chapters.generated_code import CALLS
 from compile_inspect.tour.intervals import CallTime
+from compile_inspect.wording.quantities import count, seconds
 
 CALLS_MADE = 3
 """Calls that are recorded: a CUDA graph is made at the second or third."""

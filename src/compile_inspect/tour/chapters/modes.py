@@ -8,12 +8,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect.records.runtime import CudaGraphOutcome
-from compile_inspect.reporters.text.quantities import seconds
 from compile_inspect.tour.calls import call_time, difference, is_steady, model_name, result_of, wait
 from compile_inspect.tour.chapters.generated_code import GeneratedCode
 from compile_inspect.tour.chapters.mode_findings import CALLS_MADE, ModeComparison, ModeRun
 from compile_inspect.tour.chapters.watching import device_of
 from compile_inspect.tour.intervals import CallTime
+from compile_inspect.wording.quantities import seconds
 
 if TYPE_CHECKING:
     from compile_inspect.records import Inspection
@@ -32,7 +32,7 @@ def run_mode_comparison(target: Target | None = None, *, guide: Guide | None = N
     """
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.silence import silence
     from compile_inspect.tour.guide import Guide
     from compile_inspect.variants.base import one_line
@@ -93,10 +93,10 @@ def _run(target: Target, mode: str, device: str, *, steady: bool) -> tuple[ModeR
     """One mode, and the code it gave."""
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.capture.recorder import record
-    from compile_inspect.capture.torch_private.teaching import said_by_torch
     from compile_inspect.silence import silence
+    from compile_inspect.torch_private.tour import said_by_torch
 
     torch_private.forget_compiled_code()
     compiled: Any = torch.compile(target.function, mode=mode)

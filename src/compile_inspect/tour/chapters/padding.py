@@ -54,7 +54,7 @@ def run_padded(way: str, dynamic: bool | None, length: int | None, *, guide: Gui
     """Batches of sequences padded in one way, compiled, and recorded where there is a GPU."""
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.silence import silence
 
     device = guide.machine.device
@@ -78,7 +78,7 @@ def _recordings(inputs: list[tuple[Any, Any]], dynamic: bool | None) -> int:
     """How many CUDA graphs mode reduce-overhead records for some inputs, each given a few times."""
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.capture.recorder import record
     from compile_inspect.silence import silence
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.reporters.text.quantities import count
 from compile_inspect.tour.calls import model_name
 from compile_inspect.tour.chapters.watching import (
     Call,
@@ -15,6 +14,7 @@ from compile_inspect.tour.chapters.watching import (
     called_with_rows,
     sizes_that_run,
 )
+from compile_inspect.wording.quantities import count
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -123,7 +123,7 @@ def _can_be_prepared(target: Target, rows: int, guide: Guide) -> bool:
 def _run(target: Target, sizes: Sequence[int], stance: str, prepared: bool) -> StanceRun:
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.silence import silence
 
     torch_private.forget_compiled_code()

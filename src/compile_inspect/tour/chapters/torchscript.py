@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.reporters.text.quantities import seconds
 from compile_inspect.tour.calls import difference, median_seconds
+from compile_inspect.wording.quantities import seconds
 
 if TYPE_CHECKING:
     from compile_inspect.target import Target
@@ -96,7 +96,7 @@ def run_torchscript_comparison(target: Target | None = None, *, guide: Guide | N
     """
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
     from compile_inspect.target import find_object
     from compile_inspect.tour.guide import Guide
 
@@ -170,7 +170,7 @@ def _verified(ways: tuple[Way, ...], original: Callable[[Any], Any], device: str
 
     import torch
 
-    from compile_inspect.agreement.verifying import verify
+    from compile_inspect.agreement.api import verify
     from compile_inspect.silence import silence
 
     with silence():

@@ -81,7 +81,7 @@ def device_of(target: Target | None, guide: Guide) -> str:
 
 def resized(target: Target, rows: int) -> Target:
     """The target with inputs of its own, of another number of rows."""
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
 
     leaves, structure = torch_private.flatten(with_rows((target.args, dict(target.kwargs)), rows))
     copies = [leaf.detach().clone() if torch_private.is_tensor(leaf) else leaf for leaf in leaves]
@@ -137,7 +137,7 @@ def with_rows(inputs: Any, rows: int) -> Any:
     """
     import torch
 
-    from compile_inspect.capture import torch_private
+    from compile_inspect import torch_private
 
     leaves, structure = torch_private.flatten(inputs)
     sizes = [leaf.shape[0] for leaf in leaves if torch_private.is_tensor(leaf) and leaf.dim()]

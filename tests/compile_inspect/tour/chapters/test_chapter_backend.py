@@ -6,7 +6,7 @@ import pytest
 import torch
 from chapter_state import quiet_guide, unchanged
 
-from compile_inspect.capture import torch_private
+from compile_inspect import torch_private
 from compile_inspect.target import Target
 from compile_inspect.tour.chapters.backend import NAME, BackendCalls, CustomBackend, SpelledGelu, run_custom_backend
 from compile_inspect.tour.guide import Guide

@@ -8,12 +8,12 @@ import pytest
 import torch
 from chapter_state import guide_with_compiler, guide_without_compiler, unchanged
 
-from compile_inspect.capture import torch_private
-from compile_inspect.capture.torch_private.guarding import quiet
-from compile_inspect.capture.torch_private.teaching import said_by_torch
+from compile_inspect import torch_private
 from compile_inspect.records import Inspection
 from compile_inspect.records.runtime import CudaGraphEvent, CudaGraphOutcome
 from compile_inspect.target import Target
+from compile_inspect.torch_private.dynamo_state import quiet
+from compile_inspect.torch_private.tour import said_by_torch
 from compile_inspect.tour.chapters.generated_code import GeneratedCode
 from compile_inspect.tour.chapters.mode_findings import Effect, ModeComparison, ModeRun
 from compile_inspect.tour.chapters.modes import _became, run_mode_comparison

@@ -1,0 +1,385 @@
+"""What a captured function depends on and Dynamo does not guard, watched by cheap signs that something may have changed.
+
+Dynamo guards values. It does not guard which class a name stands for, the methods of classes, the code of methods, what
+an import finds, attributes that were looked for in vain inside `try`, the environment, or what abstract classes have
+registered. Each has a sign that is read in nanoseconds and that changes whenever the thing does, and sometimes otherwise:
+the version of a dictionary, the identity of an object. A sign that changed is no proof: the function is captured again.
+"""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import dis
+import enum
+import os
+import sys
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from compile_inspect.torch_private.object_memory import class_dictionary
+
+_MADE_BY_PYTHON = 1 << 9
+"""The flag of classes that Python code has made; others cannot be changed."""
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_CODE_LIKE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
+_DEEPEST_MODULE = 3
+_LAZY_ATTRIBUTES = (
+    "__slotnames__",
+    "__annotations__",
+    "__annotate__",
+    "__annotations_cache__",
+    "__abstractmethods__",
+    "__doc__",
+)
+"""Entries that Python itself adds to a class when somebody asks for them."""
+
+
+class Surroundings:
+    """Signs of the surroundings of one capture. `check(scope)` is one call of C++ for all of them."""
+
+    def __init__(self, values: Iterable[Any], traced: Iterable[types.CodeType], *, busy: bool = False) -> None:
+        """`busy`: objects get new attribute values all the time, so that versions of their dictionaries are no good signs."""
+        from torch._C._dynamo.guards import RootGuardManager
+
+        values, traced = list({id(value): value for value in _with_items(values)}.values()), list(traced)
+        self._made_from, self._busy = (values, traced), busy
+        self.contents: list[Any] = []
+        """All that the signs stand for, so that two of these can be compared."""
+        self.scope: dict[str, Any] = {}
+        self._root = RootGuardManager()
+        self._keys: dict[int, str] = {}
+        self._owned: set[str] = set()
+        """Keys of the scope under which objects stand that are watched; under the others they are only held."""
+        codes = [code for code in traced if not _is_of_torch(code.co_filename)]
+        self._words = {word for code in traced for word in (*code.co_names, *code.co_consts) if isinstance(word, str)}
+        functions = list(_functions(values, set(traced)))
+        named = list(self._names(functions, codes, values))
+        for cls in dict.fromkeys(_classes([*values, *named])):
+            self._watch_class(cls)
+        for function in functions:
+            self._watch_code(function)
+        self._watch_imports(codes)
+        self._watch_absent(codes, values)
+        self._watch_shadows(functions, values)
+        self._watch_keys(values)
+        if any(value is os or value is os.environ for value in [*values, *named]):
+            self._watch_version(os.environ._data, "the environment")  # type: ignore[attr-defined]
+            self.contents.append(dict(os.environ))
+        if any(isinstance(value, abc.ABCMeta) for value in [*values, *named]):
+            token = abc.get_cache_token()
+            self.contents.append(token)
+            self._root.add_lambda_guard(lambda _: abc.get_cache_token() == token, ["classes registered with others"], None)
+        self.check: Callable[[dict[str, Any]], bool] = self._root.check
+
+    def changed(self) -> str:
+        """The first sign that changed, in words; empty where none did."""
+        found = self._root.check_verbose(self.scope)
+        return "" if found.result else str((found.verbose_code_parts or ["something"])[0])
+
+    def renewed(self, *, busy: bool = False) -> Surroundings:
+        """The signs of now, for the same things: where `contents` are the same, nothing has changed."""
+        return Surroundings(*self._made_from, busy=busy)
+
+    def without(self, covered: Callable[[Any], bool]) -> Callable[[dict[str, Any]], Any]:
+        """The check of what remains when the objects for which `covered` is true are left out."""
+        remaining = {self._keys[id(owner)] for key, owner in self.scope.items() if key in self._owned and not covered(owner)}
+        if not remaining and not self._root.get_leaf_guards():
+            return type  # of anything it is true, and nothing is called more quickly
+        root = self._root.get_source()
+        clone = self._root.clone_manager(
+            lambda manager: manager.get_source() == root or manager.get_source().partition(":")[0] in remaining
+        )
+        check: Callable[[dict[str, Any]], bool] = clone.check
+        return check
+
+    def _manager(self, owner: Any) -> tuple[Any, str]:
+        """The guard manager of an object, held in the scope, and its source."""
+        key = self._keys.setdefault(id(owner), f"o{len(self._keys)}")
+        self._owned.add(key)
+        self.scope[key] = owner
+        return self._root.dict_getitem_manager(key=key, source=key, example_value=owner, guard_manager_enum=_plain()), key
+
+    def _watch_version(self, dictionary: dict[Any, Any], words: str) -> None:
+        self._manager(dictionary)[0].add_dict_version_guard(dictionary, [words], None)
+
+    def _watch_entry(self, owner: dict[Any, Any], key: str, words: str) -> None:
+        manager, source = self._manager(owner)
+        entry = manager.dict_getitem_manager(
+            key=key, source=f"{source}:{key}", example_value=owner[key], guard_manager_enum=_plain()
+        )
+        entry.add_id_match_guard(id(owner[key]), [words], None)
+        self.scope.setdefault(f"kept {id(owner[key])}", owner[key])  # its number must not become another's
+        self.contents.append((Same(owner), key, Same(owner[key])))
+
+    def _watch_class(self, cls: type) -> None:
+        name, dictionary = cls.__qualname__, class_dictionary(cls)
+        manager, source = self._manager(cls)
+        manager.add_type_match_guard(id(type(cls)), [f"the metaclass of class {name}"], None)
+        inside = manager.type_dict_manager(source=f"{source}:dict", example_value=dictionary, guard_manager_enum=_plain())
+        inside.add_dict_version_guard(dictionary, [f"the attributes of class {name}"], None)
+        order = manager.type_mro_manager(source=f"{source}:mro", example_value=cls.__mro__, guard_manager_enum=_plain())
+        order.add_id_match_guard(id(cls.__mro__), [f"the bases of class {name}"], None)
+        self.scope[f"bases {name} {id(cls)}"] = cls.__mro__
+        entries = tuple((key, Same(value)) for key, value in vars(cls).items() if self._may_matter(key, value))
+        self.contents.append((Same(cls), type(cls), entries, tuple(map(Same, cls.__mro__))))
+        for attribute in sorted(self._words & {"__name__", "__qualname__"}):  # they are not among the attributes
+            text = getattr(cls, attribute)
+            named = manager.getattr_manager(
+                attr=attribute, source=f"{source}:{attribute}", example_value=text, guard_manager_enum=_plain()
+            )
+            named.add_equals_match_guard(text, [f"the name of class {name}"], None)
+            self.contents.append((Same(cls), attribute, text))
+        if issubclass(cls, enum.Enum):
+            for member in cls.__members__.values():  # Dynamo may take them for constants
+                self._watch_version(vars(member), f"{name}.{member.name}")
+                self.contents.append((Same(member), tuple((key, Same(value)) for key, value in vars(member).items())))
+
+    def _may_matter(self, name: str, value: Any) -> bool:
+        """Whether an attribute of a class is mentioned by traced code, or is anything but a number or a text."""
+        return name in self._words or (not isinstance(value, _PLAIN) and name not in _LAZY_ATTRIBUTES)
+
+    def _watch_code(self, function: types.FunctionType) -> None:
+        name = function.__qualname__
+        manager, source = self._manager(function)
+        code = manager.code_manager(source=f"{source}:code", example_value=function.__code__, guard_manager_enum=_plain())
+        code.add_id_match_guard(id(function.__code__), [f"the code of {name}"], None)
+        self.scope[f"code {name} {id(function)}"] = function.__code__
+        self.contents.append((Same(function), Same(function.__code__)))
+
+    def _names(self, functions: list[types.FunctionType], codes: list[types.CodeType], values: list[Any]) -> Iterator[Any]:
+        """Watch what names and attributes of modules and objects stand for, where that is code; gives the values."""
+        words = {name for code in codes for name in code.co_names}
+        by_file: dict[str, set[str]] = {}
+        for code in codes:  # functions within functions have the globals of their file too
+            by_file.setdefault(code.co_filename, set()).update(code.co_names)
+        owners = [(function.__globals__, by_file[function.__code__.co_filename]) for function in functions]
+        owners += [(vars(value), words) for value in values if _is_user_object(value)]
+        seen: set[tuple[int, str]] = set()
+        for owner, names in owners:
+            yield from self._entries(owner, names, words, seen, 0)
+        for function in functions:
+            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                value = _content(cell)
+                if isinstance(value, _CODE_LIKE):
+                    self._watch_cell(cell, f"{name} in {function.__qualname__}")
+                    yield value
+
+    def _entries(self, owner: Any, names: set[str], words: set[str], seen: set[tuple[int, str]], depth: int) -> Iterator[Any]:
+        if type(owner) is not dict:
+            return
+        for name in sorted(names):
+            value = owner.get(name)
+            if not isinstance(value, _CODE_LIKE) or (id(owner), name) in seen:
+                continue
+            seen.add((id(owner), name))
+            self._watch_entry(owner, name, f"what {name} stands for")
+            yield value
+            if isinstance(value, types.ModuleType) and depth < _DEEPEST_MODULE and not _is_library(value):
+                yield from self._entries(vars(value), words, words, seen, depth + 1)
+
+    def _watch_cell(self, cell: types.CellType, words: str) -> None:
+        content = cell.cell_contents
+        manager, source = self._manager(cell)
+        inside = manager.getattr_manager(
+            attr="cell_contents", source=f"{source}:contents", example_value=content, guard_manager_enum=_plain()
+        )
+        inside.add_id_match_guard(id(content), [words], None)
+        self.scope.setdefault(f"kept {id(content)}", content)
+        self.contents.append((Same(cell), Same(content)))
+
+    def _watch_imports(self, codes: list[types.CodeType]) -> None:
+        for code in codes:
+            for instruction in dis.get_instructions(code):
+                name = instruction.argval
+                if instruction.opname == "IMPORT_NAME" and isinstance(name, str) and name in sys.modules:
+                    self._watch_entry(sys.modules, name, f"what import {name} finds")
+
+    def _watch_absent(self, codes: list[types.CodeType], values: list[Any]) -> None:
+        """Attributes that were looked for where an exception would be caught, and are not there."""
+        names = {name for code in codes for name in (*_guarded_attributes(code), *_asked_attributes(code))}
+        if not names:
+            return
+        absent = []
+        for value in values:
+            if not (_is_user_object(value) or isinstance(value, (types.ModuleType, types.FunctionType))):
+                continue
+            missing = frozenset(name for name in names if not _has(value, name))
+            places = [vars(value)] + [place for key in _PARTS if type(place := vars(value).get(key)) is dict]
+            absent += [(place, missing) for place in places if missing]
+            self.contents.append((Same(value), missing))
+        if not self._busy:
+            for place, _ in absent:
+                self._watch_version(place, "attributes of an object")
+        elif absent:
+            self._root.add_lambda_guard(
+                lambda _: all(missing.isdisjoint(place) for place, missing in absent), ["an attribute that was missing"], None
+            )
+
+    def _watch_shadows(self, functions: list[types.FunctionType], values: list[Any]) -> None:
+        """Names that would be found earlier if they were there: globals before built-in ones, attributes before parameters."""
+        shadows: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        for function in functions:
+            space = function.__globals__
+            found = {name for name in function.__code__.co_names if name not in space and hasattr(builtins, name)}
+            shadows.setdefault(id(space), (space, set()))[1].update(found)
+        for value in values:
+            if _is_user_object(value):
+                parts = [part for key in _PARTS if isinstance(part := vars(value).get(key), dict)]
+                found = {name for part in parts for name in part if name in self._words and name not in vars(value)}
+                shadows.setdefault(id(vars(value)), (vars(value), set()))[1].update(found)
+        for space, names in shadows.values():
+            for name in sorted(names):
+                self._manager(space)[0].add_dict_contains_guard(False, name, [f"a new {name}"], None)
+                self.contents.append((Same(space), name, name in space))
+
+    def _watch_keys(self, values: list[Any]) -> None:
+        """The keys of dictionaries that were read: Dynamo does not guard all ways to go through them."""
+        spaces = {id(vars(value)) for value in values if hasattr(value, "__dict__")}
+        for value in values:
+            if isinstance(value, OrderedDict) and value:
+                keys = list(value)
+                order = lambda other, keys=keys: list(other) == keys  # noqa: E731
+                self._manager(value)[0].add_lambda_guard(order, ["the order of a dictionary"], None)
+                self.contents.append((Same(value), tuple(keys)))
+            if type(value) is not dict or id(value) in spaces:
+                continue
+            if self._busy:
+                self._manager(value)[0].add_dict_length_check_guard(len(value), ["the length of a dictionary"], None)
+            else:
+                self._watch_version(value, "the keys of a dictionary")
+            self.contents.append((Same(value), tuple(value)))
+
+
+_PARTS = ("_parameters", "_buffers", "_modules")
+
+
+class Same:
+    """Equal to what holds the very same object, which it keeps alive."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self._value is other._value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+
+@cache
+def _plain() -> Any:
+    from torch._dynamo.guards import GuardManagerType
+
+    return GuardManagerType.GUARD_MANAGER
+
+
+@cache
+def _torch_folder() -> str:
+    import torch
+
+    return str(Path(torch.__file__).parent)
+
+
+def _is_of_torch(filename: str) -> bool:
+    return filename.startswith(_torch_folder())
+
+
+def _is_library(module: types.ModuleType) -> bool:
+    top = module.__name__.partition(".")[0]
+    return top == "torch" or top in sys.stdlib_module_names
+
+
+def _is_user_object(value: Any) -> bool:
+    """Whether a value is an instance, with a dictionary, of a class that Python code has made."""
+    if isinstance(value, (type, types.FunctionType, types.ModuleType)) or not type(value).__flags__ & _MADE_BY_PYTHON:
+        return False
+    return type(getattr(value, "__dict__", None)) is dict
+
+
+def _has(value: Any, name: str) -> bool:
+    places = [vars(value), *(vars(value).get(key) or {} for key in _PARTS), *(vars(cls) for cls in type(value).__mro__)]
+    return any(name in place for place in places)
+
+
+def _guarded_attributes(code: types.CodeType) -> Iterator[str]:
+    """Names of attributes read inside a `try` that has an `except`."""
+    bytecode: Any = dis.Bytecode(code)
+    instructions = list(bytecode)
+    following = {one.offset: other.opname for one, other in pairwise(instructions)}
+    ranges = [(entry.start, entry.end) for entry in bytecode.exception_entries if _catches(following, entry.target)]
+    for instruction in instructions:
+        inside = any(start <= instruction.offset < end for start, end in ranges)
+        if inside and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+            yield str(instruction.argval)
+
+
+def _asked_attributes(code: types.CodeType) -> Iterator[str]:
+    """Names that may be asked for with `hasattr` or `getattr`: the texts in code that mentions these."""
+    if {"hasattr", "getattr"} & set(code.co_names):
+        yield from (text for text in code.co_consts if isinstance(text, str) and text.isidentifier())
+
+
+def _catches(following: dict[int, str], target: int) -> bool:
+    return following.get(target, "") not in ("WITH_EXCEPT_START", "")
+
+
+def _with_items(values: Iterable[Any]) -> Iterator[Any]:
+    """Values, and the classes and functions in those that are containers: Dynamo may take these for constants."""
+    for value in values:
+        yield value
+        items = value.values() if type(value) is dict else value if type(value) in (list, tuple, set, frozenset) else ()
+        yield from (item for item in items if isinstance(item, (type, types.FunctionType)))
+
+
+def _classes(values: Iterable[Any]) -> Iterator[type]:
+    """The classes that can be changed, of some values and among them, with all their bases."""
+    for value in values:
+        for kind in (type(value), value):
+            if isinstance(kind, type) and kind is not type:
+                for base in (*type.mro(kind), *type.mro(type(kind))):
+                    if base.__flags__ & _MADE_BY_PYTHON:
+                        yield base
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _functions(values: list[Any], traced: set[types.CodeType]) -> Iterator[types.FunctionType]:
+    """The Python functions that were traced, as far as they are among some values or methods of their classes."""
+    seen: set[int] = set()
+    candidates = [function for value in values for function in _functions_within(value)]
+    for cls in dict.fromkeys(_classes(values)):
+        candidates += [function for value in vars(cls).values() for function in _functions_within(value)]
+    for function in candidates:
+        if id(function) not in seen and function.__code__ in traced and not _is_of_torch(function.__code__.co_filename):
+            seen.add(id(function))
+            yield function
+
+
+def _functions_within(value: Any) -> Iterator[types.FunctionType]:
+    """The Python functions that a value is or wraps."""
+    for _ in range(8):
+        if isinstance(value, types.FunctionType):
+            yield value
+            value = getattr(value, "__wrapped__", None)
+        elif isinstance(value, property):
+            for part in (value.fget, value.fset, value.fdel):
+                if isinstance(part, types.FunctionType):
+                    yield part
+            return
+        elif isinstance(value, (staticmethod, classmethod, types.MethodType)):
+            value = value.__func__
+        else:
+            value = getattr(value, "func", None) if type(value).__module__ == "functools" else None
+        if value is None:
+            return

@@ -1,0 +1,1 @@
+"""The five phases of the tour, one module each."""

@@ -1,0 +1,183 @@
+"""`tune`: the fastest version of a function that is proven equal to eager."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from compile_inspect.agreement import Reference, compare, make_reference
+from compile_inspect.agreement.comparison import undecidable
+from compile_inspect.errors import TargetError
+from compile_inspect.records.agreement import Verdict
+from compile_inspect.records.decision import Outcome, Tried
+from compile_inspect.target import Target
+from compile_inspect.timing.point import Progress
+from compile_inspect.tuning.choosing import decide, fastest, kept
+from compile_inspect.tuning.deferred import in_background, reused
+from compile_inspect.tuning.runners import Runner, runner
+from compile_inspect.tuning.store import Store
+from compile_inspect.tuning.tuned import Tuned
+from compile_inspect.variants import Prepared, Refused, Task, Variant, named_variants, tuning_variants
+
+logger = logging.getLogger("compile_inspect")
+
+AUTOTUNING = 90.0
+"""Seconds of the budget that must be left for a mode that tries kernels out."""
+
+
+def tune(
+    function: Callable[..., Any] | Target,
+    /,
+    *args: Any,
+    gradients: bool = False,
+    budget: float = 120.0,
+    variants: str | Sequence[str | Variant] | None = None,
+    reuse_outputs: bool = False,
+    cache: bool | str | Path = False,
+    background: bool = False,
+    samples: int = 3,
+    progress: Progress | None = None,
+    **kwargs: Any,
+) -> Tuned:
+    """The fastest version of `function` that agrees with eager at inputs like these; eager itself if nothing wins.
+
+    Every variant is built, compared with eager and with a float64 reference, and timed against the others, until
+    `budget` seconds are used. The callable returned has the signature of `function`. Before every call it checks all that
+    Dynamo read when it captured the function (inputs, attributes, globals, closures, classes, hooks, torch's modes), and
+    runs eagerly whatever is not as it was; a function that Dynamo cannot capture whole is not frozen. `progress` is called
+    with what is being done and the part that is done; at a terminal, a line shows it. Ctrl-C ends the search, and the
+    fastest found so far is returned.
+
+    With `gradients=True` the result can be differentiated as always; forward and backward are then chosen together.
+    `reuse_outputs=True` lets a CUDA graph hand out memory that the next call overwrites: a few microseconds less.
+
+    `cache=True`, or a directory, keeps the decision and its package for the next process, where it is compared with
+    eager once more before it is used. `background=True` returns at once: calls run eagerly while another process
+    builds a package, and the first call after it is ready proves it and goes on with it.
+
+        fast = compile_inspect.tune(model, x)
+        with torch.no_grad():
+            y = fast(x)
+        print(fast.decision)
+    """
+    started = perf_counter()
+    task = _task(function, args, kwargs, gradients)
+    store = None if cache is False else Store(None if cache is True else cache)
+    kept = None if store is None else reused(task, store, started, reuse_outputs=reuse_outputs)
+    if kept is not None:
+        return kept
+    if background:
+        return in_background(task, store, started, samples)
+    choices = tuning_variants(task) if variants is None else named_variants(variants)
+    choices = tuple(item for item in choices if item.name != "eager")
+    tuned = Tuned(task.function, task.function, decide(task, "eager", "Nothing was tried.", started, {}))
+    with _shown(progress, task.name) as report:
+        search = _Search(task, tuned, started, budget, samples, reuse_outputs, report)
+        ready = _candidates(search, choices)
+        report("timing what agrees", 1.0)
+        try:
+            fast, chosen, reason = fastest(task, ready, search.tried)
+        except KeyboardInterrupt:
+            fast, chosen, reason = task.function, "eager", "Timing was interrupted from the keyboard."
+    tuned.replace(fast, decide(task, chosen, reason, started, search.tried))
+    if store is not None:
+        store.save(task, tuned.decision, ready[chosen][1].package if chosen in ready else None)
+    logger.info("%s", tuned.decision)
+    return tuned
+
+
+def _task(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], gradients: bool) -> Task:
+    if isinstance(function, Target):
+        if args or kwargs:
+            raise TargetError("a Target has its own inputs; call tune(target) without further arguments")
+        wanted = gradients if function.gradients is None else function.gradients
+        return Task(function.function, function.args, function.kwargs, wanted, function.further)
+    if not callable(function):
+        raise TargetError(f"tune needs a callable, not {function!r:.80}")
+    return Task(function, args, kwargs, gradients)
+
+
+def _candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[Runner, Prepared]]:
+    """The variants that could be built, agree with eager, and can be called like the function; Ctrl-C ends the search."""
+    ready: dict[str, tuple[Runner, Prepared]] = {}
+    try:
+        search.report("running eager", 0.0)
+        reference = make_reference(search.task, samples=search.samples, seed=0)
+        for number, choice in enumerate(choices):
+            search.report(f"building and comparing {choice.name}", number / len(choices))
+            candidate = search.candidate(choice, reference)
+            if candidate is not None:
+                ready[choice.name] = candidate
+    except KeyboardInterrupt:
+        for choice in choices:
+            search.tried.setdefault(choice.name, Tried(choice.name, Outcome.NOT_TRIED, "interrupted from the keyboard"))
+    return ready
+
+
+@dataclass
+class _Search:
+    """One search for the fastest variant: what it is for, and what has come of it so far."""
+
+    task: Task
+    tuned: Tuned
+    started: float
+    budget: float
+    samples: int
+    reuse_outputs: bool
+    report: Progress
+    tried: dict[str, Tried] = field(default_factory=dict)
+
+    def candidate(self, choice: Variant, reference: Reference) -> tuple[Runner, Prepared] | None:
+        """A variant, built and compared; None where it cannot be used, for a reason that is noted."""
+        name, task = choice.name, self.task
+        left = self.budget - (perf_counter() - self.started)
+        if left < (AUTOTUNING if "max-autotune" in name else 0.0):
+            reason = f"{max(left, 0.0):.0f} s of the budget of {self.budget:g} s were left"
+            return self._without(name, Outcome.NOT_TRIED, reason)
+        undecided = undecidable(reference)
+        if undecided is not None:
+            return self._without(name, Outcome.REFUSED, undecided.reason)
+        if choice.lends_results(task) and not self.reuse_outputs:
+            return self._without(name, Outcome.REFUSED, "the next call overwrites its results; reuse_outputs=True allows that")
+        try:
+            with kept(task):
+                prepared = choice.prepare(task)
+            call = runner(task, prepared, self.tuned.fall_back, reuse_outputs=self.reuse_outputs)
+        except Refused as refusal:
+            return self._without(name, Outcome.REFUSED, str(refusal))
+        if prepared.eager_because is not None:
+            return self._without(name, Outcome.REFUSED, prepared.eager_because.value, prepared.build_seconds)
+        comparison = compare(task, prepared, samples=self.samples, seed=0, reference=reference)
+        if not comparison.agrees:
+            outcome = Outcome.DISAGREES if comparison.verdict is Verdict.DISAGREES else Outcome.REFUSED
+            return self._without(name, outcome, comparison.reason, prepared.build_seconds)
+        built = prepared.build_seconds
+        self.tried[name] = Tried(name, Outcome.SLOWER, comparison.reason, built, assumptions=comparison.assumptions)
+        return call, prepared
+
+    def _without(
+        self, name: str, outcome: Outcome, reason: str, seconds: float | None = None
+    ) -> tuple[Runner, Prepared] | None:
+        self.tried[name] = Tried(name, outcome, reason, seconds)
+        return None
+
+
+@contextmanager
+def _shown(progress: Progress | None, name: str) -> Iterator[Progress]:
+    """The given way to report progress; a line at the terminal where none is given and there is one."""
+    if progress is not None:
+        yield progress
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda words, part: None
+        return
+    with console.status(f"tuning {name} …") as status:
+        yield lambda words, part: status.update(f"tuning {name}: {words} ({part:.0%})")

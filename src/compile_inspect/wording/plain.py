@@ -1,0 +1,68 @@
+"""Strings of somebody else's program, made safe to print.
+
+A capture may come from anywhere. Nothing in it may move the cursor, color the screen, set the window title, or
+make a line read differently from what it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colors, cursor
+    # OSC and others: titles, links. Bounded, so that a flood of openings without an end is not searched to its end each time.
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]{0,4096}(?:\x07|\x1b\\|\x9c)"
+)
+# Control characters but tab and newline; marks that reverse the direction of text or break lines; halves of a
+# surrogate pair, which no terminal encoding can take.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_BREAKS = re.compile(r"[\n\t]+")
+
+
+def clean(value: object) -> str:
+    r"""Take out escape sequences and control characters; lines and tabs stay.
+
+    >>> clean("\x1b[31mred\x1b[0m\x00\n")
+    'red\n'
+    """
+    string = str(value)
+    if string.isascii() and string.isprintable():  # nearly always, and much quicker to find out
+        return string
+    return _FORBIDDEN.sub("", _ESCAPE_SEQUENCE.sub("", string))
+
+
+def one_line(value: object) -> str:
+    r"""The same on a single line.
+
+    >>> one_line("a\n  b\x07")
+    'a b'
+    """
+    string = clean(value)
+    if "\n" in string or "\t" in string:
+        string = " ".join(piece.strip() for piece in _BREAKS.split(string))
+    return string.strip()
+
+
+def shorten(value: object, width: int, *, keep_end: bool = False) -> str:
+    """The same in at most `width` characters.
+
+    >>> shorten("abcdefgh", 5), shorten("package/model.py:17", 12, keep_end=True)
+    ('abcd…', '…model.py:17')
+    """
+    line = one_line(value)
+    if len(line) <= width:
+        return line
+    return "…" + line[len(line) - width + 1 :] if keep_end else line[: width - 1] + "…"
+
+
+def enumerate_some(names: Iterable[object], most: int | None = None) -> str:
+    """Several names on one line, all but `most` of them counted only.
+
+    >>> enumerate_some(["a", "b", "c"], most=2)
+    'a, b, + 1'
+    """
+    everything = [one_line(name) for name in names]
+    shown = everything if most is None else everything[:most]
+    more = [f"+ {len(everything) - len(shown)}"] if len(shown) < len(everything) else []
+    return ", ".join([*shown, *more]) or "-"
