@@ -204,9 +204,9 @@ class Combination:
 
         Equalities get the sign of their current multipliers, or that of their values if these gradients rule out a descent.
         """
-        way = self._at.x - trial.x
-        distance = float(np.linalg.norm(way))
-        error = abs(self._at.f - trial.f - float(trial.gradient @ way))
+        offset = self._at.x - trial.x
+        distance = float(np.linalg.norm(offset))
+        error = abs(self._at.f - trial.f - float(trial.gradient @ offset))
         self._append(-1, 1.0, trial.gradient, error, distance, trial.x)
         if not self._discarded and np.array_equal(self._at.jacobian, trial.jacobian):
             return  # linear constraints
@@ -219,7 +219,7 @@ class Combination:
             row = trial.jacobian[i]
             side = trial.c[i] if rules_out_descent else self.multipliers[i]
             sign = 1.0 if i >= self._at.equalities or side >= 0 else -1.0
-            error = abs(float(self._at.c[i] - trial.c[i] - row @ way))
+            error = abs(float(self._at.c[i] - trial.c[i] - row @ offset))
             self._append(i, sign, sign * row, error, distance, trial.x)
 
     def use_one_sign(self) -> bool:
@@ -287,7 +287,7 @@ class Combination:
             self.vector, self.gap, self._largest_component = np.full(len(self._at.x), np.inf), np.inf, np.inf
             return
         if len(system) > MIN_ASPECT_RATIO_FOR_QR * len(gradients):
-            system = np.linalg.qr(system, mode="r")
+            system = np.asarray(np.linalg.qr(system, mode="r"))
         simplex = np.array([1.0 if g.constraint < 0 else 0.0 for g in gradients])
         try:
             y, _ = nnls(np.vstack([system, simplex]), np.append(np.zeros(len(system)), 1.0), maxiter=50 * len(gradients))

@@ -68,7 +68,7 @@ class Recheck:
         """The kinks of the problem at the answer, as far as they can be read from the program."""
         problem, variables = self._unpacked()
         if problem.gradients:
-            return Structure(False, (), ("gradients given by the function",))
+            return Structure(False, (), ("the function computes its own gradients",))
         arguments = Arguments(lines=True)
         try:
             with torch.inference_mode(False), torch.enable_grad():

@@ -126,7 +126,7 @@ def _free(x: Vector, box: Box | None, radius: float) -> NDArray[np.bool_]:
 
 
 def _distant_norms(reading: Reading, near: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Entries of norms whose kink is not near. Small norms are so curved that gradients beside x would say little.
+    """Entries of norms whose kink is not near. Small norms are so curved that gradients near x would say little.
 
     Their slopes at x are gradients of these norms there, and since the norms are convex, the linearizations are lower bounds.
     """

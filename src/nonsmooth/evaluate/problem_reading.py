@@ -51,10 +51,10 @@ def insert_bounds(reading: Reading, bounds: Bounds, x: Vector, equalities: int) 
     own = np.arange(len(constraints.values))
     places = np.where(own < equalities, own, own + len(bounds.fixed))
 
-    def merged(parts: Vector, fixed: Vector, sides: Vector) -> Vector:
+    def merge(parts: Vector, fixed: Vector, sides: Vector) -> Vector:
         return np.concatenate([parts[:equalities], fixed, parts[equalities:], sides])
 
-    values = merged(constraints.values, bounds.equalities(x), bounds.inequalities(x))
-    jacobian = merged(constraints.jacobian, bounds.equality_rows(), bounds.inequality_rows())
+    values = merge(constraints.values, bounds.equalities(x), bounds.inequalities(x))
+    jacobian = merge(constraints.jacobian, bounds.equality_rows(), bounds.inequality_rows())
     with_bounds: ConstraintReading = constraints.among(places, values, jacobian)
     return replace(reading, constraints=with_bounds)

@@ -102,8 +102,8 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
         return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
     pairs = options.memory or THRESHOLDS.default_pairs
     scale, fixed = options.scale_initial_hessian, options.fixed_scaling
-    kept = DevicePairs(pairs, size, device) if device.type == "cuda" and size > LARGE else None
-    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, kept=kept)
+    device_pairs = DevicePairs(pairs, size, device) if device.type == "cuda" and size > LARGE else None
+    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, kept=device_pairs)
     if options.initial_pairs is not None:
         steps, changes, gamma = options.initial_pairs
         if np.ndim(steps) != 2 or np.shape(steps)[1:] != (size,) or np.shape(steps) != np.shape(changes):

@@ -66,7 +66,7 @@ class Trace:
             with self._file as file:
                 file.write('{"displayTimeUnit": "ms", "traceEvents": [\n')
                 lines: list[str] = []
-                for event in self._described(now):
+                for event in self._entries(now):
                     lines.append(json.dumps(event))
                     if len(lines) == _BLOCK:
                         file.write(",\n".join(lines) + ",\n")
@@ -76,18 +76,18 @@ class Trace:
         except OSError as error:
             logger.warning("the profile %s could not be written: %s", self._path, error)
 
-    def _described(self, ended: float) -> Iterator[dict[str, Any]]:
+    def _entries(self, end: float) -> Iterator[dict[str, Any]]:
         """All events as entries of the trace format, each outer event before its nested events."""
         yield _metadata("process_name", "nonsmooth")
-        yield {"name": "minimize", "cat": "run", **self._interval(self._started, ended - self._started)}
+        yield {"name": "minimize", "cat": "run", **self._interval(self._started, end - self._started)}
         if self._left_out:
             message = f"{self._left_out} events left out: only {self._max_events} are stored"
             yield {**self._interval(self._full, 0.0), "name": message, "ph": "i", "s": "g"}
         kinds, starts, lengths = self._events[0::3], self._events[1::3], self._events[2::3]
         names = [{"name": name, "cat": "phase"} for name in self._names]
         for index in sorted(range(len(kinds)), key=lambda index: (starts[index], -lengths[index])):
-            described = self._iterations.get(index) or names[int(kinds[index])]
-            yield {**described, **self._interval(starts[index], lengths[index])}
+            description = self._iterations.get(index) or names[int(kinds[index])]
+            yield {**description, **self._interval(starts[index], lengths[index])}
 
     def _interval(self, start: float, seconds: float) -> dict[str, Any]:
         """Start and length in microseconds. Both ends are rounded to nanoseconds, so that nested events stay nested."""

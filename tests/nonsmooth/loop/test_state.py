@@ -487,7 +487,9 @@ def test_a_state_of_another_problem(good: Path) -> None:
 
 
 def test_a_state_with_another_memory(good: Path) -> None:
-    with pytest.raises(StateError, match="the saved state uses FullMemory and these options LimitedMemory; use the same memory"):
+    with pytest.raises(
+        StateError, match="the saved state uses FullMemory and these options LimitedMemory; use the same memory"
+    ):
         minimize(rosenbrock, START, state=State.load(good), memory=5)
 
 

@@ -39,9 +39,8 @@ def test_the_answer_is_made_of_the_results() -> None:
     built = replace(plain, name="always", seconds=12.0, build_seconds=10.0, evaluating_seconds=0.5, compiled_evaluations=480)
     found = CompileComparison((plain, built), ((3.0, 2.0), (3.5, 2.0), (3.0, 2.9)))
     text = " ".join(found.answer())
-    assert (
-        "never: 3.00 s, including 0.00 s for the build; 500 evaluations of 4000 µs each, 0 of them compiled and 0 checked" in text
-    )
+    assert "never: 3.00 s, including 0.00 s for the build; 500 evaluations of 4000 µs each" in text
+    assert "0 of them compiled and 0 checked" in text
     assert "2 of 2 answers are proven" in text and "pays back after 10 such runs" in text
     other = replace(built, f=7.5, proven=False, seconds=14.0)
     text = " ".join(CompileComparison((plain, other), ((3.0, 4.0), (3.0, 3.5))).answer())
