@@ -165,13 +165,13 @@ MECHANISMS: dict[str, Mechanism] = {
     "more feasible points": Mechanism(
         "random points around one where the violation is stationary",
         "own",
-        _without("loop.recovery", "Recovery._look_around", _never),
+        _without("loop.recovery", "Recovery._search_nearby", _never),
         kept_for="the truth of INFEASIBLE at maxima of the violation",
     ),
     "longer steps": Mechanism(
         "before a verdict, longer steps are tried along what is left of the gradients",
         "own",
-        _without("certify.certificate", "_Inquiry._longer_step", _never),
+        _without("certify.certificate", "_StationarityTest._longer_step", _never),
         kept_for="the truth of verdicts from very steep starts",
     ),
     "fallback directions": Mechanism(

@@ -62,9 +62,9 @@ def test_a_lambda_travels_without_its_check() -> None:
     result = run_lambda(3)
     again = pickle.loads(pickle.dumps(result))
     assert_same(result, again)
-    with pytest.raises(ProblemError, match=r"could not travel with the pickled result .*lambda.*top level of a module"):
+    with pytest.raises(ProblemError, match=r"could not be pickled with the result .*lambda.*top level of a module"):
         again.check()
-    with pytest.raises(ProblemError, match="could not travel"):
+    with pytest.raises(ProblemError, match="could not be pickled"):
         pickle.loads(pickle.dumps(again)).check()
     assert result.check().stationary  # the original still can
 
@@ -86,7 +86,7 @@ def test_a_function_of_another_main_program_is_explained(tmp_path: Path) -> None
     subprocess.run([sys.executable, script, tmp_path / "result"], check=True)
     result = pickle.loads((tmp_path / "result").read_bytes())
     assert result.success
-    with pytest.raises(ProblemError, match=r"could not travel.*only_here"):
+    with pytest.raises(ProblemError, match=r"could not be pickled.*only_here"):
         result.check()
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.autograd.graph import Node
 
-from nonsmooth.evaluate.columns import by_columns, worthwhile
+from nonsmooth.evaluate.columns import columns_are_cheaper, jacobian_by_columns
 from nonsmooth.evaluate.engine import backward, batched_backward, sensitivities
 from nonsmooth.evaluate.trial import FunctionFailed
 from nonsmooth.structure.arguments import Arguments
@@ -265,9 +265,9 @@ def _jacobian(argument: Tensor, leaves: Sequence[Tensor], variables: Variables) 
     count = argument.numel()
     if not count or not argument.requires_grad:
         return np.zeros((count, variables.size))
-    if worthwhile(count, variables.size):
+    if columns_are_cheaper(count, variables.size):
         with suppress(Exception):  # not always possible; any other error is raised by the computation of rows below
-            jacobian = by_columns(argument.reshape(-1), leaves)
+            jacobian = jacobian_by_columns(argument.reshape(-1), leaves)
             if jacobian is not None:
                 return jacobian.detach().to("cpu", torch.float64).numpy()
     weights = torch.eye(count, dtype=argument.dtype, device=argument.device).reshape(count, *argument.shape)

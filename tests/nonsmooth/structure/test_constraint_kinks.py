@@ -207,7 +207,7 @@ def test_equalities_with_kinks() -> None:
 
     result = minimize(function, draw(10), compile="never")
     assert result.status is Status.STATIONARY and result.check().stationary
-    assert "kinks that are seen" in result.certificate.reason
+    assert "kinks read from the program" in result.certificate.reason
     assert abs(float(torch.as_tensor(result.x).abs().sum()) - 1) < 1e-6
 
 

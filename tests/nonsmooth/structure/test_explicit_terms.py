@@ -353,10 +353,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "no finite weight": (lambda: Abs(identity, weight=float("nan")), "weight of Abs must be finite, not nan"),
     "no finite weights": (lambda: Abs(identity, weight=torch.tensor([1.0, torch.inf])), "finite real numbers, not tensor"),
     "complex weights": (lambda: Abs(identity, weight=torch.tensor([1j])), "finite real numbers, not tensor"),
-    "weights to be found": (lambda: Abs(identity, weight=torch.ones(2, requires_grad=True)), r"give weight\.detach\(\)"),
-    "one term": (lambda: Problem(smooth=squares, terms=Abs(identity)), r"terms must be a list.*not Abs.*put it into \[ \]"),
+    "weights to be found": (lambda: Abs(identity, weight=torch.ones(2, requires_grad=True)), r"pass weight\.detach\(\)"),
+    "one term": (lambda: Problem(smooth=squares, terms=Abs(identity)), r"terms must be a list.*not Abs.*wrap it in \[ \]"),
     "a function": (lambda: Problem(terms=[identity]), "must be an Abs, Hinge, Max or Norm2, not <function identity"),
-    "nothing": (lambda: Problem(terms=[]), r"smooth=… and terms=\[…\] may take the place of objective"),
+    "nothing": (lambda: Problem(terms=[]), r"you can replace objective=… with smooth=… and terms=\[…\]"),
     "beside a function": (lambda: Problem(squares, terms=[Abs(identity)]), "give either one function"),
     "beside an objective": (
         lambda: Problem(objective=squares, terms=[Abs(identity)]),
@@ -459,5 +459,5 @@ def test_options_and_callers_are_the_same() -> None:
         with mode():
             result = minimize(problem, start(20), options=Options())
         assert (result.f, result.evaluations, result.structure) == (expected.f, expected.evaluations, expected.structure)
-    with pytest.raises(ProblemError, match="a Problem is complete"):
+    with pytest.raises(ProblemError, match="fn is a Problem"):
         minimize(problem, start(20), objective=squares)

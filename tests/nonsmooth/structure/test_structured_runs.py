@@ -122,7 +122,7 @@ def test_no_false_verdict_on_random_programs(seeds: range) -> None:
     for seed in seeds:
         program = Program(seed, growth=1.0)
         result = minimize(program, program.point + start(3), compile="never", max_evaluations=2000)
-        if not result.success or "seen in the program" not in result.certificate.reason:
+        if not result.success or "read from the program" not in result.certificate.reason:
             continue
         by_kinks += 1
         x = torch.as_tensor(result.x)
@@ -380,7 +380,7 @@ def test_kinks_that_change_from_point_to_point(name: str) -> None:
 
 def test_own_gradients_hide_the_program() -> None:
     result = minimize(lambda x: (x.abs().sum(), x.sign()), start(3), gradients=True, max_iterations=20)
-    assert result.structure.hidden == ("gradients given by the function",)
+    assert result.structure.hidden == ("the function computes its own gradients",)
 
 
 def test_a_box_of_many_kinks_at_once() -> None:
