@@ -25,8 +25,8 @@ STATUSES = {
     "run": "The status of the program; 128 plus the number of the signal if one ended it, as in a shell. 2 also if `run` "
     "cannot start, for instance because the capture exists already; the program is then not run.",
     "inspect": "1 if a compilation failed or nothing was compiled; the capture is written anyway. With `--fullgraph`, most "
-    "kinds of graph breaks make the compilation fail, but not all: `.item()`, for example, is captured then, and breaks the graph "
-    "otherwise.",
+    "kinds of graph breaks make the compilation fail, but not all: `.item()`, for example, is captured then, and breaks the "
+    "graph otherwise.",
     "breaks": "0, with or without breaks. Programs that need a decision can read `--json`.",
     "fix": "1 if something is left for you to do by hand.",
     "guards": "0, whatever the prediction.",
