@@ -30,6 +30,8 @@ from compile_inspect.records import Inspection
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = ROOT / "tests" / "programs"
 
+sys.path.append(str(ROOT / "benchmarks"))  # its modules are scripts that import each other
+
 
 @dataclass(frozen=True)
 class Recorded:
