@@ -1,4 +1,4 @@
-"""A target in eager mode: what fails there has nothing to do with the compiler, and is said before anything is compiled."""
+"""Run a target in eager mode first: what fails there has nothing to do with the compiler."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from compile_inspect.target import Inputs, Target
 
 
 def require_eager(target: Target) -> Target:
-    """The target, if eager mode runs it at all of its inputs; otherwise `TargetError` with the exception and its line.
+    """Return the target if eager mode runs it at all of its inputs; otherwise raise `TargetError` with exception and line.
 
-    It runs on copies of the inputs. What it holds, and the random generators, are as before afterwards.
+    It runs on copies of the inputs. What it holds, and the random generators, are restored afterwards.
 
     >>> require_eager(Target(max, (1, 2))).function(3, 4)
     4
@@ -36,7 +36,7 @@ def require_eager(target: Target) -> Target:
 
 
 def eager_failure(target: Target, inputs: Inputs) -> Exception | None:
-    """What a call in eager mode raises, or its backward; None where both work."""
+    """The exception of a call in eager mode, or of its backward; None if both work."""
     import torch
 
     from compile_inspect.agreement.inputs import cloned
@@ -58,7 +58,7 @@ def eager_failure(target: Target, inputs: Inputs) -> Exception | None:
 
 
 def described(error: Exception) -> str:
-    """An exception in its own words, with the innermost line of the program that led to it."""
+    """An exception's type and message, with the innermost line of the program that led to it."""
     told = f"{type(error).__name__}: {error}".removesuffix(": ")
     stack = Stack(tuple(Location(*row) for row in rows_of(error)))
     line = stack.own_line or stack.user_line

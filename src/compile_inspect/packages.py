@@ -1,8 +1,8 @@
-"""Compiled packages for programs that capture functions themselves, as the solver does: build, keep, load, replay.
+"""Compiled packages for programs that capture functions themselves, such as the solver: build, store, load, replay.
 
 A `Task` captures a function as one graph under a guard, or raises `Refused`. A `Build` compiles it in another process, a
-`Store` keeps packages on disk under the name that `program_key` gives, and `load_package` loads one. `Recorded` is a CUDA graph
-of a function, which `replay` runs and `waiter` waits for.
+`Store` stores packages on disk under the key that `program_key` returns, and `load_package` loads one. `Recorded` is a CUDA
+graph of a function, which `replay` runs and `waiter` waits for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is inspected: a callable with its inputs, given in Python or named on a command line."""
+"""What to inspect: a callable with its inputs, given in Python or named on a command line."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def find_target(specification: str, inputs: str | None = None, *, no_grad: bool 
 
     The attribute is a `Target`, a callable that needs no arguments, or a callable or module whose inputs
     `inputs` names in the same way: a tuple of arguments, a mapping of keyword arguments, one tensor, or a
-    function that returns one of these. Inputs can also be written down: `float32[16, 8], int64[16], scale=0.5`.
-    With `no_grad` it is computed without gradients, as under `torch.no_grad()`.
+    function that returns one of these. You can also write inputs directly: `float32[16, 8], int64[16], scale=0.5`.
+    With `no_grad` it runs without gradients, as under `torch.no_grad()`.
     """
     target = _find_target(specification, inputs)
     return replace(target, gradients=False) if no_grad else target
@@ -121,7 +121,7 @@ def raise_if_inputs_needed(specification: str, function: Callable[..., Any]) -> 
     forward = getattr(function, "forward", function)
     try:
         parameters = python_inspect.signature(forward).parameters.values()
-    except (TypeError, ValueError):  # built in C: calling it will tell
+    except (TypeError, ValueError):  # built in C: calling it will show
         return
     needed = [
         item.name
@@ -146,12 +146,12 @@ def _instantiate(specification: str, kind: type) -> Any:
 def _import_file(path: Path) -> Any:
     if not path.is_file():
         raise TargetError(f"there is no file {path}")
-    # However it is written: code that is found in two forms of one path would look like two files.
+    # As an absolute path: code that is found under two forms of one path would look like two files.
     path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays what the user named
     known = sys.modules.get(path.stem)
     if known is not None and getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path.resolve():
-        return known  # the target and its inputs may come from one file, which runs once
-    # As `python file.py` does: its neighbors can be imported.
+        return known  # the target and its inputs may be in one file, which runs once
+    # Like `python file.py`, so that its neighbors can be imported.
     sys.path.insert(0, str(path.absolute().parent))
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None:

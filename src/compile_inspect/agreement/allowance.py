@@ -1,12 +1,12 @@
-"""What a variant's error may be: the spread that rounding gives eager's own result, element by element and on average.
+"""How large a variant's error may be: the spread that rounding gives eager's own result, per element and on average.
 
-Three results are known at every element: eager's, the float64 reference, and those of runs with disturbed roundings
-(`rounding`). The root mean square distance of the disturbed runs from eager's result, and a unit of the value itself for
-the last rounding and a kernel's approximation, are the expected spread. A variant is right at an element if it lies
-within FACTOR spreads of eager's result, of the reference, or of anything between them.
+Three results are known at every element: eager's, the float64 reference, and those of runs with perturbed roundings
+(`rounding`). The expected spread is the root mean square distance of the perturbed runs from eager's result, plus a unit
+of the value itself for the last rounding and for a kernel's approximation. A variant is right at an element if it is
+within MAX_ERROR_SPREADS spreads of eager's result, of the reference, or of anything between them.
 
-Errors that are too small for that may still lean to one side. Their mean, in spreads, over the tensor and over every
-slice along every dimension, is compared with what the same mean is for eager and for the disturbed runs.
+Errors below that limit may still be biased. Their mean, in spreads, over the tensor and over every slice along every
+dimension, is compared with the same mean for eager and for the perturbed runs.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from typing import Any
 from compile_inspect.agreement.precision import compute_dtype
 
 FACTOR = 4.0
-"""How many spreads an error may be. A disturbance moves a value by one unit where rounding moves it by 0.3 on average, so
-four spreads of disturbed runs are about ten standard deviations of correct ones."""
+"""The largest error of an element, in spreads. A perturbation moves a value by one unit where rounding moves it by 0.3 on
+average, so four spreads of perturbed runs are about ten standard deviations of correct ones."""
 CONTRADICTION = 16.0
-"""So many spreads between eager and float64 are no rounding: the two do not compute the same, and what lies between them
-is right by neither."""
+"""A distance of so many spreads between eager and float64 is not rounding: the two compute different things, and a value
+between them agrees with neither."""
 LEANING = 0.1
-"""A mean error of so many spreads is let pass whatever the disturbed runs say, and so is one of a unit of what kernels
-compute in: approximations of elementary functions may be off by half a unit on average."""
+"""A mean error of so many spreads is always accepted, and so is one of a unit of the compute dtype: approximations of
+elementary functions may be off by half a unit on average."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """What to hold a variant's values against; all tensors are float64 and of one shape."""
+    """What a variant's values are compared with; all tensors are float64 and have the same shape."""
 
     eager: Any
     anchor: Any
@@ -38,11 +38,11 @@ class Allowance:
     noisy: list[Any]
     spread: Any
     slack: Any
-    """A unit in the last place of what kernels compute in, in spreads."""
+    """A unit in the last place of the compute dtype, in spreads."""
 
     @classmethod
     def of(cls, eager: Any, exact: Any, noisy: list[Any], dtype: Any) -> Allowance:
-        """From eager's result, the reference (None where there is none) and disturbed runs."""
+        """Build it from eager's result, the reference (None where there is none) and perturbed runs."""
         import torch
 
         anchor = eager if exact is None else torch.where(torch.isfinite(exact), exact, eager)
@@ -59,14 +59,14 @@ class Allowance:
 
     @classmethod
     def of_the_same_kernels(cls, eager: Any, dtype: Any) -> Allowance:
-        """For a variant that runs eager's own kernels: its result is the yardstick, and its error no excuse."""
+        """Build it for a variant that runs eager's own kernels: only eager's result counts, whatever its own error."""
         import torch
 
         spread = unit(torch.where(torch.isfinite(eager), eager.abs(), 0.0), dtype)
         return cls(eager, eager, [], spread, torch.zeros_like(spread))
 
     def distance(self, mine: Any) -> Any:
-        """How far each element is from eager, the reference, and what lies between them; 0 where neither is finite."""
+        """The distance of each element from eager, the reference, and the range between them; 0 where neither is finite."""
         import torch
 
         known = torch.isfinite(mine) & torch.isfinite(self.anchor)
@@ -78,14 +78,14 @@ class Allowance:
         return torch.where(known, found, 0.0)
 
     def own_error(self) -> Any:
-        """Eager's distance from the reference, or the spread where that is larger."""
+        """Eager's distance from the reference, or the spread if that is larger."""
         import torch
 
         gap = (self.eager - self.anchor).abs()
         return torch.maximum(torch.where(torch.isfinite(gap), gap, 0.0), self.spread)
 
     def leanings(self, mine: Any) -> Iterator[Leaning]:
-        """Means of the error that are larger than rounding explains: of the tensor, then of slices along dimensions."""
+        """Mean errors that rounding does not explain: of the tensor, then of slices along each dimension."""
         import torch
 
         if not self.noisy or mine.numel() < 2:
@@ -106,7 +106,7 @@ class Allowance:
                     yield Leaning(dim, worst, scaled, float(means[0, worst]), float(allowed[worst]))
 
     def _errors(self, run: Any) -> Any:
-        """Signed errors in spreads, none beyond FACTOR: those are seen one by one."""
+        """Signed errors in spreads, clipped at MAX_ERROR_SPREADS: larger ones are found element by element."""
         import torch
 
         error = ((run - self.anchor) / self.spread).clamp(-FACTOR, FACTOR)
@@ -115,12 +115,12 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Leaning:
-    """A mean error that is too large: of a whole tensor (`dim` None) or of one slice along a dimension."""
+    """A mean error that is too large, of a whole tensor (`dim` is None) or of one slice along a dimension."""
 
     dim: int | None
     index: int
     scaled: bool
-    """Whether the error is away from or toward zero, as from a wrong factor, and not up or down."""
+    """Whether the error is away from or toward zero, as from a wrong factor, rather than up or down."""
     mean: float
     allowed: float
 
@@ -130,14 +130,14 @@ class Leaning:
         way += " in magnitude" if self.scaled else " the reference"
         return (
             f"on average {where} are {abs(self.mean):.2g} expected errors {way}, where {self.allowed:.2g} is allowed: "
-            "errors of rounding do not lean to one side"
+            "rounding errors have no bias"
         )
 
 
 def unit(size: Any, dtype: Any) -> Any:
-    """Half a unit in the last place of the dtype for the last rounding, and one of what kernels compute in for the rest.
+    """Half a unit in the last place of the dtype for the last rounding, plus one of the compute dtype for everything else.
 
-    Below the smallest normal number of what they compute in, kernels may flush to zero; and the numbers below that of the
+    Kernels may flush numbers below the smallest normal number of the compute dtype to zero, and subnormal numbers of the
     dtype have a spacing of their own.
     """
     import torch
@@ -147,10 +147,10 @@ def unit(size: Any, dtype: Any) -> Any:
 
 
 def _typical(noise: Any, size: Any) -> Any:
-    """The noise of a typical element, for those whose own came out small by luck.
+    """The noise of a typical element, for elements whose own noise is small by chance.
 
-    In absolute terms that of the whole tensor, in relative terms that of its median element, whichever is smaller: a
-    small entry among large ones is not given the noise of those.
+    This is the smaller of the whole tensor's absolute noise and its median element's relative noise, so that a small entry
+    among large ones does not get their noise.
     """
     import torch
 

@@ -1,4 +1,4 @@
-"""`verify`: every variant of a function against eager."""
+"""`verify` compares every variant of a function with eager."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def verify(
     """Compare every variant with eager: values, gradients, and what is changed in place.
 
     `function` is called with `args` and `kwargs`, with `samples` generated inputs of the same shapes and dtypes, with
-    special ones (NaN, infinities, zeros, huge and subnormal numbers, ties, other strides, one tensor given twice), and
-    with the further inputs of a `Target`. With `samples=0` only the inputs given are used. `variants` are names (see
-    `compile_inspect.variants.known_names`) or `Variant` objects; left out, all that are worth trying on the device.
-    `gradients=None` means: where eager gives them. `second_derivatives=True` compares those as well. Inputs,
-    parameters, buffers and random generators are left as they were. Where eager itself fails at the inputs given, and no
-    variant hides that, `TargetError` says so.
+    special ones (NaN, infinities, zeros, huge and subnormal numbers, ties, other strides, the same tensor passed twice),
+    and with the further inputs of a `Target`. With `samples=0` only your own inputs are used. `variants` are names (see
+    `compile_inspect.variants.known_names`) or `Variant` objects; by default, all that are worth trying on the device.
+    `gradients=None` compares gradients where eager has them. `second_derivatives=True` compares second derivatives too.
+    Inputs, parameters, buffers and random generators are restored afterwards. If eager itself fails at your inputs and
+    no variant hides that, `verify` raises `TargetError`.
 
     >>> import torch
     >>> print(verify(lambda x: x.sin().sum(), torch.ones(3), variants=["aot_eager"]).variant("aot_eager").reason)
     it agrees with eager at 12 inputs
     """
     if samples < 0:
-        raise TargetError(f"samples must not be negative, and is {samples}")
+        raise TargetError(f"samples must not be negative, but is {samples}")
     task = _task(function, args, kwargs, gradients, second_derivatives, seed)
     chosen = default_variants(task) if variants is None else named_variants(variants)
     reference = make_reference(task, samples=samples, seed=seed, layouts=True)
@@ -76,12 +76,12 @@ def _task(
 ) -> Task:
     if isinstance(function, Target):
         if args or kwargs:
-            raise TargetError("a Target has its own inputs: leave out the others")
+            raise TargetError("a Target has its own inputs: pass it alone")
         target = function
     else:
         target = Target(function, args, kwargs)
     if twice and gradients is False:
-        raise TargetError("second derivatives were asked for and gradients refused: leave out one of the two")
+        raise TargetError("second_derivatives=True needs gradients: leave out gradients=False")
     wanted = True if twice else target.gradients if gradients is None else gradients
     task = Task.of(replace(target, gradients=wanted))
     if wanted is None and not task.gradients and _gives_gradients(task, seed):
@@ -90,7 +90,7 @@ def _task(
 
 
 def _gives_gradients(task: Task, seed: int) -> bool:
-    """Whether eager's result can be differentiated, called as it is here and now."""
+    """Whether eager's result can be differentiated, called in the current grad mode."""
     import torch
 
     if not torch.is_grad_enabled() or not any(item.differentiable and item.now().requires_grad for item in task.held):
@@ -143,7 +143,7 @@ def _verified(reference: Reference, item: Variant, seed: int, blame: bool) -> Va
 
 
 def _raising(item: Variant, raised: str, refusal: Refused) -> VariantAgreement:
-    """Where eager raises at the example, a variant agrees if it raises the same; any other refusal is one."""
+    """Where eager raises at the example, a variant agrees if it raises the same; otherwise it counts as refused."""
     cause = refusal.__cause__
     if cause is not None and (one_line(cause) == raised or raised.partition(": ")[2] in str(cause)):
         unseen = ("results: eager gives none at the example",)
@@ -154,14 +154,14 @@ def _raising(item: Variant, raised: str, refusal: Refused) -> VariantAgreement:
 
 @contextlib.contextmanager
 def untouched(task: Task, seed: int) -> Iterator[Task]:
-    """The task with inputs of its own; whatever is done with it, state and generators are put back."""
+    """Yield the task with its own copies of the inputs; state and random generators are restored afterwards."""
     args, kwargs = cloned((task.args, task.kwargs))
     with preserved_state(task), seeded(seed):
         yield replace(task, args=args, kwargs=kwargs)
 
 
 def _with_eager_random_numbers(reference: Reference, item: Variant, seed: int) -> Comparison | None:
-    """Inductor told to draw from eager's generators, which is slower and so not its default."""
+    """Compare with Inductor drawing from eager's generators, which is slower and so not its default."""
     if not isinstance(item, Compiled) or item.backend != "inductor" or item.mode not in (None, "default"):
         return None
     task = reference.task
@@ -174,7 +174,7 @@ def _with_eager_random_numbers(reference: Reference, item: Variant, seed: int) -
 def _with_missing_guards(
     reference: Reference, found: list[VariantAgreement], names: set[str], seed: int
 ) -> list[VariantAgreement]:
-    """What torch.compile freezes without a guard: shown by Dynamo alone, for guards are its own and no backend's."""
+    """Add what torch.compile freezes without a guard. Guards belong to Dynamo, so its eager backend is enough to find out."""
     task = reference.task
     right = [item.name for item in found if item.name in names and item.verdict is Verdict.AGREES]
     if not right or reference.points[0].eager.error is not None:
@@ -194,10 +194,10 @@ def _with_missing_guards(
 
 
 def _blame_of_refusal(reference: Reference, item: Variant, blame: bool) -> Any:
-    """Where a compiler raised: the stage and the operation, for torch.compile only."""
+    """The stage and operation at which torch.compile raised; None for other variants."""
     if not blame or not isinstance(item, Compiled) or item.refusal(reference.task) is not None:
         return None
     if item.backend == "inductor" and not torch_private.cpp_compiler():
-        return None  # nothing that is compiled is to blame
+        return None  # without a C++ compiler, nothing that is compiled is to blame
     with untouched(reference.task, reference.points[0].seed) as scratch:
         return find_blame(reference, item, None, reference.points[0], scratch)

@@ -1,4 +1,4 @@
-"""What a variant has frozen: Python values and tensors that eager reads anew at every call, changed for a moment."""
+"""Find what a variant has frozen: change Python values and tensors that eager reads at every call, and see if it follows."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from compile_inspect.variants import Prepared
 from compile_inspect.variants.reached import Holding
 
 MANY = 4
-"""So many tensors are named; where there are more, one sentence stands for the others."""
+"""At most so many tensors are named; one sentence covers the others."""
 GUARDED = 4
-"""So many numbers are changed where every change makes Dynamo compile again."""
+"""At most so many numbers are changed where every change makes Dynamo compile again."""
 
 Changed = Callable[[], contextlib.AbstractContextManager[None]]
 
 
 def find_assumptions(reference: Reference, prepared: Prepared, *, guarded: bool = False) -> tuple[str, ...]:
-    """What must stay as it is for a variant that agrees to go on agreeing.
+    """Return what must stay as it is for a variant to go on agreeing with eager.
 
-    Variants that assume nothing (torch.compile guards on all of this) are left alone, unless `guarded` says otherwise:
-    every change would make them compile again, and leave slower code behind.
+    Variants that assume nothing (torch.compile guards on all of this) are skipped unless `guarded` is set: every change
+    would make them compile again, and leave slower code behind.
     """
     point = reference.points[0]
     if not (prepared.variant.assumes or guarded) or point.eager.error is not None:
@@ -66,10 +66,10 @@ class _Checks:
                     yield f"{names[index]} stays {leaf!r}"
 
     def tensors(self) -> Iterator[str]:
-        """Tensors that the function holds, changed where they lie and replaced by others."""
+        """Tensors that the function holds, changed in place and replaced by others."""
         held = [item for item in self.reference.task.held if item.now().is_floating_point() or item.now().is_complex()]
         for change, sentence in ((_changed_in_place, "changed in place"), (_replaced, "replaced by another tensor")):
-            # Most variants follow, and there may be hundreds: all at once first.
+            # Most variants follow, and there may be hundreds of tensors: change all at once first.
             if not held or self.follows(partial(_all, change, held)):
                 continue
             named = 0
@@ -82,7 +82,7 @@ class _Checks:
                     yield f"{item.name} is not {sentence}"
 
     def follows(self, changed: Changed, inputs: Inputs | None = None) -> bool:
-        """Whether the variant gives what eager gives after a change; True where the change makes no difference to eager."""
+        """Whether the variant agrees with eager after a change; True where the change makes no difference to eager."""
         task, point = self.reference.task, self.point
         inputs = point.inputs if inputs is None else inputs
 
@@ -97,14 +97,14 @@ class _Checks:
             seen = observe(task, self.prepared.run, inputs, point.seed)
         if seen.error is not None:
             return True  # it notices
-        # No reference at the changed value: eager's own error there is about what it is at the example.
+        # There is no reference at the changed value: eager's own error is taken from the example.
         by = self.reference.bystanders(point)
         noisy = [_shifted(eager, item, by.eager) for item in by.noisy]
-        # What is random and agreed from the same seed is no longer excused.
+        # Values that were random and agreed for the same seed get no exemption here.
         shifted = replace(by, eager=eager, exact=None, noisy=noisy, random=frozenset())
         if not judge(seen, shifted).differences:
             return True
-        # It differs from eager after the change. Does it still give what it gave before?
+        # It differs from eager after the change. Does it still return what it returned before?
         return _nearer(seen, eager, point.eager)
 
 
@@ -114,7 +114,7 @@ def _equal(one: Observation, other: Observation) -> bool:
 
 
 def _shifted(eager: Observation, noisy: Observation, before: Observation) -> Observation:
-    """A disturbed run at the example, carried over to where eager is now."""
+    """A perturbed run at the example, shifted to eager's new result."""
 
     def carry(now: dict[str, Any], moved: dict[str, Any], old: dict[str, Any]) -> dict[str, Any]:
         result = {}
@@ -130,7 +130,7 @@ def _shifted(eager: Observation, noisy: Observation, before: Observation) -> Obs
 
 
 def _nearer(seen: Observation, now: Observation, before: Observation) -> bool:
-    """Whether what was seen is nearer to eager after the change than to eager before it: then it follows, roughly."""
+    """Whether an outcome is nearer to eager after the change than to eager before it: then it follows, roughly."""
     mine, after, earlier = seen.everything, now.everything, before.everything
     for name, value in mine.items():
         if not torch_private.is_tensor(value) or not value.is_floating_point():
@@ -152,7 +152,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _other(value: Any) -> Any:
-    """Another value of the same kind, near enough to make sense."""
+    """Another value of the same kind, close enough to make sense."""
     return value + 1 if isinstance(value, int) else value * 1.5 + 0.25
 
 

@@ -1,4 +1,4 @@
-"""What made a variant wrong: the stage, then the operation and the line it came from."""
+"""Find what made a variant wrong: the stage, then the operation and the line it came from."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from compile_inspect.variants.program import Program, traced
 from compile_inspect.variants.torchscript import TorchScript
 
 MOST_TRIED_ALONE = 6
-"""Of the nodes that a pass changed, so many are compiled alone."""
+"""At most so many of the nodes that a pass changed are compiled alone."""
 
 
 def find_blame(reference: Reference, variant: Variant, prepared: Prepared | None, point: Point, task: Task) -> Blame:
-    """Which part of torch, and which operation, makes a variant wrong at a point; `task` may be run freely."""
+    """Find the part of torch, and the operation, that makes a variant wrong at a point; `task` may be run freely."""
     evidence = Evidence(eager_raises=point.eager.error)
     try:
         # torch.fx prints the code of a graph that raises.
@@ -55,7 +55,7 @@ def find_blame(reference: Reference, variant: Variant, prepared: Prepared | None
                 _examine_compiled(evidence, reference, variant, point, task)
             else:
                 return _of_traced(evidence, reference, point, task)
-    except Exception as error:  # a search that fails must not hide what it was made for
+    except Exception as error:  # a search that fails must not hide the wrong result
         evidence.failure = one_line(error)
     return evidence.blame()
 
@@ -93,7 +93,7 @@ def _search_parts(stage: BlameStage, is_right: Callable[[Decide], bool]) -> Culp
 
 
 def _examine_graphs(evidence: Evidence, guilty: StageTrial, variant: Compiled, graphs: list[CapturedGraph], task: Task) -> None:
-    """Compile pieces of Dynamo's graphs: the node that was found alone, or ever shorter prefixes."""
+    """Compile pieces of Dynamo's graphs: the suspected node alone, or shorter and shorter prefixes."""
 
     def prepare(piece: Task) -> Prepared:
         compiled = compiled_with(piece, guilty.backend, **choices_of(variant, guilty.backend))
@@ -124,9 +124,9 @@ def _examine_graphs(evidence: Evidence, guilty: StageTrial, variant: Compiled, g
 
 
 def _node_of_culprit(evidence: Evidence, graph: Any, alone: Callable[[Any], bool | None]) -> Any:
-    """The node of Dynamo's graph that a part of the compiler came from, tried alone.
+    """The node of Dynamo's graph that a part of the compiler came from, compiled alone.
 
-    A pass may have changed several: the one that is wrong alone is meant, or else the first.
+    A pass may have changed several nodes: the one that is wrong alone is returned, or else the first.
     """
     culprit = evidence.culprit
     if culprit is None:
@@ -146,7 +146,7 @@ def _node_of_culprit(evidence: Evidence, graph: Any, alone: Callable[[Any], bool
 
 
 def _of_traced(evidence: Evidence, reference: Reference, point: Point, task: Task) -> Blame:
-    """A graph made by tracing: run it as it is, and if that is right, blame what was made of it."""
+    """For a graph made by tracing: run it as it is, and if that is right, blame what was made of it."""
     program, graph, _ = traced(task)
     if differs(reference, point, _run_traced(task, point, program, graph)):
         return Blame(BlameStage.TRACING, f"{BlameStage.TRACING.value}: the graph is wrong before it is compiled")
@@ -203,7 +203,7 @@ def _run_traced(task: Task, point: Point, program: Program, graph: Any) -> Any:
 
 
 def _of_torchscript(reference: Reference, variant: TorchScript, point: Point, task: Task) -> Blame:
-    """Without its optimizer TorchScript runs the graph operation by operation: what is wrong then was traced wrongly."""
+    """Without its optimizer, TorchScript runs the graph operation by operation: if that is wrong, tracing was wrong."""
     import torch
 
     def run(*args: Any, **kwargs: Any) -> Step:

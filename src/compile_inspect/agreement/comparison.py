@@ -1,4 +1,4 @@
-"""One prepared variant against eager at every point."""
+"""Compare one prepared variant with eager at every point."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from compile_inspect.variants import Prepared, Task
 from compile_inspect.variants.inductor import FROZEN
 
 RECOMPILE_SECONDS = 20.0
-"""A variant that took longer to build is not given inputs of another form, which it would have to be built for again."""
+"""A variant that took longer to build is not given inputs for which it would have to be built again."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of comparing a variant with eager."""
+    """The result of comparing a variant with eager."""
 
     verdict: Verdict
     reason: str
@@ -33,7 +33,7 @@ class Comparison:
     wrong_at: Point | None = None
     """The first point at which it is wrong."""
     not_probed: tuple[str, ...] = ()
-    """What nothing is proven about, each a sentence."""
+    """What was not verified, one sentence each."""
 
     @property
     def agrees(self) -> bool:
@@ -57,12 +57,12 @@ def compare(
 
 
 def undecidable(reference: Reference) -> Comparison | None:
-    """The verdict on any variant where there is nothing to hold it against."""
+    """The verdict on every variant where eager gives nothing to compare with; None where it does."""
     if reference.declined is not None:
         return Comparison(Verdict.REFUSED, f"results of this kind cannot be compared: {reference.declined}")
     if reference.unsteady:
         names = listed(list(reference.unsteady))
-        reason = f"eager itself gives a different {names} when run again from the same seed, so nothing can be proven"
+        reason = f"eager itself returns a different {names} when it runs again from the same seed, so nothing can be proven"
         return Comparison(Verdict.NONDETERMINISTIC, reason)
     return None
 
@@ -79,7 +79,7 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
         if not point.as_example and _takes_one_form(prepared, point):
             left_out.append(point)
             if point.given:
-                notes.append(f"{point.name} were left out: they are of another form than what it was made for")
+                notes.append(f"{point.name} were left out: the variant takes only inputs like the example")
             continue
         found = judged(reference, prepared, point, closely=wrong_at is None)
         compared += 1
@@ -98,7 +98,10 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
         verdict, reason = Verdict.DISAGREES, f"it does not agree with eager: {differences[0]}"
     elif incomparable:
         names = ", ".join(dict.fromkeys(incomparable))
-        verdict, reason = Verdict.RANDOM, f"random, cannot be compared: {names} come from other random numbers than eager's"
+        verdict, reason = (
+            Verdict.RANDOM,
+            f"random, cannot be compared: {names} were drawn from different random numbers than eager's",
+        )
     else:
         assumptions = find_assumptions(reference, prepared)
         if prepared.variant.lends_results(reference.task):
@@ -114,7 +117,7 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
 
 
 def _takes_one_form(prepared: Prepared, point: Point) -> bool:
-    """Whether a variant cannot take inputs of another form, or takes so long to compile that it is not asked to."""
+    """Whether a variant takes only inputs like the example, or takes so long to compile that it gets no others."""
     return FROZEN[0] in prepared.variant.assumes or (not point.given and prepared.build_seconds > RECOMPILE_SECONDS)
 
 
@@ -122,7 +125,7 @@ def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: b
     """Run a variant at a point and judge it."""
     seen = observe(reference.task, prepared.run, point.inputs, point.seed)
     checks = {DifferenceKind.ALIASING}
-    if point.as_example or point.given:  # for layouts of our own making, any layout of the result will do
+    if point.as_example or point.given:  # for layouts that we made up, the result may have any layout
         checks.add(DifferenceKind.STRIDES)
     if prepared.program is None:
         checks.add(DifferenceKind.AUTOGRAD)
@@ -130,7 +133,7 @@ def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: b
 
 
 def _largest(measured: list[Measured]) -> tuple[Measured, ...]:
-    """For every value the point where the error comes closest to what is allowed, or goes beyond."""
+    """For every value the point where the error is largest relative to what is allowed."""
     worst: dict[str, Measured] = {}
     for item in measured:
         if item.name not in worst or item.error * worst[item.name].allowed > worst[item.name].error * item.allowed:

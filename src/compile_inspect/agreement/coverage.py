@@ -1,4 +1,4 @@
-"""What a finished comparison has not looked at, each a sentence."""
+"""What a finished comparison did not cover, one sentence each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compile_inspect.variants import Prepared
 
 
 def not_probed(reference: Reference, prepared: Prepared, left_out: list[Point], calls: str) -> tuple[str, ...]:
-    """What nothing is proven about: inputs that were left out, with the reason, and what was not asked for."""
+    """What was not verified: inputs that were left out, with the reason, and what was not requested."""
     return tuple(_sentences(reference, prepared, left_out, calls))
 
 
@@ -40,7 +40,7 @@ def _sentences(reference: Reference, prepared: Prepared, left_out: list[Point], 
     else:
         yield from reference.not_probed
     if left_out:
-        yield f"{listed([point.name for point in left_out])}: the variant takes inputs of the example's form only"
+        yield f"{listed([point.name for point in left_out])}: the variant takes only inputs like the example"
     raising = [point.name for point in reference.points if point.eager.error is not None and point not in left_out]
     if raising:
         yield f"results at {listed(raising)}: eager raises there"

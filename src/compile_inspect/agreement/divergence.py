@@ -1,4 +1,4 @@
-"""Where Dynamo's graph parts from the Python code: the first operation that eager runs and the graph does not."""
+"""Find where Dynamo's graph departs from the Python code: the first operation that eager runs and the graph does not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compile_inspect.variants import Task
 
 @dataclass(frozen=True)
 class Operation:
-    """One operator as it ran: where it came from, and what it was given and gave, bit by bit."""
+    """One operator as it ran: where it came from, and its inputs and outputs bit by bit."""
 
     name: str
     location: Location | None
@@ -39,7 +39,7 @@ class Divergence:
 
     def __str__(self) -> str:
         if self.eager == self.graph:
-            return f"{self.eager} gets or gives other values in Dynamo's graph than in eager mode"
+            return f"{self.eager} takes or returns different values in Dynamo's graph and in eager mode"
         if not self.eager or not self.graph:
             who, other = ("eager mode", "Dynamo's graph") if self.eager else ("Dynamo's graph", "eager mode")
             return f"{who} runs {self.eager or self.graph}, and {other} runs nothing more"
@@ -65,7 +65,7 @@ def find_divergence(task: Task, point: Point, graphs: list[CapturedGraph]) -> Di
 
 
 def _operations_of_graph(task: Task, point: Point, captured: CapturedGraph) -> list[Operation]:
-    """What the code of a graph runs. Node by node it runs again, for the lines: the code itself may be what is wrong."""
+    """What the code of a graph runs. It is then interpreted node by node for the lines: the code itself may be wrong."""
     graph = captured.graph
     current: list[Any] = []
     with preserved_state(task), seeded(point.seed):
@@ -99,20 +99,20 @@ def _operations(run: Callable[[], Any], locate: Callable[[], Location | None]) -
         location = locate()
         given = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if isinstance(leaf, (bool, int, float, complex))]
         result = operation(*args, **kwargs)
-        # Views are made where they are needed, and detaching is bookkeeping: their number means nothing.
+        # Views are created where they are needed, and detaching is bookkeeping: how many there are means nothing.
         if not any(item.alias_info is not None and not item.alias_info.is_write for item in operation._schema.returns):
             undefined = "empty" in str(operation)
             gave = [] if undefined else [_bits(leaf) for leaf in torch_private.flatten(result)[0]]
             operations.append(Operation(str(operation), location, (*map(repr, given), *gave)))
         return result
 
-    with intercepted(note), contextlib.suppress(Exception):  # what ran before an exception is what counts
+    with intercepted(note), contextlib.suppress(Exception):  # what ran before an exception is compared too
         run()
     return operations
 
 
 def _bits(value: Any) -> Any:
-    """The contents of a tensor so that only equal bits are equal: 0.0 and -0.0 differ, NaN is NaN."""
+    """The contents of a tensor for bitwise comparison: 0.0 and -0.0 differ, NaN equals NaN."""
     import torch
 
     if not torch_private.is_tensor(value) or type(value) is not torch.Tensor or value.layout is not torch.strided:

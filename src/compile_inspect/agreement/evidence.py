@@ -1,4 +1,4 @@
-"""What was found out about a wrong result, and the blame that may be said on the strength of it."""
+"""Collect what is known about a wrong result, and derive the blame that this evidence supports."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from compile_inspect.torch_private import DECOMPOSITIONS, LOWERINGS, CompilerPar
 
 @dataclass
 class Evidence:
-    """Every experiment of one search. `blame` says no more than these support."""
+    """Every experiment of one search. `blame` claims only what they support."""
 
     trials: list[StageTrial] = field(default_factory=list)
     culprit: Culprit | None = None
     """A part of the compiler without which the result is right."""
     node: Any = None
-    """The node of Dynamo's graph that is named."""
+    """The node of Dynamo's graph that is blamed."""
     shortest_prefix: bool = False
     """Whether the graph up to that node is wrong, and right up to the one before."""
     wrong_alone: bool | None = None
-    """Whether the node, compiled alone on eager's values, is wrong too; None where that could not be tried."""
+    """Whether the node, compiled alone on eager's values, is wrong too; None where that was not possible."""
     divergence: Divergence | None = None
     exception: str | None = None
     """The innermost cause, where the compiled function raises and eager does not."""
     exception_location: Location | None = None
     eager_raises: str | None = None
     location: Location | None = None
-    """The line, where it was found otherwise than by what torch keeps with a node."""
+    """The line, where it was found in another way than from a node's stack trace."""
     failure: str | None = None
     """Why the search ended early, if it did."""
     graph: str = ""
 
     @property
     def guilty(self) -> StageTrial | None:
-        """The first stage that does not do what eager does."""
+        """The first stage that differs from eager."""
         return next((trial for trial in self.trials if trial.wrong), None)
 
     def blame(self) -> Blame:
@@ -48,7 +48,7 @@ class Evidence:
         guilty = self.guilty
         if guilty is None:
             tried = "; ".join(map(str, self.trials)) or f"none could be tried: {self.failure}"
-            return Blame(BlameStage.UNKNOWN, f"no stage shows the fault by itself: {tried}")
+            return Blame(BlameStage.UNKNOWN, f"no stage reproduces the fault by itself: {tried}")
         location, node, operation = self._place()
         location = location or self.location
         where = "" if location is None else f", at {location}" + (f": {location.code}" if location.code else "")
@@ -71,7 +71,7 @@ class Evidence:
         return self.exception_location, "", ""
 
     def _named(self, item: CompilerPart | GraphNode) -> str:
-        """An operator with what the user called, where that is another one."""
+        """An operator, with the one that the user called where the two differ."""
         origin = item.original or ("" if self.node is None else name_of_target(self.node))
         same = not origin or "_functorch" in origin or base_name(origin) == base_name(item.operation)
         return item.operation if same else f"{item.operation} (of {origin})"
@@ -92,8 +92,8 @@ class Evidence:
         if self.failure is not None:
             return "the operation is not known"
         if self.guilty is not None and self.guilty.stage is BlameStage.DYNAMO:
-            return "no operation of its graph could be told to be the first that differs"
-        return "no operation is wrong by itself, so it takes several together"
+            return "the first operation of its graph that differs is not known"
+        return "no operation is wrong by itself, so several together cause it"
 
     def _sentences(self) -> list[str]:
         said = [str(trial) for trial in self.trials]
@@ -106,20 +106,20 @@ class Evidence:
             said.append(f"the graph up to {self.node.name} {fails}, and up to the node before it is right")
         if self.wrong_alone is not None and self.node is not None:
             fails = "raises too" if self.exception is not None else "is wrong too"
-            alone = fails if self.wrong_alone else "is right, so the fault takes other operations as well"
+            alone = fails if self.wrong_alone else "is right, so the fault needs other operations too"
             said.append(f"{self.node.name} compiled alone on eager's values {alone}")
         if self.failure is not None:
-            said.append(f"the search went no further: {self.failure}")
+            said.append(f"the search stopped early: {self.failure}")
         return said
 
 
 def name_of_target(node: Any) -> str:
-    """What a node calls, in words: `torch.relu`, `add_`, `aten.mul.Tensor`."""
+    """The name of what a node calls: `torch.relu`, `add_`, `aten.mul.Tensor`."""
     return str(node._pretty_print_target(node.target)).removeprefix("torch.ops.")
 
 
 def base_name(operation: str) -> str:
-    """The name that an operator has in all its forms.
+    """The name that all overloads of an operator share.
 
     >>> base_name("aten.add_.Tensor"), base_name("torch.add"), base_name("torch._C._nn.softshrink")
     ('add', 'add', 'softshrink')
@@ -142,4 +142,4 @@ def _cure(culprit: Culprit) -> str:
     if culprit.sole and culprit.partner is not None:
         return f"{change} alone it is right, and so it is without {culprit.partner.name}"
     other = "others" if culprit.partner is None else culprit.partner.name
-    return f"{change} and {other} it is right, and with one of them it is not"
+    return f"{change} and {other} it is right, and with one of them it is wrong"

@@ -1,4 +1,4 @@
-"""Inputs to compare at: copies of those given, and further ones of the same kind."""
+"""Inputs to compare at: copies of your own, and generated ones of the same kind."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from compile_inspect.agreement.forms import is_plain, kind_of, parts_of
 from compile_inspect.target import Inputs
 
 WIDE = 30.0
-"""How much larger than the example one of the generated inputs is: conditions such as `x.sum() > 10` then turn."""
+"""How much larger than the example one of the generated inputs is, so that conditions such as `x.sum() > 10` flip."""
 
 
 def clone_tensor(tensor: Any) -> Any:
-    """A leaf with the same values, strides, overlaps and wish for a gradient, in memory of its own."""
+    """A leaf with the same values, strides, overlaps and `requires_grad`, in its own memory."""
     import torch
 
     plain = tensor.detach()
@@ -22,7 +22,7 @@ def clone_tensor(tensor: Any) -> Any:
         copy = plain.clone()
     else:
         plain = plain.resolve_conj().resolve_neg()
-        # The whole stretch of memory it spans, so that expanded and padded tensors stay what they are.
+        # The whole stretch of memory that it spans, so that expanded and padded tensors keep their layout.
         flat = plain.as_strided((_extent(plain),), (1,), plain.storage_offset()).clone()
         copy = flat.as_strided(plain.shape, plain.stride())
     if is_parameter(tensor):
@@ -31,14 +31,14 @@ def clone_tensor(tensor: Any) -> Any:
 
 
 def is_parameter(tensor: Any) -> bool:
-    """Whether a tensor is one that modules train."""
+    """Whether a tensor is an `nn.Parameter`."""
     import torch
 
     return isinstance(tensor, torch.nn.Parameter)
 
 
 def mapped(inputs: Inputs, change: Callable[[Any], Any]) -> Inputs:
-    """Inputs with every tensor changed; one given twice stays one tensor."""
+    """Apply a function to every tensor among inputs; a tensor that is passed twice stays one tensor."""
     leaves, structure = torch_private.flatten((inputs[0], dict(inputs[1])))
     done: dict[int, Any] = {}
     for leaf in leaves:
@@ -49,13 +49,13 @@ def mapped(inputs: Inputs, change: Callable[[Any], Any]) -> Inputs:
 
 
 def cloned(inputs: Inputs) -> Inputs:
-    """Inputs that a run may change without harm; those that share memory share that of their clones."""
+    """Copies of inputs that a run may change; copies share memory where their originals do."""
     shared = _clones_of_shared(inputs)
     return mapped(inputs, lambda tensor: shared[id(tensor)] if id(tensor) in shared else clone_tensor(tensor))
 
 
 def _clones_of_shared(inputs: Inputs) -> dict[int, Any]:
-    """Clones of tensors that lie in the same storage, by the identity of what they are clones of."""
+    """Clones of tensors that share a storage, by the identity of the original."""
     import torch
 
     leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
@@ -78,14 +78,14 @@ def _clones_of_shared(inputs: Inputs) -> dict[int, Any]:
 
 
 def _extent(tensor: Any) -> int:
-    """How many elements of memory a tensor spans."""
+    """The number of elements of memory that a tensor spans."""
     return 1 + sum(int(size - 1) * int(stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 def generated(example: Inputs, count: int, seed: int) -> Iterator[tuple[str, Inputs]]:
-    """Inputs of the same shapes, dtypes, devices, strides and wishes for gradients, each with what is special about it.
+    """Inputs with the same shapes, dtypes, devices, strides and `requires_grad`, each with a description of its values.
 
-    Numbers with a point are drawn on the example's own scale, negated, and drawn much larger, in turn; integers are
+    Floating-point values are drawn on the example's own scale, negated, and drawn much larger, in turn; integers are
     shuffled, so that indices stay valid.
     """
     import torch
@@ -103,7 +103,7 @@ Fill = Callable[[Any, Any], Any]
 
 
 def refilled(example: Inputs, fill: Fill, generator: Any, integers: Fill | None = None) -> Inputs:
-    """Inputs as the example with other numbers in them, and with `integers` or shuffled ones where those are whole."""
+    """The example with other floating-point values, and with `integers` or shuffled ones where values are integers."""
     inputs = cloned(example)
     done: set[int] = set()
     for leaf in torch_private.flatten((inputs[0], dict(inputs[1])))[0]:
@@ -114,7 +114,7 @@ def refilled(example: Inputs, fill: Fill, generator: Any, integers: Fill | None 
 
 
 def same_signature(inputs: Inputs, example: Inputs) -> bool:
-    """Whether inputs differ from the example in the contents of tensors alone."""
+    """Whether inputs differ from the example only in the contents of tensors."""
     leaves, structure = torch_private.flatten((inputs[0], dict(inputs[1])))
     others, other_structure = torch_private.flatten((example[0], dict(example[1])))
     if structure != other_structure or len(leaves) != len(others) or _sharing(leaves) != _sharing(others):
@@ -136,7 +136,7 @@ def _alike(leaf: Any, other: Any) -> bool:
 
 
 def _sharing(leaves: list[Any]) -> list[int]:
-    """For every leaf the first one that lies in the same memory."""
+    """For every leaf, the position of the first one that shares its memory."""
     first: dict[int, int] = {}
     addresses = [
         leaf.untyped_storage().data_ptr() if torch_private.is_tensor(leaf) and is_plain(leaf) and leaf.numel() else -1 - place
@@ -146,13 +146,13 @@ def _sharing(leaves: list[Any]) -> list[int]:
 
 
 def shares_memory(inputs: Inputs) -> bool:
-    """Whether two different tensors among inputs lie in the same memory."""
+    """Whether two different tensors among inputs share memory."""
     leaves = list({id(leaf): leaf for leaf in torch_private.flatten((inputs[0], dict(inputs[1])))[0]}.values())
     return _sharing(leaves) != list(range(len(leaves)))
 
 
 def _refill(tensor: Any, fill: Fill, integers: Fill, generator: Any) -> None:
-    """Other contents for a tensor; what is not plain stays as it is."""
+    """Fill a tensor with other values; a tensor that is not plain stays as it is."""
     import torch
 
     if not is_plain(tensor) or tensor.numel() == 0:
@@ -173,7 +173,7 @@ def _refill(tensor: Any, fill: Fill, integers: Fill, generator: Any) -> None:
 
 
 def scale_of(values: Any) -> float:
-    """The root of the mean square of what is finite, 1 where that is nothing or zero."""
+    """The root mean square of the finite values, or 1 where there are none or it is zero."""
     import torch
 
     finite = values[torch.isfinite(values)]

@@ -1,4 +1,4 @@
-"""One run of a variant against eager: exceptions, structure, effects, then value by value."""
+"""Judge one run of a variant against eager: exceptions, structure, effects, then value by value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def judge(
 ) -> Judgment:
     """Compare what a variant did with what eager did.
 
-    `checks` are the kinds of difference to look for besides those of values and effects: STRIDES, ALIASING and AUTOGRAD.
+    `checks` are the kinds of difference to look for besides values and effects: STRIDES, ALIASING and AUTOGRAD.
     """
     found = Judgment()
     if seen.error is not None or by.eager.error is not None:
@@ -31,7 +31,7 @@ def judge(
     if list(seen.values) != list(by.eager.values):
         missing = [name for name in by.eager.values if name not in seen.values]
         extra = [name for name in seen.values if name not in by.eager.values]
-        message = f"the result has another structure (missing {missing or 'nothing'}, besides {extra or 'nothing'})"
+        message = f"the result has a different structure (missing {missing or 'nothing'}, extra {extra or 'nothing'})"
         found.differences.append(Difference(by.point, "result", DifferenceKind.FORM, message))
         return found
     for name in dict.fromkeys([*by.eager.changes, *seen.changes]):
@@ -55,7 +55,7 @@ def judge(
 
 def _form_differences(name: str, mine: Form, eager: Form, by: Bystanders) -> Iterator[Difference]:
     if mine.kind != eager.kind:
-        yield Difference(by.point, name, DifferenceKind.FORM, f"it is a {mine.kind} where eager gives a {eager.kind}")
+        yield Difference(by.point, name, DifferenceKind.FORM, f"it is a {mine.kind} where eager returns a {eager.kind}")
     if eager.strides is not None and mine.strides != eager.strides:
         message = f"its strides are {mine.strides} where eager's are {eager.strides}"
         yield Difference(by.point, name, DifferenceKind.STRIDES, message)
@@ -73,16 +73,16 @@ def _names(names: frozenset[str]) -> str:
 
 
 def _uncertain_change(name: str, by: Bystanders) -> bool:
-    """Whether eager itself changes something in one arithmetic and not in another."""
+    """Whether a change also appears or disappears in a perturbed run of eager."""
     return any((name in other.changes) != (name in by.eager.changes) for other in by.noisy if other.error is None)
 
 
 COMPILERS = ("BackendCompilerFailed", "InternalTorchDynamoError", "InductorError", "LoweringException", "Unsupported")
-"""Exceptions by which a compiler says that it cannot go on; they are no answer of the function's."""
+"""Exceptions of a compiler that gives up, as opposed to exceptions of the function."""
 
 
 def _judge_exceptions(seen: Observation, by: Bystanders, found: Judgment) -> None:
-    """Both must raise. Another type is noted; a compiler that gives up has not raised what eager raises."""
+    """Both must raise. A different type is noted; a compiler that gives up does not count as raising what eager raises."""
     mine, eager = seen.error, by.eager.error
     if mine is not None and eager is not None:
         own, message = mine.partition(":")[0], eager.partition(": ")[2]
@@ -101,7 +101,7 @@ def _judge_exceptions(seen: Observation, by: Bystanders, found: Judgment) -> Non
 
 
 def _others(name: str, by: Bystanders, shape: Any) -> tuple[Any, list[Any]]:
-    """The reference and the disturbed runs for one value, as far as they have it in the same shape."""
+    """The reference and the perturbed runs for one value, where they have it in the same shape."""
 
     def of(observation: Observation | None) -> Any:
         if observation is None or observation.error is not None:
@@ -123,7 +123,7 @@ def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgme
         number = False
     if not torch_private.is_tensor(mine) or not torch_private.is_tensor(eager):
         if not same(mine, eager) and not _unsteady_object(name, eager, by):
-            message = f"eager gives {_short(eager)} and the variant {_short(mine)}"
+            message = f"eager returns {_short(eager)} and the variant {_short(mine)}"
             found.differences.append(Difference(by.point, name, DifferenceKind.WHOLE, message))
         return
     for what, here, there in (
@@ -148,7 +148,7 @@ def _judge_value(name: str, mine: Any, eager: Any, by: Bystanders, found: Judgme
 
 
 def _numbers(name: str, by: Bystanders) -> tuple[Any, list[Any]]:
-    """As `_others`, for numbers of Python."""
+    """Like `_other_values`, for Python numbers."""
     import torch
 
     def of(observation: Observation | None) -> Any:

@@ -1,4 +1,4 @@
-"""One run, seen from outside: what it returned, its gradients, and what it changed. It leaves everything as it was."""
+"""Run a function and record what it returned, its gradients, and what it changed; then restore everything."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from compile_inspect.variants.base import one_line
 
 @dataclass(frozen=True)
 class Observation:
-    """What a run gave, by name: `result[0]`, `gradient of weight`; and `changes`, by the name of what was changed."""
+    """The outcome of a run, by name: `result[0]`, `gradient of weight`; `changes` has the name of what was changed."""
 
     values: dict[str, Any] = field(default_factory=dict)
     changes: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
-    """The exception, in one line, if there was one."""
+    """The exception in one line, if there was one."""
     declined: str | None = None
     """Why the results cannot be compared, if they cannot."""
     forms: dict[str, Form] = field(default_factory=dict)
-    """What the tensors of the result are besides their numbers."""
+    """Metadata of the tensors in the result."""
 
     @property
     def everything(self) -> dict[str, Any]:
@@ -39,10 +39,10 @@ class Observation:
 
 
 def observe(task: Task, run: Callable[..., Step], inputs: Inputs, seed: int) -> Observation:
-    """Run on copies of the inputs, from a given seed; then put back buffers, parameters, Python state and generators."""
+    """Run on copies of the inputs from a given seed; then restore buffers, parameters, Python state and generators."""
     args, kwargs = cloned(inputs)
     before = clone_all(inputs)
-    # What a compiler has to say about inputs of ours is no news to the user.
+    # What a compiler reports about inputs that we made up does not concern the user.
     with preserved_state(task) as changes, torch_private.suppressed_compiler_output():
         with seeded(seed):
             try:
@@ -53,17 +53,17 @@ def observe(task: Task, run: Callable[..., Step], inputs: Inputs, seed: int) -> 
             values = named_values(task, step, args, kwargs)
             forms = _forms(task, step, args, kwargs)
             held = changes()
-        except Exception as error:  # a kind of tensor that says little about itself
+        except Exception as error:  # some kinds of tensors do not support these queries
             return Observation(declined=one_line(error))
     changed = _changed_inputs(dict(zip(input_names(task, inputs), before, strict=True)), task, (args, kwargs))
     return Observation(values, _in_parts({**changed, **held}), forms=forms)
 
 
 def _changed_inputs(before: dict[str, Any], task: Task, inputs: Inputs) -> dict[str, Any]:
-    """What of the inputs is another thing now; containers may have grown or lost entries."""
+    """The inputs that changed; containers may have grown or lost entries."""
     after = dict(zip(input_names(task, inputs), clone_all(inputs), strict=True))
     changed = {name: value for name, value in after.items() if name not in before or not same(before[name], value)}
-    return changed | {name: "taken out" for name in before if name not in after}
+    return changed | {name: "removed" for name in before if name not in after}
 
 
 def _forms(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Form]:
@@ -73,7 +73,7 @@ def _forms(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Form]:
 
 
 def _in_parts(values: dict[str, Any]) -> dict[str, Any]:
-    """Values with tensors that are not plain taken apart."""
+    """Split tensors that are not plain into their parts."""
     found: dict[str, Any] = {}
     for name, value in values.items():
         if torch_private.is_tensor(value):
@@ -84,21 +84,21 @@ def _in_parts(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def clone_all(inputs: Inputs) -> list[Any]:
-    """The tensors among inputs as they are now; a number or a string stands for itself."""
+    """Copies of the tensors among inputs; other leaves as they are."""
     leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
     return [clone_tensor(leaf).detach() if torch_private.is_tensor(leaf) else leaf for leaf in leaves]
 
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Generators of torch, Python and NumPy start from a seed; they and the grad mode are put back afterwards."""
+    """Start the generators of torch, Python and NumPy from a seed; restore them and the grad mode afterwards."""
     import torch
 
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
     python, numpy = random.getstate(), sys.modules.get("numpy.random")
     numbers = numpy.get_state() if numpy is not None else None
     with torch.random.fork_rng(devices), torch.set_grad_enabled(torch.is_grad_enabled()):
-        torch.default_generator.manual_seed(seed)  # torch.manual_seed would also ask devices that nobody uses
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would also seed devices that are not in use
         if devices:
             torch.cuda.manual_seed_all(seed)
         random.seed(seed)
@@ -114,9 +114,9 @@ def seeded(seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def preserved_state(task: Task) -> Iterator[Callable[[], dict[str, Any]]]:
-    """Whatever happens inside, what the function holds is put back.
+    """Restore what the function holds afterwards.
 
-    Gives a function that says what has changed since: tensors, their accumulated gradients, and Python values.
+    Yields a function that returns what has changed since: tensors, their accumulated gradients, and Python values.
     """
     import torch
 
@@ -168,14 +168,14 @@ class State:
 
     @classmethod
     def now(cls, task: Task) -> State:
-        """As it is."""
+        """The present state."""
         tensors = [clone_tensor(item.now()).detach() for item in task.held]
         return cls(tensors, [item.owner[item.key] for item in task.constants])
 
 
 @contextlib.contextmanager
 def at_state(task: Task, state: State) -> Iterator[None]:
-    """For a while, let the function hold what it held then: building a variant may have moved a running mean."""
+    """Set what the function holds to an earlier state for a while: building a variant may have moved a running mean."""
     import torch
 
     with preserved_state(task):
@@ -190,7 +190,7 @@ def at_state(task: Task, state: State) -> Iterator[None]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same, NaN being the same as NaN."""
+    """Whether two values are equal, with NaN equal to NaN."""
     if torch_private.is_tensor(one) and torch_private.is_tensor(other):
         if one.dtype != other.dtype or one.device != other.device or kind_of(one) != kind_of(other):
             return False
@@ -202,7 +202,7 @@ def same(one: Any, other: Any) -> bool:
         return False
     try:
         return one is other or (type(one) is type(other) and bool(one == other)) or bool(one != one and other != other)
-    except Exception:  # an object of the user's may refuse to be compared
+    except Exception:  # a user's object may not support comparison
         return False
 
 
@@ -219,7 +219,7 @@ def _same_numbers(one: Any, other: Any) -> bool:
 
 
 def named_values(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Any]:
-    """Result and gradients under the names they are reported by, as copies."""
+    """Copies of the result and the gradients under the names that reports use."""
     values = {f"result{path}": leaf for path, leaf in named_leaves(step.result)}
     return _in_parts(values | dict(zip(gradient_names(task, (args, kwargs)), step.gradients, strict=False)))
 
@@ -227,7 +227,7 @@ def named_values(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, An
 def named_leaves(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
     """The leaves of a nested structure with their paths.
 
-    Classes that torch does not know are opened too: dataclasses with all their fields, of other objects the tensors.
+    Classes that pytree does not know are opened too: all fields of dataclasses, and the tensors of other objects.
     """
     from torch.utils._pytree import keystr, tree_flatten_with_path
 
@@ -247,7 +247,7 @@ def named_leaves(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
 
 
 def _inside(leaf: Any) -> dict[str, Any] | None:
-    """The attributes of an object that holds a result; None for what is a value by itself."""
+    """The attributes of an object that holds results; None for a value."""
     import torch
 
     if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
@@ -263,7 +263,7 @@ def opaque(value: Any) -> bool:
 
 
 def input_names(task: Task, inputs: Inputs) -> list[str]:
-    """A name for every leaf of the inputs, as the function itself writes it: `x`, `rest[0]`, `kwargs['ids'].size`."""
+    """A name for every leaf of the inputs, as the function would write it: `x`, `rest[0]`, `kwargs['ids'].size`."""
     from torch.utils._pytree import keystr, tree_flatten_with_path
 
     parameters = _parameters(task.function)
@@ -286,7 +286,7 @@ def input_names(task: Task, inputs: Inputs) -> list[str]:
 
 
 def gradient_names(task: Task, inputs: Inputs) -> list[str]:
-    """How the gradients that a run gives are called, in the order of `Task.wanted`, then the second derivatives."""
+    """Names for the gradients of a run, in the order of `Task.wanted`, then for the second derivatives."""
     leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
     held = [item.name for item in task.held if item.differentiable and item.now().requires_grad]
     names = input_names(task, inputs)

@@ -1,4 +1,4 @@
-"""The same computation in float64, inputs, parameters and intermediate results included."""
+"""Run the same computation in float64, including inputs, parameters and intermediate results."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def floating_precision(task: Task) -> Any:
 
 
 def real_dtype(dtype: Any) -> Any:
-    """The dtype of the parts of a complex number; any other stays."""
+    """The real dtype for a complex one; any other stays."""
     return dtype.to_real() if dtype.is_complex else dtype
 
 
 def compute_dtype(dtype: Any) -> Any:
-    """The dtype that kernels compute in: float32 for numbers of 16 bits and fewer."""
+    """The dtype in which kernels compute: float32 for dtypes of 16 bits and fewer."""
     import torch
 
     real = real_dtype(dtype)
@@ -36,7 +36,7 @@ def compute_dtype(dtype: Any) -> Any:
 
 
 def in_float64(task: Task) -> Callable[..., Step]:
-    """The task's own function run in float64 throughout: inputs, parameters, and whatever it makes on the way."""
+    """The task's own function run in float64 throughout: inputs, parameters, and every tensor that it creates."""
     import torch
 
     def run(*args: Any, **kwargs: Any) -> Step:
@@ -56,7 +56,7 @@ def in_float64(task: Task) -> Callable[..., Step]:
 
 @contextlib.contextmanager
 def intercepted(handle: Callable[[Any, Any, Any], Any]) -> Iterator[None]:
-    """Every operation, forward and backward, goes through `handle(operation, args, kwargs)`."""
+    """Route every operation, forward and backward, through `handle(operation, args, kwargs)`."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Intercepting(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -82,7 +82,7 @@ def _widened(tensor: Any) -> Any:
 
 
 def _widen_operation(operation: Any, args: Any, kwargs: Any) -> Any:
-    """An operation with every dtype it is told and every tensor it is given in double precision."""
+    """Run an operation with every dtype argument and every input tensor in double precision."""
     import torch
 
     table = _wide_dtypes()

@@ -1,4 +1,4 @@
-"""Parts of a graph by themselves: the shortest prefix that a compiler gets wrong, and one operation alone."""
+"""Compile parts of a graph by themselves: the shortest prefix that a compiler gets wrong, and one operation alone."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from compile_inspect.variants import Prepared, Refused, Task
 
 Prepare = Callable[[Task], Prepared]
 NO_GRADIENT = "TargetError"
-"""What a run raises when nothing it gives depends on what requires a gradient."""
+"""What a run raises when none of its results depends on a tensor that requires a gradient."""
 
 
 def first_wrong_node(graph: Any, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> Any:
-    """The first node whose value, or gradient, comes out wrong when everything up to it is compiled; None if none does.
+    """The first node whose value or gradient is wrong when everything up to it is compiled; None if there is none.
 
-    All loose ends of a prefix are compared, so one that contains the culprit stays wrong when it grows, and bisection
+    All unused values of a prefix are compared, so a prefix with the culprit stays wrong when it grows, and bisection
     finds it.
     """
     nodes = _candidates(graph, inputs)
@@ -39,12 +39,12 @@ def first_wrong_node(graph: Any, inputs: list[Any], prepare: Prepare, *, gradien
 
 
 def is_wrong_up_to(graph: Any, nodes: list[Any], last: int, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool:
-    """Whether the graph up to a node, compiled, does something else than the same operations run eagerly."""
+    """Whether the graph up to a node, compiled, differs from the same operations run eagerly."""
     return _is_wrong(prefix(graph, nodes[: last + 1]), tuple(inputs), prepare, gradients=gradients)
 
 
 def is_wrong_alone(graph: Any, node: Any, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool | None:
-    """Whether one operation, compiled alone on the values that eager gives it, is wrong; None where it cannot be cut out."""
+    """Whether one operation, compiled alone on eager's values, is wrong; None where it cannot be compiled alone."""
     import torch
 
     values = _arguments(graph, node, inputs)
@@ -61,15 +61,15 @@ def is_wrong_alone(graph: Any, node: Any, inputs: list[Any], prepare: Prepare, *
         single.output((single.node_copy(node, lambda argument: copies.get(argument, values[argument])),))
         module = torch.fx.GraphModule(graph, single)
         return _is_wrong(module, tuple(leaves), prepare, gradients=gradients, signs=True)
-    except Exception:  # an operation that makes no sense by itself, such as one half of a transform
+    except Exception:  # an operation may make no sense by itself, such as one half of a transform
         return None
 
 
 def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradients: bool, signs: bool = False) -> bool:
-    """Whether a compiled graph does something else than eager; with `signs`, zeros with another sign count too.
+    """Whether a compiled graph differs from eager; with `signs`, zeros with a different sign count too.
 
-    They are no error by themselves, and a sum in another order has them; but they may be what a later operation, such
-    as a reciprocal, makes an error of.
+    Such zeros are not errors by themselves, and a sum in another order produces them; but a later operation, such as a
+    reciprocal, may turn them into errors.
     """
     for wanted in [True, False] if gradients else [False]:
         task = Task(module, inputs, {}, wanted)
@@ -81,7 +81,7 @@ def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradien
             prepared = prepare(task)
         except Refused:
             if raised is None:
-                return True  # it runs eagerly, and cannot be compiled
+                return True  # eager runs it, but it cannot be compiled
             continue
         if raised is not None or compare(task, prepared, reference=reference).verdict is Verdict.DISAGREES:
             return True
@@ -91,7 +91,7 @@ def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradien
 
 
 def _other_signs(eager: Observation, seen: Observation) -> bool:
-    """Whether zeros of eager's have another sign."""
+    """Whether the outcome has zeros whose sign differs from eager's."""
     for name, value in eager.values.items():
         other = seen.values.get(name)
         if other is None or not torch_private.is_tensor(other) or not other.is_floating_point():
@@ -102,13 +102,13 @@ def _other_signs(eager: Observation, seen: Observation) -> bool:
 
 
 def prefix(graph: Any, nodes: list[Any]) -> Any:
-    """A graph that stops after the last of some nodes, and gives the values of those that no other of them uses."""
+    """A graph that stops after the last of some nodes, and returns the values of those that no other of them uses."""
     import torch
 
     shorter = torch.fx.Graph()
     copies: dict[Any, Any] = {}
     for node in graph.graph.nodes:
-        # Every input stays one, so that the graph is called as before.
+        # Keep every input, so that the graph is called as before.
         if node.op == "placeholder" or (node.op != "output" and nodes[-1] not in copies):
             copies[node] = shorter.node_copy(node, lambda argument: copies[argument])
     loose = [node for node in nodes if not any(user in nodes for user in node.users)]
@@ -117,14 +117,14 @@ def prefix(graph: Any, nodes: list[Any]) -> Any:
 
 
 def node_named(graph: Any, name: str) -> Any:
-    """The node of a graph with a name, None where there is none."""
+    """The node of a graph with a given name; None if there is none."""
     return next((node for node in graph.graph.nodes if node.name == name), None)
 
 
 def node_of_source(graph: Any, source: str, stack_trace: str) -> Any:
-    """The node of Dynamo's graph that later graphs know under a name: it was renamed after the user's variable.
+    """The node of Dynamo's graph that later graphs know under a name (nodes are renamed after the user's variables).
 
-    Where a function makes several graphs the names start anew in each; the lines do not.
+    Where a function makes several graphs, the names start again in each; the lines do not.
     """
     line = line_of_stack(stack_trace)
     for node in graph.graph.nodes:
@@ -136,14 +136,14 @@ def node_of_source(graph: Any, source: str, stack_trace: str) -> Any:
 
 
 def _leaf(value: Any) -> Any:
-    """A tensor with the same contents that is nobody's result, and requires a gradient where the original does."""
+    """A leaf tensor with the same contents, which requires a gradient if the original does."""
     return clone_tensor(value.detach()).requires_grad_(bool(value.requires_grad))
 
 
 def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any, Any]], None] | None = None) -> dict[Any, Any]:
-    """What every node of a graph gives when it runs eagerly; the first that raises gives None, and is the last.
+    """The value of every node of a graph when it runs eagerly; None for the first node that raises, which is the last.
 
-    `before` is told of every node that is about to run, and of the values up to there.
+    `before` is called with every node that is about to run, and with the values so far.
     """
     import torch
 
@@ -156,7 +156,7 @@ def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any,
             values[n] = super().run_node(n)
             return values[n]
 
-    # The graph may leave the grad mode changed, and eager may be the one that raises.
+    # The graph may leave the grad mode changed, and eager may raise.
     with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.closed_transforms():
         try:
             Recorder(graph, garbage_collect_values=False).run(*cloned((tuple(inputs), {}))[0])
@@ -166,7 +166,7 @@ def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any,
 
 
 def _arguments(graph: Any, node: Any, inputs: list[Any]) -> dict[Any, Any] | None:
-    """What one node is given when the graph runs eagerly, copied just before: others may change it in place.
+    """The arguments of one node when the graph runs eagerly, copied just before: later nodes may change them in place.
 
     None where the node does not run, or runs within a transform of torch.func.
     """
@@ -188,7 +188,7 @@ def _first_missing(graph: Any, values: dict[Any, Any]) -> Any:
 
 
 def _candidates(graph: Any, inputs: list[Any]) -> list[Any]:
-    """Nodes that compute tensors, or raise, in order. A part between the ends of a transform cannot be cut out."""
+    """Nodes that compute tensors, or raise, in order, except inside a transform, which cannot be cut."""
     values = _interpreted(graph, inputs)
     last = list(values)[-1]
     depths = _depths(graph)
@@ -202,7 +202,7 @@ def _candidates(graph: Any, inputs: list[Any]) -> list[Any]:
 
 
 def _depths(graph: Any) -> dict[Any, int]:
-    """How many transforms of torch.func every node runs within."""
+    """The number of torch.func transforms that each node runs within."""
     depth = 0
     depths: dict[Any, int] = {}
     for node in graph.graph.nodes:

@@ -1,7 +1,7 @@
-"""Inputs that random numbers never hit: special values, the ends of what a dtype holds, other memory layouts.
+"""Inputs that random numbers never produce: special values, the limits of a dtype, other memory layouts.
 
-Some of them would do harm in some functions: a size of 10^17, a loop that waits for an infinite number to become small, an
-index out of range on a GPU, which ends the process. What a function does with its numbers is read off one run.
+Some of them would do harm in some functions: a size of 10^17, a loop that waits for an infinite number to become small, or
+an index out of range on a GPU, which ends the process. So one run first shows how the function uses its data.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from compile_inspect.target import Inputs
 from compile_inspect.variants import Task
 
 INDEXING = ("index", "gather", "scatter", "embedding", "take", "select", "bincount", "one_hot", "repeat_interleave", "nll_loss")
-"""Beginnings of names of operations that take places, counts or labels in tensors of integers."""
+"""Prefixes of the names of operations that take indices, counts or labels as integer tensors."""
 MOST_OPERATIONS = 20
-"""A run that takes so many times the operations of the example's does not end by itself, for all one can tell."""
+"""A run that takes so many times the operations of the example's is assumed not to end by itself."""
 SAFE_POWER = 0.4
 """Huge numbers are the largest of the dtype to this power: sums of a million of their squares are still finite in float32."""
 PORTION = 8
-"""One element in so many is NaN or infinite, the first always."""
+"""One element in so many is NaN or infinite, always including the first."""
 
 
 @dataclass(frozen=True)
 class Habits:
-    """What a function does with the numbers it is given, as far as it can do harm."""
+    """How a function uses its data, as far as special values could do harm."""
 
     operations: int
     decides: bool
     """Whether Python branches on a tensor."""
     reads_numbers: bool
-    """Whether Python takes numbers out of tensors, which may be sizes."""
+    """Whether Python converts tensors to numbers, which may be sizes."""
     indexes: bool
-    """Whether tensors of integers are places in other tensors."""
+    """Whether integer tensors are used as indices."""
 
 
 def habits_of(task: Task, run: Callable[[], object]) -> Habits:
-    """What a function did in one run."""
+    """How a function used its data in one run."""
     import torch
 
     operations = 0
@@ -67,11 +67,11 @@ def habits_of(task: Task, run: Callable[[], object]) -> Habits:
 
 
 class Endless(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """A run that was stopped because it took many times the operations it takes at the example."""
+    """A run was stopped because it took many times the operations that it takes at the example."""
 
 
 def ends(habits: Habits, run: Callable[[], object]) -> bool:
-    """Whether a run ends; only where branches depend on tensors is there a need to ask."""
+    """Whether a run ends; only branches that depend on tensors make it necessary to check."""
     if not (habits.decides or habits.reads_numbers):
         return True
     left = MOST_OPERATIONS * habits.operations + 1000
@@ -95,17 +95,17 @@ def ends(habits: Habits, run: Callable[[], object]) -> bool:
 
 @dataclass(frozen=True)
 class Probe:
-    """Inputs with something special about them, or the reason why there are none."""
+    """Inputs with special values or layouts, or the reason why there are none."""
 
     name: str
     inputs: Inputs | None
     reason: str = ""
     must_not_raise: bool = False
-    """Whether inputs at which eager raises are no inputs at all."""
+    """Whether the probe is skipped if eager raises at it."""
 
 
 def special_probes(task: Task, habits: Habits, seed: int) -> Iterator[Probe]:
-    """Inputs with special values in them, of the shapes, dtypes and strides of the example."""
+    """Inputs with special values, with the shapes, dtypes and strides of the example."""
     import torch
 
     example = (task.args, task.kwargs)
@@ -115,9 +115,9 @@ def special_probes(task: Task, habits: Habits, seed: int) -> Iterator[Probe]:
         for name, fill, unbounded in SPECIAL:
             reason = ""
             if unbounded and habits.reads_numbers:
-                reason = "the function takes numbers out of tensors, which may be sizes"
+                reason = "the function converts tensors to Python numbers, which may be sizes"
             elif habits.indexes and task.device != "cpu":
-                reason = f"the function indexes, and a place out of range ends the process on {task.device}"
+                reason = f"the function uses integers as indices, and an index out of range ends the process on {task.device}"
             yield Probe(name, None if reason else refilled(example, fill, generator, _unchanged), reason)
     if any(not (leaf.is_floating_point() or leaf.is_complex() or leaf.dtype == torch.bool) for leaf in leaves):
         reason = ""
@@ -130,7 +130,7 @@ def special_probes(task: Task, habits: Habits, seed: int) -> Iterator[Probe]:
 
 
 def layout_probes(task: Task) -> Iterator[Probe]:
-    """The example with other strides, and with one tensor given in two places."""
+    """The example with other strides, and with the same tensor passed twice."""
     example = (task.args, task.kwargs)
     turned = mapped(cloned(example), _with_other_strides)
     if any(one.stride() != other.stride() for one, other in zip(_tensors(turned), _tensors(example), strict=True)):
@@ -151,7 +151,7 @@ def _tensors(inputs: Inputs) -> list[Any]:
 
 
 def _with_other_strides(tensor: Any) -> Any:
-    """The same numbers with dimensions the other way round in memory, or with gaps where there is one dimension."""
+    """The same numbers with dimensions reversed in memory, or with gaps if there is one dimension."""
     import torch
 
     if not is_plain(tensor) or tensor.numel() < 2:
@@ -172,7 +172,7 @@ def _unchanged(values: Any, generator: Any) -> Any:
 
 
 def _mixed_in(values: Any, numbers: list[float]) -> Any:
-    """Numbers in one place of every few, the first included."""
+    """Numbers inserted at regular positions, including the first."""
     import torch
 
     flat = values.reshape(-1).clone()
@@ -215,7 +215,7 @@ def _subnormal(values: Any, generator: Any) -> Any:
 
 
 def _ties(values: Any, generator: Any) -> Any:
-    """Few different values: -1, 0, 1 and their likes, zeros of both signs among them, and equal neighbors."""
+    """Few different values, such as -1, 0 and 1, with zeros of both signs, and equal neighbors."""
     import torch
 
     chosen = torch.tensor([0.0, -0.0, 1.0, -1.0], dtype=torch.float64).to(values.dtype)
@@ -228,7 +228,7 @@ def _ties(values: Any, generator: Any) -> Any:
 
 
 def _extreme(values: Any, generator: Any) -> Any:
-    """The ends of the dtype in places; not the smallest number itself, whose negative does not exist."""
+    """The limits of the dtype at regular positions; not the smallest number itself, whose negative does not exist."""
     import torch
 
     limits = torch.iinfo(values.dtype)
@@ -247,4 +247,4 @@ SPECIAL: tuple[tuple[str, Fill, bool], ...] = (
     ("huge inputs", _huge, True),
     ("subnormal inputs", _subnormal, False),
 )
-"""Name, how to fill, and whether sizes or loops may grow without bound."""
+"""Name, fill function, and whether sizes or loops may grow without bound."""

@@ -22,17 +22,17 @@ from compile_inspect.variants import Step, Task
 
 NOISY_RUNS = 2
 MOST_NOISY_RUNS = 16
-"""How often eager is run with disturbed roundings: at first, and at most, before anything is called wrong."""
+"""How often eager runs with perturbed roundings: at first, and at most before anything is called wrong."""
 PROBE_SECONDS = 20.0
-"""Time for special inputs, after which no further ones are tried."""
+"""Time limit for special inputs."""
 RERUN_UNITS = 64
-"""So many units in the last place of what kernels compute in, at the largest element, may lie between two runs of eager."""
+"""Two runs of eager may differ by so many units in the last place of the compute dtype, at the largest element."""
 OTHER_SEED = 7919
 
 
 @dataclass
 class Point:
-    """Inputs to compare at, and all that eager does there."""
+    """Inputs to compare at, and eager's outcomes there."""
 
     name: str
     inputs: Inputs
@@ -41,28 +41,28 @@ class Point:
     exact: Observation | None
     noisy: list[Observation]
     as_example: bool
-    """Whether the inputs differ from the example in the contents of tensors alone."""
+    """Whether the inputs differ from the example only in the contents of tensors."""
     disturbances: int = 0
-    """How often eager was run with disturbed roundings."""
+    """How often eager ran with perturbed roundings."""
     given: bool = False
-    """Whether the inputs are the user's own."""
+    """Whether the user passed these inputs."""
     unsteady: tuple[str, ...] = ()
-    """Values that eager gave otherwise when it was run again."""
+    """Names of values that differed when eager ran again."""
 
 
 @dataclass
 class Reference:
-    """What a task gives in eager mode, in float64, and with disturbed roundings, at every point."""
+    """The outcomes of a task in eager mode, in float64, and with perturbed roundings, at every point."""
 
     task: Task
     points: list[Point]
     precision: Any
     state: State
-    """What the function held when it was made: variants are compared in the same state."""
+    """What the function held when the reference was made: variants are compared in the same state."""
     random: frozenset[str] = frozenset()
     notes: list[str] = field(default_factory=list)
     unsteady: tuple[str, ...] = ()
-    """Names of values that eager itself gives otherwise when run again from the same seed, beyond rounding."""
+    """Names of values that differ when eager runs again from the same seed, by more than rounding."""
     not_probed: list[str] = field(default_factory=list)
     """Inputs that were left out, each with the reason."""
     declined: str | None = None
@@ -74,7 +74,7 @@ class Reference:
         return any(point.exact is not None for point in self.points)
 
     def bystanders(self, point: Point) -> Bystanders:
-        """What a run at a point is judged by."""
+        """What a run at a point is compared with."""
         return Bystanders(point.name, point.eager, point.exact, point.noisy, self.precision, self.random)
 
     def judge(
@@ -86,9 +86,9 @@ class Reference:
         exact_kernels: bool = False,
         checks: Collection[DifferenceKind] = (),
     ) -> Judgment:
-        """Compare a run with eager's; before it is called wrong, eager's own error is looked at more closely.
+        """Compare a run with eager's; before it is called wrong, more perturbed runs estimate eager's own error.
 
-        That takes a dozen runs, and need not be done again where a variant is wrong elsewhere already.
+        That takes a dozen runs, which `closely=False` avoids where a variant is already wrong elsewhere.
         """
         found = judge(seen, self.bystanders(point), exact_kernels=exact_kernels, checks=checks)
         while closely and found.differences and point.eager.error is None and self._disturb_more(point):
@@ -96,7 +96,7 @@ class Reference:
         return found
 
     def _disturb_more(self, point: Point) -> bool:
-        """Double the runs of eager with disturbed roundings; False where there are enough already."""
+        """Double the number of perturbed runs of eager; False where there are enough already."""
         if point.disturbances >= MOST_NOISY_RUNS:
             return False
         _disturb(self.task, point, max(point.disturbances, NOISY_RUNS))
@@ -104,10 +104,10 @@ class Reference:
 
 
 def make_reference(task: Task, *, samples: int = 3, seed: int = 0, layouts: bool = False) -> Reference:
-    """Run a task in eager mode and in float64 at the given inputs, at `samples` generated and at special ones.
+    """Run a task in eager mode and in float64 at your own inputs, at `samples` generated ones, and at special ones.
 
-    With `samples=0` there are no inputs but those given. `layouts` adds inputs with other strides, and with one tensor in
-    two places: every variant that takes them compiles anew.
+    With `samples=0` only your own inputs are used. `layouts` adds inputs with other strides, and with the same tensor
+    passed twice: every variant that takes them compiles again.
     """
     notes: list[str] = []
     state = State.now(task)
@@ -130,7 +130,7 @@ def make_reference(task: Task, *, samples: int = 3, seed: int = 0, layouts: bool
     if samples and _can_be_refilled(first.inputs):
         _add_generated(reference, samples, seed)
         _add_probes(reference, seed, layouts)
-    first.unsteady = _unsteady_names(task, first)  # a clock has moved on by now
+    first.unsteady = _unsteady_names(task, first)  # again, for a result that depends on a clock
     if first.unsteady:
         return _said_unsteady(reference)
     reference.notes = list(dict.fromkeys(notes))
@@ -140,7 +140,7 @@ def make_reference(task: Task, *, samples: int = 3, seed: int = 0, layouts: bool
 def _said_unsteady(reference: Reference) -> Reference:
     names = dict.fromkeys(name for point in reference.points for name in point.unsteady)
     reference.unsteady = tuple(names)
-    reference.notes.append(f"eager gives a different {listed(list(names))} when run again")
+    reference.notes.append(f"eager returns a different {listed(list(names))} when run again")
     return reference
 
 
@@ -152,7 +152,7 @@ def _add_generated(reference: Reference, samples: int, seed: int) -> None:
 
 
 def _add_probes(reference: Reference, seed: int, layouts: bool) -> None:
-    """Special inputs, as long as there is time."""
+    """Add special inputs until the time limit."""
     task, points = reference.task, reference.points
     habits = _habits(reference)
     started, late = perf_counter(), []
@@ -162,7 +162,7 @@ def _add_probes(reference: Reference, seed: int, layouts: bool) -> None:
         elif perf_counter() - started > PROBE_SECONDS:
             late.append(probe.name)
         elif not ends(habits, lambda inputs=probe.inputs: _run_freely(reference, inputs)):  # type: ignore[misc]
-            reference.not_probed.append(f"{probe.name}: eager does not end there")
+            reference.not_probed.append(f"{probe.name}: eager does not finish there")
         else:
             point = _point(task, probe.name, probe.inputs, seed + len(points), reference.notes)
             if probe.must_not_raise and point.eager.error is not None:
@@ -183,12 +183,12 @@ def _habits(reference: Reference) -> Habits:
     first = reference.points[0]
     try:
         return habits_of(reference.task, lambda: _run_freely(reference, first.inputs))
-    except Exception:  # it cannot be looked into, as where it compiles something itself
+    except Exception:  # operations cannot be intercepted, for example where the function compiles something itself
         return Habits(1, True, True, True)
 
 
 def _run_freely(reference: Reference, inputs: Inputs) -> None:
-    """Run eager on copies of inputs, and put everything back; exceptions come through."""
+    """Run eager on copies of inputs and restore everything; exceptions propagate."""
     from compile_inspect.agreement.inputs import cloned
 
     task = reference.task
@@ -224,7 +224,7 @@ def _point(task: Task, name: str, inputs: Inputs, seed: int, notes: list[str], *
 
 
 def _disturb(task: Task, point: Point, count: int) -> None:
-    """Add runs with disturbed roundings to a point."""
+    """Add perturbed runs to a point."""
     for number in range(point.disturbances, point.disturbances + count):
         run = observe(task, disturbed(task, point.seed + 1 + number), point.inputs, point.seed)
         if run.error is not None:  # its operations cannot be intercepted
@@ -247,13 +247,13 @@ def _run_again(task: Task, point: Point, seed: int) -> Observation:
 
 
 def _changed_names(point: Point, again: Observation) -> list[str]:
-    """Values that came out otherwise in another run."""
+    """Names of values that differ in another run."""
     mine, others = point.eager.everything, again.everything
     return [name for name in mine if not opaque(mine[name]) and not same(mine[name], others.get(name))]
 
 
 def _unsteady_names(task: Task, point: Point) -> tuple[str, ...]:
-    """Values that eager gives otherwise when run again from the same seed, by more than another order of sums explains."""
+    """Names of values that differ when eager runs again from the same seed, by more than a different order of sums."""
     again = _run_again(task, point, point.seed)
     if again.error is not None:
         return (f"result (it raises {again.error})",)
@@ -279,7 +279,7 @@ def _near(one: Any, other: Any) -> bool:
 
 
 def listed(names: list[str], most: int = 4) -> str:
-    """Names in a row, the first few of many.
+    """Names as a list in a sentence, the first few of many.
 
     >>> listed(["a", "b", "c", "d", "e", "f"])
     'a, b, c, d and 2 more'

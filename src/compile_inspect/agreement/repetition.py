@@ -1,4 +1,4 @@
-"""The second, the twentieth and the hundredth call: as the first, and without touching what the first one gave."""
+"""Call a variant again and again: later calls must agree with the first, and must not overwrite its results."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from compile_inspect.variants.base import one_line
 CALLS = 100
 """How often a variant is called in a row."""
 CALL_SECONDS = 3.0
-"""Time for these calls, after which there are no further ones."""
+"""Time limit for these calls."""
 
 
 def repeat(reference: Reference, prepared: Prepared) -> tuple[list[Difference], str]:
-    """Call a variant again and again at the example: what differs, and which calls were left out, in words."""
+    """Call a variant again and again at the example; returns what differs, and which calls were left out, as text."""
     point = reference.points[0]
     if point.eager.error is not None:
         return [], ""
@@ -55,13 +55,13 @@ def repeat(reference: Reference, prepared: Prepared) -> tuple[list[Difference], 
 
 
 def _later(item: Difference, call: int) -> Difference:
-    message = f"at call {call}, as it was not at the first: {item.message}"
+    message = f"at call {call}, but not at the first: {item.message}"
     return Difference(item.point, item.name, DifferenceKind.LATER_CALL, message, item.error, item.eager_error, item.allowed)
 
 
 @contextlib.contextmanager
 def _sparing(reference: Reference, point: Point) -> Iterator[Any]:
-    """A way to run a variant at a point many times; what the function holds is looked at once where eager leaves it alone."""
+    """Yield a function that runs a variant at a point; held state is checked only once if eager does not change it."""
     task = reference.task
     if point.eager.changes:
         yield lambda prepared: observe(task, prepared.run, point.inputs, point.seed)
@@ -94,10 +94,10 @@ def _overwritten(reference: Reference, prepared: Prepared, point: Point) -> Iter
         with preserved_state(task), seeded(point.seed), torch_private.suppressed_compiler_output():
             step = prepared.run(*args, **kwargs)
     except Exception:
-        return  # the comparison at the point says so
+        return  # the comparison at the point reports it
     forms = point.eager.forms
     results = [(f"result{path}", leaf) for path, leaf in named_leaves(step.result) if torch_private.is_tensor(leaf)]
-    # What lies in an input or in a tensor that the function holds may change with it.
+    # A result that shares memory with an input or a held tensor may change with it.
     own = [(name, leaf) for name, leaf in results if name in forms and not _lent(forms[name].shares, results)]
     own += [(f"gradient {place}", leaf) for place, leaf in enumerate(step.gradients)]
     before = [clone_tensor(leaf) for _, leaf in own]
@@ -105,7 +105,7 @@ def _overwritten(reference: Reference, prepared: Prepared, point: Point) -> Iter
     for (name, leaf), copy in zip(own, before, strict=True):
         try:
             unchanged = same(leaf, copy)
-        except RuntimeError:  # CUDA graphs of torch.compile hand out results until the next call, and guard them
+        except RuntimeError:  # CUDA graphs of torch.compile raise when a result is read after the next call
             return
         if not unchanged:
             message = f"it is overwritten when the variant is called again at {other.name}"
@@ -114,5 +114,5 @@ def _overwritten(reference: Reference, prepared: Prepared, point: Point) -> Iter
 
 
 def _lent(shares: frozenset[str], results: list[tuple[str, Any]]) -> bool:
-    """Whether a tensor lies in memory that is not that of results."""
+    """Whether a tensor shares memory with anything but results."""
     return bool(shares - {name for name, _ in results})

@@ -1,9 +1,9 @@
-"""The same computation with every rounding disturbed: how far could eager's result have been from what it is?
+"""Run the same computation with every rounding perturbed, to see how far rounding can move eager's result.
 
-Monte Carlo arithmetic: the result of every operation that rounds is moved by a unit in the last place, up, down or not
-at all. The direction is a hash of the value's own bits and the seed, not of its place. Rounding is deterministic too:
-the same value gets the same error wherever it is computed, copies of a value stay copies, and a maximum stays equal to
-the element it was taken from.
+This is Monte Carlo arithmetic: the result of every operation that rounds is moved by a unit in the last place, up, down or
+not at all. The direction is a hash of the value's own bits and the seed, not of its position. Rounding is deterministic
+too: the same value gets the same error wherever it is computed, copies of a value stay copies, and a maximum stays equal
+to the element it was taken from.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from compile_inspect.torch_private.decompositions import decomposition_of
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.reached import replaced
 
-# Operations whose results are exact: they copy, choose, or change a sign. They stand for their in-place forms too;
-# views, factories and random draws are told by schema and tags.
+# Operations whose results are exact: they copy, select, or change a sign. The names cover their in-place forms too;
+# views, factories and random draws are recognized by schema and tags.
 _EXACT_NAMES = """
     _to_copy _unsafe_index _unsafe_masked_index abs alias as_strided_copy bernoulli cat ceil clamp clamp_max clamp_min
     clone col2im constant_pad_nd contiguous copy detach diag_embed diagonal_scatter embedding empty_like expand_copy
@@ -35,17 +35,17 @@ _EXACT_NAMES = """
 EXACT = frozenset(_EXACT_NAMES.split())
 _SELECTING_NAMES = "amax amin aminmax argmax argmin argsort cummax cummin kthvalue max median min mode nanmedian sort topk"
 SELECTING = frozenset(_SELECTING_NAMES.split())
-"""Operations that select among the values they are given: the values are exact, and the places are free among equals."""
+"""Operations that select among their input values: the values are exact, and which of several equal ones is chosen is free."""
 _CONTRACTION_NAMES = "addmm addmv baddbmm bmm convolution cumsum dot mean mm mv nansum sum vdot"
 CONTRACTIONS = frozenset(_CONTRACTION_NAMES.split())
-"""Sums of terms or of products of two: in 16 bits the terms are exact, as they are added up in float32."""
+"""Sums of terms or of products of two: in 16 bits the terms are exact, because they are added up in float32."""
 
 MIX, SPREAD_OUT = 0x2545F4914F6CDD1D, 0x5851F42D4C957F2D
-"""Odd constants of 63 bits that mix the bits of a value into a hash."""
+"""Odd 63-bit constants that mix the bits of a value into a hash."""
 
 
 def disturbed(task: Task, seed: int) -> Callable[..., Step]:
-    """The task's own function with the result of every rounding operation moved by a unit in the last place or not."""
+    """The task's own function, with the result of every rounding operation perturbed by at most a unit in the last place."""
 
     def run(*args: Any, **kwargs: Any) -> Step:
         with intercepted(_Disturbance(seed).run):
@@ -55,7 +55,7 @@ def disturbed(task: Task, seed: int) -> Callable[..., Step]:
 
 
 def disturbed_inputs(task: Task, seed: int) -> Callable[..., Step]:
-    """The task's own function with what it is given and what it holds moved, for one whose operations cannot be."""
+    """The task's own function with its inputs and held tensors perturbed, for one whose operations cannot be intercepted."""
 
     def move(tensor: Any) -> Any:
         plain = tensor.detach()
@@ -74,7 +74,7 @@ class _Disturbance:
     seed: int
 
     def run(self, operation: Any, args: Any, kwargs: Any) -> Any:
-        """One operation, disturbed."""
+        """Run one operation, perturbed."""
         import torch
 
         name = operation._schema.name.partition("::")[2].removesuffix("_")
@@ -92,7 +92,7 @@ class _Disturbance:
         return self._rounded(operation, name, args, kwargs)
 
     def _selected(self, operation: Any, args: Any, kwargs: Any) -> Any:
-        """Values as they are; places as they come out when equal values are parted."""
+        """The values as they are, and the indices that result when equal values are made different."""
         leaves, structure = torch_private.flatten((args, kwargs))
         parted = torch_private.unflatten([_parted(leaf, self.seed) for leaf in leaves], structure)
         values, form = torch_private.flatten(operation(*args, **kwargs))
@@ -104,10 +104,10 @@ class _Disturbance:
         return torch_private.unflatten(mixed, form)
 
     def _decomposed(self, operation: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
-        """The simpler operations that a composite one stands for, each disturbed; None where it is simple by itself.
+        """Run the simpler operations that a composite one consists of, each perturbed; None if it is not composite.
 
-        A decomposition may be what is wrong with a compiled program: one that does not give what the operation gives at
-        these very values says nothing about the operation's roundings.
+        A decomposition may be what is wrong with a compiled program: one that does not compute what the operation
+        computes for these values says nothing about the operation's roundings.
         """
         import torch
 
@@ -124,7 +124,7 @@ class _Disturbance:
                 return None
             with intercepted(self.run):
                 result = simpler(*args, **kwargs)
-        except Exception:  # a decomposition need not take everything that the operation takes
+        except Exception:  # a decomposition need not support all that the operation supports
             return None
         return None if result is NotImplemented else (result,)
 
@@ -136,7 +136,7 @@ class _Disturbance:
         changed = [item.name for item in schema if item.alias_info and item.alias_info.is_write]
         written = [given[name] for name in changed if name in given]
         units = 1.0
-        # A batch norm moves the running statistics it is given, though its schema does not say so.
+        # A batch norm updates its running statistics, though its schema does not declare that.
         if torch.Tag.pointwise not in operation.tags and "batch_norm" not in name:
             untouched = {id(leaf) for leaf in torch_private.flatten(written)[0]}
             leaves, structure = torch_private.flatten((args, kwargs))
@@ -157,7 +157,7 @@ class _Disturbance:
         return result
 
     def _moved_term(self, leaf: Any, name: str, units: float) -> Any:
-        """A term of a sum or of something more: inside, every term is rounded, in an order that is nobody's business."""
+        """A term of a sum or similar: every term is rounded inside, in an order that is not specified."""
         factors = factor_eps(name, leaf) if _is_movable(leaf) else 0.0
         if factors > 0:
             return _moved(leaf, self.seed, factors / torch_eps(leaf.dtype))
@@ -167,13 +167,13 @@ class _Disturbance:
 
 
 TF32_EPS = 2.0**-10
-"""Spacing of the numbers that tensor cores take the factors of float32 products for, where that is allowed."""
+"""The spacing to which tensor cores round the factors of float32 products, where that is allowed."""
 _PRODUCT_NAMES = "addmm addmv baddbmm bmm convolution convolution_backward linear matmul mm mv"
 PRODUCTS = frozenset(_PRODUCT_NAMES.split())
 
 
 def factor_eps(name: str, tensor: Any) -> float:
-    """The spacing to which a product rounds its factors before it multiplies; 0 where it takes them as they are."""
+    """The spacing to which a product rounds its factors before it multiplies; 0 where it does not round them."""
     import torch
 
     is_product = name in PRODUCTS or "attention" in name
@@ -189,27 +189,27 @@ def _allows_tf32(convolution: bool) -> bool:
 
     try:
         return bool(torch.backends.cudnn.allow_tf32 if convolution else torch.backends.cuda.matmul.allow_tf32)
-    except RuntimeError:  # set in a way that this question does not cover
+    except RuntimeError:  # set by the newer precision API, which this property does not support
         return True
 
 
 def torch_eps(dtype: Any) -> float:
-    """The spacing of numbers next to 1 in a dtype, or in the parts of a complex one."""
+    """The spacing of numbers next to 1 in a dtype, or in the real dtype of a complex one."""
     import torch
 
     return float(torch.finfo(real_dtype(dtype)).eps)
 
 
 EQUIVALENT_UNITS = 256.0
-"""How many units in the last place a decomposition may be away from its operation and still be the same computation."""
+"""How many units in the last place a decomposition may differ from its operation and still count as the same computation."""
 
 
 CANCELLED_UNITS = 4.0
-"""How many units in the last place of what it is given an operation may be off by what cancels inside it, as in 1 + erf(x)."""
+"""How many units in the last place of its input an operation may be off because of cancellation inside, as in 1 + erf(x)."""
 
 
 def _magnitude(args: Any, kwargs: Any) -> Any:
-    """The largest magnitude that a pointwise operation is given, element by element."""
+    """The largest magnitude of a pointwise operation's inputs, element by element."""
     import torch
 
     leaves = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if _is_movable(leaf)]
@@ -221,9 +221,9 @@ def _magnitude(args: Any, kwargs: Any) -> Any:
 
 
 def _equivalent(one: Any, other: Any, given: Any | None) -> bool:
-    """Whether two results are the same up to rounding, NaN and infinity included.
+    """Whether two results are equal up to rounding, including NaN and infinity.
 
-    `given` is the magnitude of what a pointwise operation was given; other results are measured by their largest value.
+    `given` is the magnitude of a pointwise operation's inputs; other results are measured by their largest value.
     """
     import torch
 
@@ -242,10 +242,10 @@ def _equivalent(one: Any, other: Any, given: Any | None) -> bool:
 
 
 def _units_of_a_sum(operation: Any, name: str, args: Any, kwargs: Any) -> float:
-    """How many units in the last place a sum may be off: a quarter of the root of the number of terms, one at least.
+    """How many units in the last place a sum may be off: a quarter of the root of the number of terms, at least one.
 
-    The error of n additions grows as a random walk. Adding up in order leaves about sqrt(n)/6 units, relative to the sum
-    where terms have one sign and to the root of the sum of their squares where they have both (Higham and Mary, 2019).
+    The error of n additions grows as a random walk. Adding in order leaves about sqrt(n)/6 units, relative to the sum if
+    all terms have the same sign, and to the root of the sum of their squares if not (Higham and Mary, 2019).
     """
     tensors = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if torch_private.is_tensor(leaf)]
     sizes = [tensor.shape for tensor in tensors if tensor.dim() and type(tensor.shape[0]) is int]
@@ -271,20 +271,20 @@ def _narrows(args: Any, kwargs: Any) -> bool:
 
 
 def _exactly(name: str, args: Any, kwargs: Any, result: Any) -> Any:
-    """Where a sum or product needed no rounding, as with zero, one, and small whole numbers."""
+    """Where a sum or product needed no rounding, as with zero, one, and small integers."""
     import torch
 
     if not result.is_floating_point() or kwargs.get("alpha", 1) != 1 or len(args) != 2:
         return torch.zeros_like(result, dtype=torch.bool)
     one, other = args
     if name == "mul":
-        # In float64 the product of two float32 is exact; of two float64 only simple factors are known to be.
+        # In float64 the product of two float32 is exact; for two float64, only simple factors are known to be.
         if result.dtype != torch.float64:
             return torch.as_tensor(one, device=result.device).double() * other == result
         simple = [torch.as_tensor(item, device=result.device).abs() for item in (one, other)]
         return ((simple[0] <= 1) & (simple[0] == simple[0].round())) | ((simple[1] <= 1) & (simple[1] == simple[1].round()))
     other = -other if name == "sub" else other
-    part = result - one  # the rounding error of a sum, by the algorithm of Knuth
+    part = result - one  # the rounding error of a sum, by Knuth's algorithm
     return (one - (result - part)) + (other - part) == 0
 
 
@@ -296,7 +296,7 @@ def _is_movable(value: Any) -> bool:
 
 
 def _moved(value: Any, seed: int, units: float) -> Any:
-    """A tensor moved by so many units in the last place, each element in the direction that its bits say."""
+    """A tensor moved by so many units in the last place, each element in the direction that its bits determine."""
     import torch
 
     if not _is_movable(value):
@@ -306,7 +306,7 @@ def _moved(value: Any, seed: int, units: float) -> Any:
         return torch.view_as_complex(_moved(torch.view_as_real(plain).contiguous(), seed, units).contiguous())
     wide = compute_dtype(value.dtype)
     steps = _directions(value, seed).to(wide)
-    # In 16 bits only the final rounding is one of 16 bits: what happened before it happened in float32.
+    # In 16 bits only the final rounding is to 16 bits: everything before it happened in float32.
     limits = torch.finfo(value.dtype)
     eps = max(limits.eps, units * torch.finfo(wide).eps)
     moved = value.to(wide) * (1 + steps * eps)
@@ -316,7 +316,7 @@ def _moved(value: Any, seed: int, units: float) -> Any:
 
 
 def _parted(value: Any, seed: int) -> Any:
-    """A tensor whose equal elements differ, by their places: any order of equals will do."""
+    """A tensor whose equal elements are made different according to their positions: equal elements have no order."""
     import torch
 
     if not _is_movable(value) or value.is_complex():

@@ -1,4 +1,4 @@
-"""A task whose runs also give second derivatives."""
+"""A task whose runs also compute second derivatives."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from compile_inspect.variants.task import cotangent
 class TwiceDifferentiated(Task):
     """A task with gradients whose runs differentiate them once more.
 
-    The second derivatives are those of the sum of all gradients, each weighted with its own cosine: the sum alone would be
-    blind to what cancels in it.
+    The second derivatives are those of the sum of all gradients, each weighted with its own cosine: the plain sum would
+    not show what cancels in it.
     """
 
     @classmethod
@@ -34,7 +34,7 @@ class TwiceDifferentiated(Task):
         leaves, _ = torch_private.flatten(result)
         outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
         if not outputs:
-            raise TargetError("gradients were asked for, but no result depends on a tensor that requires one")
+            raise TargetError("gradients were requested, but no result depends on a tensor that requires a gradient")
         weights = [cotangent(output) for output in outputs]
         first = torch.autograd.grad(outputs, wanted, weights, create_graph=True, allow_unused=True)
         curved = [item for item in first if item is not None and item.requires_grad]
@@ -46,7 +46,7 @@ class TwiceDifferentiated(Task):
 
 
 def _filled(gradients: tuple[Any, ...], wanted: list[Any]) -> tuple[Any, ...]:
-    """Zeros where there is no dependence."""
+    """Replace missing gradients by zeros."""
     import torch
 
     return tuple(torch.zeros_like(of) if item is None else item.detach() for item, of in zip(gradients, wanted, strict=True))

@@ -19,7 +19,7 @@ _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 def line_of_stack(text: str | None) -> Location | None:
-    """The innermost line outside torch in a stack as torch writes it.
+    """The innermost line outside torch in a stack as torch prints it.
 
     >>> str(line_of_stack('  File "/home/me/model.py", line 3, in forward\\n    return x.relu()\\n'))
     '/home/me/model.py:3'
@@ -32,7 +32,7 @@ def line_of_stack(text: str | None) -> Location | None:
 
 
 def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
-    """The user's line behind a node of a traced graph: a run of the function sees the same operations in the same order."""
+    """The user's line behind a node of a traced graph: a run of the function has the same operations in the same order."""
     nodes = [item for item in graph.graph.nodes if item.op == "call_function" and item.target is node.target]
     place = nodes.index(node)
     seen: list[Location | None] = []
@@ -49,19 +49,19 @@ def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
 
 
 def own_line() -> Location | None:
-    """The innermost line of the user's that is running now; None within a backward."""
+    """The user's innermost line that is running now; None within a backward."""
     for frame in reversed(traceback.extract_stack()):
         location = Location(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
         if location.in_torch or frame.filename.startswith(_PACKAGE):
             if frame.filename.startswith(_PACKAGE) and frame.name == "gradients":
-                return None  # a backward runs where the gradients are asked for, not where the user computes
+                return None  # a backward runs where gradients are requested, not at the user's operation
             continue
         return location
     return None
 
 
 def line_of_exception(error: BaseException) -> Location | None:
-    """The user's line that a compiler was at when it raised: torch writes the stack into one of the messages."""
+    """The user's line that a compiler was processing when it raised: torch puts the stack into one of the messages."""
     for cause in causes(error):
         location = line_of_stack(str(cause))
         if location is not None:
@@ -70,7 +70,7 @@ def line_of_exception(error: BaseException) -> Location | None:
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """An exception and what it was raised from, the innermost last."""
+    """The chain of exceptions that led to one, the innermost last."""
     chain: list[BaseException] = []
     following: BaseException | None = error
     while following is not None and following not in chain:
@@ -80,7 +80,7 @@ def causes(error: BaseException) -> list[BaseException]:
 
 
 def innermost_cause(error: BaseException) -> str:
-    """The innermost cause of an exception in one line: what a compiler says, not that it was called in vain.
+    """The innermost cause of an exception in one line: the compiler's own message rather than that of its caller.
 
     >>> innermost_cause(RuntimeError("C++ compile error\\n/tmp/kernel.cpp:3:7: error: no such overload"))
     'RuntimeError: no such overload'

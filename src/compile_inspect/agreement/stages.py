@@ -1,4 +1,4 @@
-"""The stages of torch.compile one after the other: which of them gives a wrong result, or raises."""
+"""Run the stages of torch.compile one after the other to find the first that gives a wrong result, or raises."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class StageTrial:
     error: str | None = None
     """The exception in one line, where it raises."""
     graph: str = ""
-    """What ran instead of `torch.compile` with the backend, where it is another graph."""
+    """What ran instead of `torch.compile` with the backend, where that is another graph."""
 
     def __str__(self) -> str:
         outcome = f"raises {self.error}" if self.wrong and self.error else "is wrong" if self.wrong else "is right"
@@ -43,17 +43,17 @@ class StageTrial:
 
 @dataclass
 class CapturedGraph:
-    """A graph as Dynamo gives it to a backend, and the tensors it was called with."""
+    """A graph as Dynamo passes it to a backend, and the tensors it was called with."""
 
     graph: Any
     inputs: list[Any]
 
 
 def compiled_with(task: Task, backend: str | Callable[..., Any], **choices: Any) -> Callable[..., Any]:
-    """torch.compile of a task's function, apart from what was compiled of it before.
+    """torch.compile of a task's function, isolated from its earlier compilations.
 
-    Dynamo counts everything compiled from one piece of code, whatever the backend, and after eight runs it in eager
-    mode without a word: that would look like agreement.
+    Dynamo counts everything compiled from one piece of code, whatever the backend. After eight it silently runs it in
+    eager mode, which would look like agreement.
     """
     import torch
 
@@ -72,7 +72,7 @@ def stages_of(variant: Compiled) -> list[tuple[str, BlameStage]]:
 
 
 def try_stages(reference: Reference, variant: Compiled, point: Point, task: Task) -> list[StageTrial]:
-    """One trial for each stage, up to the first that does not do what eager does."""
+    """One trial for each stage, up to the first that differs from eager."""
     trials: list[StageTrial] = []
     for backend, stage in stages_of(variant):
         seen = run_stage(reference, variant, point, task, backend)
@@ -84,7 +84,7 @@ def try_stages(reference: Reference, variant: Compiled, point: Point, task: Task
 
 
 def run_stage(reference: Reference, variant: Compiled, point: Point, task: Task, backend: str) -> Observation:
-    """The function compiled at the example with a backend, and seen at the point."""
+    """Compile the function at the example with a backend, and run it at the point."""
     compiled = compiled_with(task, backend, **choices_of(variant, backend))
 
     def run(*args: Any, **kwargs: Any) -> Step:
@@ -96,14 +96,14 @@ def run_stage(reference: Reference, variant: Compiled, point: Point, task: Task,
 
 
 def choices_of(variant: Compiled, backend: str) -> dict[str, Any]:
-    """What torch.compile is given besides the backend: a variant's mode belongs to its own backend."""
+    """The options of torch.compile besides the backend: a variant's mode applies only to its own backend."""
     mode = variant.mode if backend == variant.backend and variant.mode != "default" else None
     chosen: dict[str, Any] = {"dynamic": variant.dynamic, "fullgraph": variant.fullgraph}
     return chosen if mode is None else {**chosen, "mode": mode}
 
 
 def differs(reference: Reference, point: Point, seen: Observation, *, exact_kernels: bool = False) -> bool:
-    """Whether what was seen at a point is not what eager does there."""
+    """Whether an outcome at a point differs from eager's."""
     return bool(judge(seen, reference.bystanders(point), exact_kernels=exact_kernels).differences)
 
 
@@ -123,7 +123,7 @@ def exception_at(reference: Reference, variant: Compiled, point: Point, task: Ta
 
 
 def captured_graphs(task: Task, point: Point) -> list[CapturedGraph]:
-    """The graphs Dynamo makes of a function at a point, each with its inputs."""
+    """The graphs that Dynamo makes of a function at a point, each with its inputs."""
     captured: list[CapturedGraph] = []
 
     def backend(graph: Any, example: Any) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""One tensor of a variant against eager's: numbers with a point by `allowance`, integers and truth values exactly."""
+"""Compare one tensor of a variant with eager's: floats within a `tolerance`, integers and booleans exactly."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from compile_inspect.records.agreement import Difference, DifferenceKind, Measur
 
 @dataclass(frozen=True)
 class Bystanders:
-    """Eager's result at the same inputs, and the same computation in other arithmetic."""
+    """What a run is compared with: eager's outcome at the same inputs, and the same computation in other arithmetic."""
 
     point: str
     eager: Observation
     exact: Observation | None
     noisy: Sequence[Observation]
     precision: Any
-    """The dtype that numbers of Python are rounded to: the coarsest the function computes in."""
+    """The dtype to which Python numbers are rounded: the coarsest that the function computes in."""
     random: frozenset[str] = frozenset()
     """Names of values that change with the seed."""
 
 
 @dataclass
 class Judgment:
-    """What was found at one point."""
+    """The result of judging one point."""
 
     differences: list[Difference] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Judgment:
 
 
 def judge_whole(name: str, mine: Any, eager: Any, others: tuple[Any, list[Any]], by: Bystanders, found: Judgment) -> None:
-    """Integers and truth values: equal, unless eager itself is undecided there."""
+    """Integers and booleans must be equal, unless perturbed runs of eager differ there."""
     import torch
 
     wrong = mine != eager
@@ -45,7 +45,7 @@ def judge_whole(name: str, mine: Any, eager: Any, others: tuple[Any, list[Any]],
         return
     seen = torch.stack([eager, *(item.to(eager.dtype) for item in [others[0], *others[1]] if item is not None)])
     whole = seen.to(torch.int64)
-    # Between two or three candidates the variant's must lie; where there are more, not all may have been seen.
+    # With two or three candidates, the variant's value must lie between them; with more, some may not have been seen.
     distinct = 1 + (whole.sort(0).values.diff(dim=0) != 0).sum(0)
     between = (mine.to(torch.int64) >= whole.amin(0)) & (mine.to(torch.int64) <= whole.amax(0))
     undecided = (distinct > 1) & (between | (distinct > 3))
@@ -79,7 +79,7 @@ def judge_floats(
     exact_kernels: bool,
     dtype: Any,
 ) -> None:
-    """Numbers with a point: finite in the same places, and no further off than rounding explains."""
+    """Floats must be finite in the same places, and no further off than rounding explains."""
     import torch
 
     mine, eager = _real(mine), _real(eager)
@@ -92,7 +92,7 @@ def judge_floats(
     if bool(misplaced.any()):
         place = tuple(torch.nonzero(misplaced)[0].tolist())
         message = (
-            f"{int(misplaced.sum())} of {misplaced.numel()} finite in one and not in the other, or infinite with another sign, "
+            f"{int(misplaced.sum())} of {misplaced.numel()} finite in only one of the two, or infinite with opposite signs, "
             f"first at {list(place)}: {mine[place]:.6g} instead of {eager[place]:.6g}"
         )
         found.differences.append(_difference(DifferenceKind.NOT_FINITE, message, name, by, place, mine, eager, exact))
@@ -147,7 +147,7 @@ def _difference(
 
 
 def _real(tensor: Any) -> Any:
-    """In float64, a complex number as two."""
+    """The tensor in float64, with a complex number as two."""
     import torch
 
     if tensor.is_complex():

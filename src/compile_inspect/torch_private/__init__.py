@@ -1,8 +1,8 @@
 """The only package that imports torch's private parts.
 
-Everything the recorder needs of `torch._dynamo`, `torch._inductor`, `torch._functorch`, `torch._guards` and
-`torch._logging` is reached through the functions below, so a change in torch is met in one place. Nothing is
-imported that the program has not imported itself: an observed function is wrapped when its module turns up.
+Everything that the recorder needs of `torch._dynamo`, `torch._inductor`, `torch._functorch`, `torch._guards` and
+`torch._logging` is reached through the functions below, so a change in torch affects one place. Nothing is imported that
+the program has not imported itself: a hooked function is wrapped once its module is imported.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from compile_inspect.torch_private.tour import own_examples as own_examples
 from compile_inspect.torch_private.tour import registered_backend as registered_backend
 
 TRACE_LOGGER = "torch.__trace"
-# What the test-suite has run against. Outside this range everything is still tried.
+# The range that the test suite covers. Outside this range, hooks are still installed.
 OLDEST_KNOWN = (2, 11)
 NEWEST_KNOWN = (2, 15)
 
@@ -74,18 +74,18 @@ def torch_version() -> tuple[int, int]:
 
 
 def is_known_version() -> bool:
-    """Whether this torch is one the recorder was tested with."""
+    """Whether the recorder was tested with this torch."""
     return OLDEST_KNOWN <= torch_version() <= NEWEST_KNOWN
 
 
 def known_versions() -> tuple[tuple[int, int], tuple[int, int]]:
-    """The oldest and the newest torch the recorder was tested with."""
+    """The oldest and the newest torch that the recorder was tested with."""
     return OLDEST_KNOWN, NEWEST_KNOWN
 
 
 @dataclass(frozen=True)
 class Place:
-    """A function of torch by module and dotted attribute, for example `torch._inductor.graph:GraphLowering.run`."""
+    """A function of torch, by module and dotted attribute, for example `torch._inductor.graph:GraphLowering.run`."""
 
     module: str
     attribute: str
@@ -114,10 +114,10 @@ RECORD_CUDA_GRAPH = Place("torch._inductor.cudagraph_trees", "CUDAGraphTreeManag
 
 
 class Observation:
-    """One function of torch, wrapped so that an observer sees its calls.
+    """A hook on one function of torch: a wrapper that passes its calls to an observer.
 
-    The wrapper calls the original with the very arguments it got and returns or raises what that returned or
-    raised. Functions that other modules imported by name are replaced there too, and put back on removal.
+    The wrapper calls the original with the same arguments and returns or raises what the original returned or raised.
+    Functions that other modules imported by name are replaced there too, and restored on removal.
     """
 
     def __init__(self, place: Place, observer: Observer, *, before: bool = False, failed: Observer | None = None) -> None:
@@ -135,14 +135,14 @@ class Observation:
 
     @property
     def ready(self) -> bool:
-        """Whether the program has imported the module that holds the function."""
+        """Whether the program has imported the module that defines the function."""
         module = sys.modules.get(self.place.module)
         # A module that is still being imported may not have defined the function yet.
         specification = getattr(module, "__spec__", None)
         return module is not None and not getattr(specification, "_initializing", False)
 
     def install(self) -> None:
-        """Put the wrapper in place; raises AttributeError where this torch has no such function."""
+        """Install the wrapper; raises AttributeError where this torch has no such function."""
         owner, name = self._owner()
         original = getattr(owner, name)
         self._original, self._wrapper = original, self._wrap(original)
@@ -151,7 +151,7 @@ class Observation:
             _replace_imported(name, original, self._wrapper)
 
     def remove(self) -> None:
-        """Put the original back, unless somebody has replaced the function since."""
+        """Restore the original, unless something else has replaced the function since."""
         if self._wrapper is None:
             return
         owner, name = self._owner()
@@ -170,8 +170,8 @@ class Observation:
 
     def _wrap(self, original: Any) -> Any:
         observer, failed, before = self._observer, self._failed, self._before
-        # Dynamo must not visit what the observer calls: it watches when a backward runs inside compiled code. The switch
-        # is thrown here because any function of ours that did it would be visited first.
+        # Dynamo must not trace what the observer calls: the hook is active when a backward runs inside compiled code. The
+        # wrapper sets the switch itself because Dynamo would first trace any function of ours that did it.
         switch = _eval_frame_switch()
 
         @functools.wraps(original)
@@ -185,7 +185,7 @@ class Observation:
             try:
                 result = original(*args, **kwargs)
             except BaseException as error:
-                # Tracebacks read as they do without us: a bare raise does not add this frame again.
+                # Keep tracebacks as they are without the hook: a bare raise does not add this frame again.
                 error.__traceback__ = error.__traceback__.tb_next if error.__traceback__ else None
                 if failed is not None:
                     failed(args, kwargs, error)
@@ -203,10 +203,10 @@ class Observation:
 
 
 def _disguise(wrapper: Any, original: Any) -> None:
-    """Let the wrapper's code pass for the original's.
+    """Give the wrapper's code the name and file of the original's.
 
-    Dynamo skips frames by their file: ours it would try to trace when a backward runs inside compiled code. Stacks
-    that torch logs name torch's own file, as they do without us.
+    Dynamo skips frames by their file: it would try to trace the wrapper when a backward runs inside compiled code. And
+    stacks that torch logs then name torch's own file, as they do without the hook.
     """
     code = getattr(original, "__code__", None)
     if code is not None:
@@ -229,10 +229,10 @@ def torch_writes_a_trace() -> bool:
 
 
 def add_trace_handler(handler: logging.Handler) -> None:
-    """Let `handler` see every structured event of torch.
+    """Let `handler` receive every structured event of torch.
 
-    It goes first: torch's own handler may remove itself from the list during an event, and a handler behind it
-    would miss that event.
+    It goes first: torch's own handler may remove itself from the list during an event, and a handler behind it would miss
+    that event.
     """
     logger = logging.getLogger(TRACE_LOGGER)
     if handler not in logger.handlers:
@@ -245,7 +245,7 @@ def remove_trace_handler(handler: logging.Handler) -> None:
 
 
 def _eval_frame_switch() -> Callable[[Any], Any]:
-    """The function that tells Dynamo which frames to visit, and returns what it was told before."""
+    """The function that sets which frames Dynamo traces, and returns the previous setting."""
     module = sys.modules.get("torch._C._dynamo.eval_frame")
     return module.set_eval_frame if module is not None else _no_switch  # type: ignore[no-any-return]
 
@@ -271,14 +271,14 @@ def compile_id() -> str | None:
 
 
 def attempt() -> int | None:
-    """Which attempt at the compilation is under way in this thread: Dynamo starts again after some breaks."""
+    """Which attempt at the current compilation this thread is in: Dynamo starts again after some breaks."""
     guards = sys.modules.get("torch._guards")
     current = guards.CompileContext.current_trace_id() if guards is not None else None
     return None if current is None else int(current.attempt)
 
 
 def graph_break_identifier(kind: str) -> tuple[str | None, str | None]:
-    """The `GB…` id of a kind of graph break and the page that documents it, as far as torch knows them."""
+    """The `GB…` id of a kind of graph break, and the page that documents it, as far as torch has them."""
     exceptions = sys.modules.get("torch._dynamo.exc")
     if exceptions is None:
         return None, None
@@ -293,7 +293,7 @@ def tracing_stack() -> Any:
 
 
 def traced_stacks(translator: Any) -> list[str]:
-    """The stacks of the operations that a translator of Dynamo's has put into its graph so far, as Python prints them."""
+    """The stacks of the operations that a Dynamo translator has put into its graph so far, as Python prints them."""
     nodes = translator.output.graph.nodes
     return [node.stack_trace for node in nodes if node.op.startswith("call") and node.stack_trace]
 
@@ -309,7 +309,7 @@ def current_lowering() -> Any:
 
 
 def root_lowering(graph: Any) -> tuple[Any, str]:
-    """The outermost lowering of a nested one (a branch of `torch.cond`, say), and the path down to it."""
+    """The outermost lowering around a nested one (a branch of `torch.cond`, say), and the path down to it."""
     path = []
     while getattr(graph, "parent", None) is not None:
         path.append(str(getattr(graph, "name", "") or "subgraph"))
@@ -325,7 +325,7 @@ def cuda_graphs_requested() -> bool:
 
 @contextlib.contextmanager
 def without_graph_caches() -> Iterator[None]:
-    """Compile graphs anew instead of loading them, so that Inductor's scheduler can be watched; kernels stay cached."""
+    """Compile graphs anew instead of loading them, so that Inductor's scheduler can be hooked; kernels stay cached."""
     import torch._functorch.config
     import torch._inductor.config
 
@@ -336,12 +336,12 @@ def without_graph_caches() -> Iterator[None]:
         yield
 
 
-# The same for a program of its own.
+# The same as environment variables, for another process.
 WITHOUT_GRAPH_CACHES = {"TORCHINDUCTOR_FX_GRAPH_CACHE": "0", "TORCHINDUCTOR_AUTOGRAD_CACHE": "0"}
 
 
 def set_by_dynamic() -> frozenset[str]:
-    """The settings that `torch.compile(dynamic=...)` switches while the call under way runs: they are not the program's."""
+    """Settings that `torch.compile(dynamic=...)` switches while the current call runs: they are not the program's."""
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_name == "compile_wrapper" and frame.f_code.co_filename.endswith("eval_frame.py"):
@@ -353,19 +353,19 @@ def set_by_dynamic() -> frozenset[str]:
 
 
 def changed_configuration() -> Iterator[tuple[str, Any]]:
-    """Every setting of Dynamo, AOTAutograd and Inductor that is not at its default, and that the program has set."""
+    """Every setting of Dynamo, AOTAutograd and Inductor that the program has changed from its default."""
     set_by_torch = set_by_dynamic()
     for module_name in ("torch._dynamo.config", "torch._functorch.config", "torch._inductor.config"):
         module: Any = sys.modules.get(module_name)
         if module is None or not hasattr(module, "_is_default"):
             continue
         for name in sorted(module._config):
-            # Aliases have no value of their own, and one odd setting must not hide the others.
+            # Aliases have no value of their own, and one broken setting must not hide the others.
             try:
                 if module._is_default(name) or f"{module_name}.{name}" in set_by_torch:
                     continue
                 value = getattr(module, name)
-                # Torch calls a setting changed that was switched for a while and is back.
+                # Torch also reports settings as changed that were switched temporarily and restored.
                 if value != module._config[name].default:
                     yield f"{module_name}.{name}", value
             except Exception as error:

@@ -1,7 +1,7 @@
-"""One call of a function as Dynamo captures it whole: the graph, the guard under which it holds, and what was read.
+"""Capture one call of a function as one graph with Dynamo: the graph, its guard, and what was read.
 
-The function is called from a small function of ours, whose code object is new for every capture: what Dynamo keeps lies
-there, and nothing is written on the user's code. Dynamo's shortcuts that skip guards are switched off meanwhile.
+The function is called from a small caller whose code object is new for every capture. Dynamo stores its results there, and
+nothing on the user's code. Dynamo options that skip guards are switched off meanwhile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from compile_inspect.torch_private.guard_shortcut import Shortcut
 _COMPILED = "__compiled_fn"
 _FILE = "<captured call>"
 _UNGUARDED_ATTRIBUTES = ("_version",)
-"""Attributes of tensors that Dynamo takes for constants."""
+"""Attributes of tensors that Dynamo treats as constants."""
 _STRICT = {
     "skip_nnmodule_hook_guards": False,
     "skip_fsdp_guards": False,
@@ -39,22 +39,22 @@ _STRICT = {
 
 
 class NotWhole(InspectError):  # noqa: N818 (it reads as a statement of fact)
-    """Dynamo cannot capture a call as one graph without side effects; the message says why, in one line."""
+    """Dynamo cannot capture a call as one graph without side effects; the message is the reason, in one line."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """One guarded fact: where Dynamo found a value, what it guards about it, and the value."""
+    """One guarded fact: the source of a value, what Dynamo guards about it, and the value."""
 
     name: str
     kind: str
     value: Any
     is_stable: bool = True
-    """Whether the same object is found when it is looked up again."""
+    """Whether a second lookup gives the same object."""
 
     @property
     def is_given(self) -> bool:
-        """Whether it comes with the call."""
+        """Whether the value is part of the call's inputs."""
         return _is_given(self.name)
 
 
@@ -62,8 +62,8 @@ class Read:
 class Fullgraph:
     """A call as one graph.
 
-    `sources` are Python expressions of `function`, `args` and `kwargs` for every input of the graph; `inputs` are the
-    tensors they gave. `check(scope)` is Dynamo's guard, where `scope` is `{"function": …, "args": …, "kwargs": …}`.
+    `sources` are Python expressions of `function`, `args` and `kwargs` for every input of the graph; `inputs` are their
+    values. `check(scope)` is Dynamo's guard, where `scope` is `{"function": …, "args": …, "kwargs": …}`.
     """
 
     graph: Any
@@ -74,37 +74,37 @@ class Fullgraph:
     root: Any
     """Dynamo's tree of guards."""
     identified: frozenset[int]
-    """Inputs of the graph that the guard holds to be the very same tensor objects."""
+    """Positions of graph inputs that the guard requires to be the very same tensor objects."""
     code: types.CodeType
     globals: dict[str, Any]
     closure: tuple[types.CellType, ...]
 
     def check(self, scope: dict[str, Any]) -> bool:
-        """Whether the graph stands for a call."""
+        """Whether the graph is valid for a call."""
         return bool(self.root.check(scope))
 
     def explain(self, scope: dict[str, Any]) -> str:
-        """The first guard that does not hold for a call; empty where all do."""
+        """The first guard that does not hold for a call; empty if all hold."""
         return guard_tree.failure(self.root, scope)
 
     def shortcut(self, surroundings: Any, scope: dict[str, Any], busy: Iterable[int] = ()) -> Shortcut:
-        """A quicker check, as long as nothing is assigned; `check` must hold for the call."""
+        """A quicker check, valid while nothing is assigned; `check` must hold for the call."""
         return Shortcut(self, surroundings, _names_in(scope, self.globals), busy)
 
     def bound(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with `compiled` in the place of the graph: inputs are fetched and results built as Dynamo does."""
+        """The function with `compiled` in place of the graph; Dynamo's code looks up inputs and builds results."""
         name = next(name for name in self.code.co_names if name.startswith(_COMPILED))
         return types.FunctionType(self.code, self.globals | {name: compiled}, "bound", None, self.closure)
 
 
 class _Stop(BaseException):
-    """Ends the first call where its graph would run: nothing of the program is computed."""
+    """Ends the first call before its graph runs: nothing of the program is computed."""
 
 
 def capture_fullgraph(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, grad_mode: bool
 ) -> Fullgraph:
-    """Capture one call, without running it; raises `NotWhole` where it is not one graph and nothing else."""
+    """Capture one call without running it; raises `NotWhole` if it is not a single graph without side effects."""
     import torch
     from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
 
@@ -119,14 +119,14 @@ def capture_fullgraph(
         except Exception as error:
             raise NotWhole(_reason(error)) from error
         if seen.graph is None:
-            raise NotWhole("it computes nothing with tensors, or torch.compile is switched off")
+            raise NotWhole("it computes nothing with tensors, or torch.compile is disabled")
     if seen.effects:
         raise NotWhole(f"it has side effects: {', '.join(dict.fromkeys(seen.effects))}")
     if any(name in code.co_names for code in seen.traced for name in _UNGUARDED_ATTRIBUTES):
         raise NotWhole(f"it reads {' or '.join(_UNGUARDED_ATTRIBUTES)} of a tensor, which no guard covers")
     entries = _debug_get_cache_entry_list(caller.__code__)
     if len(entries) != 1:
-        raise NotWhole("Dynamo kept no guard for it")
+        raise NotWhole("Dynamo stored no guard for it")
     entry = entries[0]
     manager = entry.guard_manager
     captured = _collect(entry.code, caller, args, kwargs)
@@ -155,7 +155,7 @@ def capture_fullgraph(
 
 
 def _refuse_shared(args: Any, kwargs: Any, reads: tuple[Read, ...], traced: list[types.CodeType]) -> None:
-    """Refuse a call with a tensor that the function also reads by itself: Dynamo takes the two for one, without a guard."""
+    """Refuse a call with a tensor that the function also reads by itself: Dynamo treats the two as one, without a guard."""
     from torch import Tensor
     from torch.utils._pytree import tree_leaves
 
@@ -170,11 +170,11 @@ def _refuse_shared(args: Any, kwargs: Any, reads: tuple[Read, ...], traced: list
         mentioned = names | attributes if isinstance(read.value, types.ModuleType) else attributes
         shared = [name for name in mentioned if type(space) is dict and id(space.get(name)) in given]
         if shared:
-            raise NotWhole(f"an input is the very tensor that it reads as {shared[0]}; tune it with another one")
+            raise NotWhole(f"an input is the same tensor that it reads as {shared[0]}; tune it with another one")
 
 
 class _Seen:
-    """What Dynamo shows while it compiles."""
+    """What Dynamo exposes while it compiles."""
 
     def __init__(self) -> None:
         self.graph: Any = None
@@ -182,7 +182,7 @@ class _Seen:
         self.guards: list[tuple[str, str]] = []
         """Source and kind of every guard."""
         self.restored: list[tuple[dict[str, Any], str, Any]] = []
-        """Attributes that the call sets to the value they have: owner, name, value."""
+        """Attributes that the call sets to their present value: owner, name, value."""
         self.traced: list[types.CodeType] = []
         self.effects: list[str] = []
 
@@ -211,7 +211,7 @@ def _name(source: Any) -> str:
 
 
 def _side_effects(output: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> Iterator[str]:
-    """What Dynamo would do to Python objects after the graph, in words; `restored` gets what it would leave as it is."""
+    """Dynamo's changes to Python objects after the graph, as text; those that change nothing go to `restored`."""
     if output.random_calls:
         yield "it draws from Python's random"
     effects = output.side_effects
@@ -219,7 +219,7 @@ def _side_effects(output: Any, restored: list[tuple[dict[str, Any], str, Any]]) 
         yield "it registers hooks on tensors"
     for variable in effects._get_modified_vars():
         if type(getattr(variable, "mutation_type", None)).__name__.endswith("New"):
-            continue  # made by the call itself
+            continue  # created by the call itself
         unchanged = _unchanged_attributes(effects, variable)
         if unchanged is not None:
             restored += unchanged
@@ -231,7 +231,7 @@ def _side_effects(output: Any, restored: list[tuple[dict[str, Any], str, Any]]) 
 
 
 def _unchanged_attributes(effects: Any, variable: Any) -> list[tuple[dict[str, Any], str, Any]] | None:
-    """The attributes that a call sets on an object, where all of them end as they began; None where one does not."""
+    """The attributes that a call sets on an object, if all of them keep their value; None if one does not."""
     owner = getattr(getattr(variable, "value", None), "__dict__", None)
     mutations = effects.store_attr_mutations.get(variable)
     if type(owner) is not dict or not mutations or _content_changed(effects, variable):
@@ -248,7 +248,7 @@ def _unchanged_attributes(effects: Any, variable: Any) -> list[tuple[dict[str, A
 
 
 def _content_changed(effects: Any, variable: Any) -> bool:
-    """Whether the dictionary, list or tuple that an object also is was changed."""
+    """Whether an object that is also a dictionary, list or tuple had its contents changed."""
     test = getattr(variable, "is_base_vt_modified", None)
     if test is not None:
         return bool(test(effects))
@@ -257,7 +257,7 @@ def _content_changed(effects: Any, variable: Any) -> bool:
 
 
 def _reads(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str, Any]) -> Iterator[Read]:
-    """The guarded facts with their values, looked up as Dynamo looks them up."""
+    """The guarded facts with their values, looked up as Dynamo does."""
     known = _names_in(scope, names)
     for name, kind in guards:
         try:
@@ -269,21 +269,21 @@ def _reads(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str
 
 
 def _names_in(scope: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
-    """What the names in Dynamo's sources stand for in a call."""
+    """The values of the names in Dynamo's sources for a call."""
     from torch._dynamo import guards
 
     return {"L": scope, "G": names, **guards._get_closure_vars()}
 
 
 def _caller(function: Callable[..., Any]) -> types.FunctionType:
-    """A function that calls another one, with code and globals of its own."""
+    """A function that calls another one, with separate code and globals."""
     import builtins
 
     def caller(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    # In a file of its own too: Dynamo may pass over this one. It must have lines, or torch calls it through a function that
-    # all such callers share.
+    # In a separate file too, because Dynamo may skip this one. It must have lines, or torch calls it through a function
+    # that all such callers share.
     lines = ["def caller(*args, **kwargs):\n", "    return function(*args, **kwargs)\n"]
     linecache.cache[_FILE] = (sum(map(len, lines)), None, lines, _FILE)
     code = caller.__code__.replace(co_filename=_FILE, co_firstlineno=1)
@@ -308,7 +308,7 @@ def _strictly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_marks() -> Iterator[None]:
-    """No guards on marks of dynamic dimensions: shapes are guarded as they are, and the marks take half of the time."""
+    """Skip guards on marks of dynamic dimensions: shapes are guarded as they are, and the marks take half of the time."""
     from torch._C._dynamo import guards
 
     name = "add_dimension_marking_guard"
@@ -324,7 +324,7 @@ def _without_marks() -> Iterator[None]:
 
 
 def _collect(code: types.CodeType, caller: types.FunctionType, args: Any, kwargs: Any) -> tuple[Any, ...]:
-    """The inputs of the graph as the code that Dynamo wrote fetches them."""
+    """The inputs of the graph, as looked up by Dynamo's code."""
     given: list[Any] = []
 
     def note(*inputs: Any) -> Any:
@@ -342,7 +342,7 @@ def _is_given(source: str) -> bool:
 
 
 def _expression(source: str) -> str:
-    """A source of Dynamo's as an expression of `function`, `args` and `kwargs`; empty where it is none.
+    """A Dynamo source as an expression of `function`, `args` and `kwargs`; empty if it is not one.
 
     >>> _expression("L['args'][0].mask")
     'args[0].mask'
@@ -356,7 +356,7 @@ def _expression(source: str) -> str:
 
 
 def readable(text: str) -> str:
-    """A guard's text in terms of the user's program.
+    """A guard's text with the names of the user's program.
 
     >>> readable("L['function'].scale == 2.0")
     'scale == 2.0'
@@ -372,7 +372,7 @@ def readable(text: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Why Dynamo gave up, in one line, with the user's line where it is known."""
+    """Why Dynamo gave up, in one line, with the user's line if it is known."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     explanation = next((line.partition(":")[2].strip() for line in lines if line.startswith("Explanation:")), "")
@@ -382,4 +382,4 @@ def _reason(error: BaseException) -> str:
         if frame.filename != _FILE:
             place = f" ({frame.filename}:{frame.lineno})"
             break
-    return f"Dynamo cannot capture it whole: {text[:240]}{place}"
+    return f"Dynamo cannot capture it as one graph: {text[:240]}{place}"

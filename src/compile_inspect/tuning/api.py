@@ -1,4 +1,4 @@
-"""`tune`: the fastest version of a function that is proven equal to eager."""
+"""`tune` finds the fastest version of a function that is proven equal to eager."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from compile_inspect.variants import Prepared, Refused, Task, Variant, named_var
 logger = logging.getLogger("compile_inspect")
 
 AUTOTUNING = 90.0
-"""Seconds of the budget that must be left for a mode that tries kernels out."""
+"""Seconds that the budget must have left for a mode that benchmarks kernels."""
 
 
 def tune(
@@ -44,21 +44,21 @@ def tune(
     progress: Progress | None = None,
     **kwargs: Any,
 ) -> Tuned:
-    """The fastest version of `function` that agrees with eager at inputs like these; eager itself if nothing wins.
+    """Return the fastest version of `function` that agrees with eager for inputs like these; eager itself if nothing wins.
 
     Every variant is built, compared with eager and with a float64 reference, and timed against the others, until
-    `budget` seconds are used. The callable returned has the signature of `function`. Before every call it checks all that
-    Dynamo read when it captured the function (inputs, attributes, globals, closures, classes, hooks, torch's modes), and
-    runs eagerly whatever is not as it was; a function that Dynamo cannot capture whole is not frozen. `progress` is called
-    with what is being done and the part that is done; at a terminal, a line shows it. Ctrl-C ends the search, and the
-    fastest found so far is returned.
+    `budget` seconds are used. The callable returned has the signature of `function`. Before every call it checks everything
+    that Dynamo read when it captured the function (inputs, attributes, globals, closures, classes, hooks, torch's modes),
+    and runs eagerly if something changed. A function that Dynamo cannot capture as one graph is not frozen. `progress` is
+    called with the current step and the fraction that is done; at a terminal, a status line shows it. Ctrl-C ends the
+    search, and `tune` returns the fastest version found so far.
 
-    With `gradients=True` the result can be differentiated as always; forward and backward are then chosen together.
-    `reuse_outputs=True` lets a CUDA graph hand out memory that the next call overwrites: a few microseconds less.
+    With `gradients=True` the result is differentiable as usual; forward and backward are then selected together.
+    `reuse_outputs=True` lets a CUDA graph return memory that the next call overwrites, which saves a few microseconds.
 
-    `cache=True`, or a directory, keeps the decision and its package for the next process, where it is compared with
-    eager once more before it is used. `background=True` returns at once: calls run eagerly while another process
-    builds a package, and the first call after it is ready proves it and goes on with it.
+    `cache=True`, or a directory, stores the decision and its package for the next process, which compares the package with
+    eager again before using it. `background=True` returns at once: calls run eagerly while another process builds a
+    package, and the first call after it is ready verifies it and switches to it.
 
         fast = compile_inspect.tune(model, x)
         with torch.no_grad():
@@ -121,7 +121,7 @@ def _candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[
 
 @dataclass
 class _Search:
-    """One search for the fastest variant: what it is for, and what has come of it so far."""
+    """One search for the fastest variant: its settings, and its outcomes so far."""
 
     task: Task
     tuned: Tuned
@@ -133,7 +133,7 @@ class _Search:
     tried: dict[str, Tried] = field(default_factory=dict)
 
     def candidate(self, choice: Variant, reference: Reference) -> tuple[Runner, Prepared] | None:
-        """A variant, built and compared; None where it cannot be used, for a reason that is noted."""
+        """Build and compare a variant; None where it cannot be used, for a reason that is recorded."""
         name, task = choice.name, self.task
         left = self.budget - (perf_counter() - self.started)
         if left < (AUTOTUNING if "max-autotune" in name else 0.0):
@@ -169,7 +169,7 @@ class _Search:
 
 @contextmanager
 def _shown(progress: Progress | None, name: str) -> Iterator[Progress]:
-    """The given way to report progress; a line at the terminal where none is given and there is one."""
+    """The given progress callback; by default, a status line if standard error is a terminal."""
     if progress is not None:
         yield progress
         return

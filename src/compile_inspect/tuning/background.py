@@ -1,4 +1,4 @@
-"""Tuning while the program goes on: eager from the first call, the verified package from some later one."""
+"""Tune while the program runs: eager from the first call, the verified package once it is ready."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from compile_inspect.variants.program import Derived, Flat, Program, traced
 logger = logging.getLogger("compile_inspect")
 
 _IMPORTING = Lock()
-"""Held while compilers are imported and while a process is forked: a fork amid an import waits for it for ever."""
+"""Held while compilers are imported and while a process is forked: a fork during an import would wait for it forever."""
 PATIENCE = 5
-"""Niceness of the compiler: the program that waits for nothing comes first."""
+"""Niceness of the compiler process, so that the program itself has priority."""
 
 
 class Build:
-    """A package being built by another process.
+    """A package that another process builds.
 
-    On Linux the process is a fork: it has the function as it is, traces it and compiles it, and nothing of that is waited
-    for. Elsewhere, and with tensors that are not on the CPU, the graph is traced here and only compiled there.
+    On Linux the process is a fork: it has the function as it is, traces it and compiles it, and this process waits for
+    none of that. Elsewhere, and with tensors that are not on the CPU, the graph is traced here and only compiled there.
     """
 
     def __init__(self, task: Task, derive: Callable[[Program], Derived] | None = None, *, idly: bool = False) -> None:
-        """`derive` makes what is built from the task's program, where it is not the program itself.
+        """`derive` makes what is built from the task's program, where that is not the program itself.
 
-        `idly`: take only time that nobody else wants, and do not prepare for comparing with torch's compilers.
+        `idly`: use only idle CPU time, and do not prepare for comparing with torch's compilers.
         """
         self.task, self._derive, self._idly = task, derive, idly
         self._directory = Path(tempfile.mkdtemp(prefix="compile-inspect-"))
@@ -58,7 +58,7 @@ class Build:
         except BaseException:
             shutil.rmtree(self._directory, ignore_errors=True)
             raise
-        # A thread that sleeps: asking the process at every call would cost a system call each time.
+        # A thread that sleeps: polling the process at every call would cost a system call each time.
         self._watcher = Thread(target=self._watch, daemon=True)
         self._watcher.start()
         atexit.register(self.stop)
@@ -94,7 +94,7 @@ class Build:
         else:
             try:
                 if not self._idly:
-                    with _IMPORTING:  # here, where nobody waits: comparing needs them, and they take seconds
+                    with _IMPORTING:  # in this thread, because comparing needs them, and they take seconds
                         torch_private.import_compilers()
                 self._flat = torch_private.load_package(str(self.package))
             except Exception as error:
@@ -109,7 +109,7 @@ class Build:
         return lines[-1][:300] if lines else ""
 
     def load(self) -> Flat:
-        """The compiled function; raises `Refused` where there is none, or it was built from another program than the task's."""
+        """The compiled function; raises `Refused` if there is none, or if it was built from a different program."""
         if self._flat is None:
             raise Refused(self.error or "it was stopped")
         if self._forked and self._key.read_text() != program_key(self.task):
@@ -117,14 +117,14 @@ class Build:
         return self._flat
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the other process has ended; whether it has."""
+        """Wait until the other process has ended; returns whether it has."""
         self._watcher.join(seconds)
         return self.done
 
     def stop(self) -> None:
         """End the other process and remove its files."""
         if os.getpid() != self._owner:
-            return  # a fork of the program's own: what is built is not its
+            return  # in a fork of the program, which does not own the build
         if not self._ended:
             with contextlib.suppress(OSError):  # it may have just ended
                 if self._forked and hasattr(os, "killpg"):
@@ -136,7 +136,7 @@ class Build:
 
 
 def can_fork(task: Task) -> bool:
-    """Whether a forked process could trace the task: Linux, and nothing on a device that does not survive a fork."""
+    """Whether a forked process could trace the task: on Linux, with no tensors on a device that does not survive a fork."""
     leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
     tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] + [item.now() for item in task.held]
     on_cpu = all(tensor.device.type == "cpu" for tensor in tensors)
@@ -144,14 +144,14 @@ def can_fork(task: Task) -> bool:
 
 
 def fork(work: Callable[[], None], *, idly: bool = False) -> int:
-    """Run something in a forked process that ends with it; its process id.
+    """Run a function in a forked process that ends with it; returns the process id.
 
-    Nothing of this process is flushed, closed or called there: it leaves by the shortest way. With `idly` it runs only
-    while a core has nothing else to do: it never takes a core from this process's threads, and may take long.
+    The forked process flushes, closes and calls nothing else before it exits. With `idly` it runs only while a core is
+    idle: it never takes a core from this process's threads, and may take long.
     """
-    lasting = current_thread() is main_thread()  # Linux goes by the thread that forks: another may end long before
+    lasting = current_thread() is main_thread()  # Linux goes by the thread that forks, which may end long before
     with warnings.catch_warnings(), _IMPORTING:
-        # Python warns of threads that held locks; only torch is called there, with one thread.
+        # Python warns about threads that hold locks; the child only calls torch, with one thread.
         warnings.simplefilter("ignore", DeprecationWarning)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process_id = os.fork()
@@ -162,8 +162,8 @@ def fork(work: Callable[[], None], *, idly: bool = False) -> int:
             return process_id
     status = 1
     try:
-        # The keyboard speaks to the program, which ends us and all we start. Not a session of its own: Linux shares out
-        # time among sessions first, and niceness counts within them only.
+        # Ctrl-C goes to the program, which ends this process and its children. It gets no session of its own, because
+        # Linux divides time among sessions first, and niceness counts only within them.
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
         if lasting:
@@ -182,5 +182,5 @@ def fork(work: Callable[[], None], *, idly: bool = False) -> int:
 def _status(process_id: int) -> int:
     try:
         return os.waitstatus_to_exitcode(os.waitpid(process_id, 0)[1])
-    except ChildProcessError:  # somebody else waited for it; whether there is a package tells the rest
+    except ChildProcessError:  # someone else waited for it; whether there is a package shows the outcome
         return 0

@@ -1,4 +1,4 @@
-"""Which of several callables is the fastest, and the record of how that was found."""
+"""Select the fastest of several callables, and record how."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from compile_inspect.variants.base import one_line
 
 SAMPLING_SECONDS = 2.0
 MARGIN = 0.03
-"""A variant must be this much faster than eager to be preferred to it."""
+"""A variant must be this much faster than eager to be preferred."""
 
 
 def fastest(
@@ -40,7 +40,7 @@ def fastest(
 
 
 def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], seconds: float) -> dict[str, tuple[float, ...]]:
-    """Samples of all that can be called again and again; what fails meanwhile is taken out, and the rest timed anew."""
+    """Time everything that can be called repeatedly; whatever fails is removed, and the rest timed again."""
     failed: list[str] = []
 
     def watched(name: str, call: Callable[[], object]) -> Callable[[], object]:
@@ -51,7 +51,7 @@ def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], second
                 failed.append(name)
                 raise
 
-        # Eager is not watched: where it fails, the user must hear of it.
+        # Eager is not wrapped: if it fails, the user must see the exception.
         return call if name == "eager" else watching
 
     while True:
@@ -70,7 +70,7 @@ def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], second
 
 @contextmanager
 def kept(task: Task) -> Iterator[None]:
-    """Whatever is run meanwhile, inputs, held tensors and random generators are afterwards as they were.
+    """Restore inputs, held tensors and random generators afterwards.
 
     Inputs keep their memory: a CUDA graph may have been recorded to read it.
     """
@@ -101,7 +101,7 @@ def once(task: Task, call: Runner) -> Callable[[], object]:
 
 
 def decide(task: Task, chosen: str, reason: str, started: float, tried: dict[str, Tried]) -> Decision:
-    """The record of a decision that began at a time."""
+    """The record of a decision, with the time since `started`."""
     import torch
 
     device = torch.cuda.get_device_name() if task.device == "cuda" else task.device

@@ -1,4 +1,4 @@
-"""A decision that was made before, or will be made later: reuse from disk, and building in the background."""
+"""Decisions made earlier or later: reuse from disk, and building in the background."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from compile_inspect.variants.inductor import AotInductor, from_flat
 logger = logging.getLogger("compile_inspect")
 
 PROOF_SECONDS = 0.1
-"""Time that the call which swaps a package in may spend on measuring it."""
+"""Time that the call which switches to a package may spend on measuring it."""
 
 
 def reused(task: Task, store: Store, started: float, *, reuse_outputs: bool) -> Tuned | None:
-    """What an earlier process decided, if it is kept, can be made ready and still agrees with eager."""
+    """The version that an earlier process decided on, if it is cached, can be prepared and still agrees with eager."""
     entry = store.load(task)
     if entry is None:
         return None
@@ -40,8 +40,8 @@ def reused(task: Task, store: Store, started: float, *, reuse_outputs: bool) -> 
         comparison = compare(task, prepared, samples=1, seed=0)
         if not comparison.agrees:
             raise Refused(comparison.reason)
-    except Exception as error:  # an entry that does not work, for whatever reason, is made anew
-        logger.info("dropping what was kept for %s: %s", task.name, one_line(error))
+    except Exception as error:  # an entry that does not work, for any reason, is built again
+        logger.info("dropping the cached decision for %s: %s", task.name, one_line(error))
         store.drop(task)
         return None
     tuned.replace(fast, replace(decision, from_disk=True, seconds=perf_counter() - started))
@@ -57,7 +57,7 @@ def _ready(task: Task, name: str, package: str | None) -> Prepared:
 
 
 def in_background(task: Task, store: Store | None, started: float, samples: int) -> Tuned:
-    """Eager now; the package of another process when it is there, agrees, and is faster."""
+    """Run eagerly now; switch to another process's package when it is ready, agrees, and is faster."""
     waiting = decide(task, "eager", "A package is being built in another process.", started, {})
     tuned = Tuned(task.function, task.function, waiting)
     try:
@@ -79,7 +79,7 @@ def in_background(task: Task, store: Store | None, started: float, samples: int)
 
 
 def _swap(task: Task, build: Build, tuned: Tuned, store: Store | None, started: float, samples: int) -> None:
-    """Prove the package and go on with it, or without it."""
+    """Verify the package and switch to it, or stay with eager."""
     try:
         with kept(task):
             flat = build.load()

@@ -1,4 +1,4 @@
-"""Check and call as one generated function: nothing between the caller and the compiled code but what must be there."""
+"""Check and call in one generated function, with nothing unnecessary between the caller and the compiled code."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from compile_inspect.variants.program import Flat, Program
 Elsewhere = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
 
 _MISFITS = "(KeyError, IndexError, TypeError, AttributeError, ValueError, RuntimeError)"
-"""What taking inputs apart raises where they are not like the example."""
+"""Exceptions of unpacking inputs that are not like the example."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """What to do for a call that the guard allows.
+    """The code to run for a call that the guard accepts.
 
-    `lines` return the result; `before` are lines that may run ahead of the guard, for work whose result is only used
-    where the guard holds.
+    `lines` return the result; `before` are lines that may run ahead of the guard, for work whose result is used only if
+    the guard holds.
     """
 
     lines: tuple[str, ...]
@@ -31,7 +31,7 @@ class Body:
 
 
 def fused(guard: Guard, body: Body, elsewhere: Elsewhere) -> Callable[..., Any]:
-    """The function of the given body behind a guard; `elsewhere(args, kwargs)` where the guard does not hold."""
+    """The function with the given body behind a guard; it calls `elsewhere(args, kwargs)` if the guard does not hold."""
     names = guard.names()
     names |= dict(body.names) | {"elsewhere": elsewhere}
     source = (
@@ -49,11 +49,11 @@ def fused(guard: Guard, body: Body, elsewhere: Elsewhere) -> Callable[..., Any]:
 
 
 def calling(program: Program, flat: Flat) -> Body:
-    """Call a compiled function with the tensors, and give its outputs the form of the result."""
+    """Call a compiled function with the tensors, and arrange its outputs like the result."""
     names: dict[str, Any] = {"flat": flat}
     listed, form = listed_inputs(program, names), result_form(program)
     if listed is None or form is None:
-        # The code that Dynamo wrote fetches the inputs and builds the result.
+        # Dynamo's own code looks up the inputs and builds the result.
         return Body(("return bound(*args, **kwargs)",), {"bound": program.direct(flat)})
     if form == "outputs[0]":
         return Body((f"return flat({listed})[0]",), names)
@@ -61,10 +61,10 @@ def calling(program: Program, flat: Flat) -> Body:
 
 
 def replaying(program: Program, replays: Replays, *, reuse_outputs: bool) -> Body:
-    """Replay the recording that reads the inputs where they lie; the buffered one if they lie elsewhere.
+    """Replay the recording that reads the inputs in place, or the buffered one if they are at other addresses.
 
-    The device works while the guard is checked: a replay changes nothing but its own outputs, so one that should not have
-    been started is only time lost. Addresses are compared first: a replay reads them.
+    The device works while the guard is checked: a replay changes nothing but its own outputs, so an unnecessary one only
+    costs time. Addresses are compared first, because a replay reads them.
     """
     general = replays.reusing if reuse_outputs else replays
     theirs = in_place(replays, calling(program, general))
@@ -82,13 +82,13 @@ def replaying(program: Program, replays: Replays, *, reuse_outputs: bool) -> Bod
             names |= {"uses": count, f"s{number}": storage, f"u{number}": uses}
             conditions.append(f"uses(s{number}) == u{number}")
     before = (*theirs.before, f"replayed = {' and '.join(conditions) or 'True'}", "if replayed:", "    replay()")
-    # `data` is another tensor on the same memory, without the dispatcher in between.
+    # `data` is another tensor on the same memory, and avoids the dispatcher.
     lines = ("if replayed:", f"    return {form}", *theirs.lines)
     return Body(lines, names, before)
 
 
 def in_place(replays: Replays, body: Body) -> Body:
-    """A body that runs nothing recorded where a held tensor lies elsewhere now."""
+    """A body that runs nothing recorded if a held tensor has moved."""
     if not replays.pointers:
         return body
     moved = ("if [pointer() for pointer in pointers] != addresses:", "    return elsewhere(args, kwargs)")
@@ -97,7 +97,7 @@ def in_place(replays: Replays, body: Body) -> Body:
 
 
 def listed_inputs(program: Program, names: dict[str, Any]) -> str | None:
-    """Source of the list of the graph's inputs; None where one must be fetched or made in a way that Dynamo knows."""
+    """Source of the list of the graph's inputs; None if one must be looked up or made in a way that only Dynamo knows."""
     parts = []
     for place, source in enumerate(program.whole.sources):
         if place in program.whole.identified:
@@ -111,9 +111,9 @@ def listed_inputs(program: Program, names: dict[str, Any]) -> str | None:
 
 
 def result_form(program: Program, before: str = "outputs[", after: str = "]") -> str | None:
-    """Source that puts the graph's outputs into the form of the result; None where the result has more in it.
+    """Source that arranges the graph's outputs like the result; None if the result contains anything else.
 
-    The result is built twice, from different tensors: what is the same object both times was not made by the call.
+    The result is built twice, from different tensors: an object that is the same both times was not made by the call.
     """
     first, second = program.stand_ins(), program.stand_ins()
     task = program.task

@@ -1,7 +1,7 @@
-"""A name for everything that a decision about a program depends on, the same in every process.
+"""A key for everything that a decision about a program depends on, the same in every process.
 
-It is made from the capture itself: the graph with its constants, what Dynamo read and guards, the code it traced; and from
-the machine: torch, device, driver, and the instructions that the processor has.
+It is made from the capture itself (the graph with its constants, what Dynamo read and guards, the code it traced) and from
+the machine (torch, device, driver, and the processor's instruction sets).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 def program_key(task: Task) -> str:
-    """The key of a task's program on this machine; raises `Refused` where it cannot be captured whole."""
+    """The key of a task's program on this machine; raises `Refused` if it cannot be captured as one graph."""
     whole = task.program.whole
     summary = hashlib.sha256()
     for part in (VERSION, task.gradients, task.name, task.label, *_machine(task.device), program_text(whole), *_facts(whole)):
@@ -45,7 +45,7 @@ def _machine(device: str) -> Iterator[object]:
 
 @cache
 def _cpu_flags() -> str:
-    """The instruction sets of the processor, as a digest; the processor's name where the system does not list them."""
+    """A digest of the processor's instruction sets; the processor's name where the system does not list them."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -69,7 +69,7 @@ def _of_tensor(tensor: Any) -> object:
 
 
 def _content(value: Any, depth: int = 4) -> object:
-    """What a value that was read is, in terms that hold in another process."""
+    """A description of a value that was read, valid in other processes too."""
     if torch_private.is_tensor(value):
         return _of_tensor(value)
     if isinstance(value, _PLAIN):
@@ -88,7 +88,7 @@ def _content(value: Any, depth: int = 4) -> object:
 
 
 def _of_code(code: types.CodeType, *, names: bool = True) -> Iterator[object]:
-    """A code object without the lines it stands on; names that Dynamo numbers anew in every process can be left out."""
+    """A code object without line numbers; names that Dynamo numbers anew in every process can be left out."""
     yield code.co_name, code.co_code, code.co_varnames
     if names:
         yield code.co_names

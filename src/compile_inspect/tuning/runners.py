@@ -1,4 +1,4 @@
-"""The callables that `tune` hands out: a guard, then the shortest way to the result."""
+"""The callables that `tune` returns: a guard, then the shortest way to the result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Runner = Callable[..., Any]
 
 
 class Safe(Protocol):
-    """What runs a call that the guard does not allow; `guard` can say why."""
+    """Runs a call that the guard does not accept; `guard` knows why."""
 
     def __call__(self, guard: Guard, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The result of the function itself."""
@@ -25,10 +25,10 @@ class Safe(Protocol):
 
 
 def runner(task: Task, prepared: Prepared, safe: Safe, *, reuse_outputs: bool = False) -> Runner:
-    """A function with the signature of the task's: the variant where the guard allows it, `safe` elsewhere.
+    """A function with the task's signature: it runs the variant if the guard accepts a call, and `safe` otherwise.
 
-    Raises `Refused` where Dynamo cannot capture the task whole and the variant has frozen something. What torch.compile
-    makes of several graphs has guards of its own and stands by itself.
+    Raises `Refused` if Dynamo cannot capture the task as one graph and the variant has frozen something. Code that
+    torch.compile made from several graphs has guards of its own and needs no other.
     """
     if prepared.variant.name == "eager":
         return task.function
@@ -45,7 +45,7 @@ def runner(task: Task, prepared: Prepared, safe: Safe, *, reuse_outputs: bool = 
         return fused(guard, Body(("return call(*args, **kwargs)",), {"call": call}), _elsewhere(guard, call, safe))
     if task.gradients:
         if not _is_one_number(prepared.run(*task.args, **task.kwargs).result):
-            raise Refused("result and gradients in one run are for functions that return one number")
+            raise Refused("computing result and gradients in one run requires a function that returns one number")
         return _differentiable(program, flat, safe, reuse_outputs=reuse_outputs)
     general = flat.reusing if isinstance(flat, Replays) and reuse_outputs else flat
     body = replaying(program, flat, reuse_outputs=reuse_outputs) if isinstance(flat, Replays) else calling(program, flat)
@@ -53,7 +53,7 @@ def runner(task: Task, prepared: Prepared, safe: Safe, *, reuse_outputs: bool = 
 
 
 def _elsewhere(guard: Guard, call: Runner, safe: Safe, flat: Flat | None = None) -> Elsewhere:
-    """Where the quick check failed: the call if a closer look allows it, the safe way if not."""
+    """Handle a failed quick check: make the call if a closer look allows it, otherwise fall back."""
 
     def elsewhere(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         readable = not isinstance(flat, Replays) or flat.in_place()
@@ -63,7 +63,7 @@ def _elsewhere(guard: Guard, call: Runner, safe: Safe, flat: Flat | None = None)
 
 
 def _differentiable(program: Program, recorded: Flat, safe: Safe, *, reuse_outputs: bool) -> Runner:
-    """Result and gradients come from one run; the backward only multiplies by what comes from above."""
+    """Result and gradients come from one run; the backward only multiplies them by the incoming gradient."""
     import torch
     from torch.autograd.function import once_differentiable
 

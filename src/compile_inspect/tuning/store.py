@@ -1,8 +1,8 @@
-"""Decisions and packages kept on disk for the next process.
+"""Decisions and packages cached on disk for the next process.
 
-An entry is a directory named by the key of the program that the decision is about. It is written aside and moved into
-place, and read with suspicion: a package whose digest is not the one written down, or an entry that cannot be read, is
-removed.
+An entry is a directory named by the key of the program that the decision is about. It is written to a temporary directory
+and moved into place. Entries are checked when they are read: a package with the wrong digest, or an entry that cannot be
+read, is removed.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ FORMAT = 3
 
 
 def default_directory() -> Path:
-    """Where entries are kept if nothing else is said: `COMPILE_INSPECT_CACHE`, or the user's cache directory."""
+    """The default directory for entries: `COMPILE_INSPECT_CACHE`, or the user's cache directory."""
     chosen = os.environ.get("COMPILE_INSPECT_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return Path(chosen) if chosen else base / "compile-inspect" / "tune"
 
 
 class Store:
-    """Entries in a directory."""
+    """Cached decisions in a directory."""
 
     def __init__(self, directory: str | Path | None = None) -> None:
         self.directory = default_directory() if directory is None else Path(directory)
 
     def entry(self, task: Task) -> Path:
-        """The directory of a task's entry, whether it exists or not."""
+        """The directory of a task's entry, whether or not it exists."""
         return self.directory / program_key(task)
 
     def load(self, task: Task) -> tuple[Decision, Path | None] | None:
-        """The decision kept for a task and its package, if it has one; None where nothing usable is kept."""
+        """The cached decision for a task and its package, if it has one; None if there is no usable entry."""
         try:
             place = self.entry(task)
-        except Refused:  # what is not captured whole has no key
+        except Refused:  # what is not one graph has no key
             return None
         try:
             data = json.loads((place / DECISION).read_text())
@@ -56,13 +56,13 @@ class Store:
             decision = serialization.from_data(Decision, data["decision"])
         except FileNotFoundError:
             return None
-        except Exception:  # whatever is wrong with it, it is of no use
+        except Exception:  # for any reason, the entry is unusable
             self.drop(task)
             return None
         return decision, package if data["package"] is not None else None
 
     def save(self, task: Task, decision: Decision, package: str | None) -> None:
-        """Keep a decision. A full disk, a lack of rights or a function without a key is no reason to fail."""
+        """Store a decision. A full disk, missing permissions or a function without a key is not an error."""
         aside: Path | None = None
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ class Store:
             return
         finally:
             if aside is not None:
-                shutil.rmtree(aside, ignore_errors=True)  # it is there only if it could not be moved
+                shutil.rmtree(aside, ignore_errors=True)  # it exists only if it could not be moved
 
     def drop(self, task: Task) -> None:
         """Remove the entry of a task."""

@@ -1,4 +1,4 @@
-"""Every way of running a target, one small module each, all with the same face."""
+"""Every way of running a target: one small module each, all with the same interface."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WORDS = {"dynamic": {"dynamic": True}, "static": {"dynamic": False}, "fullgraph
 
 
 def known_names() -> tuple[str, ...]:
-    """Names that `variant` understands; any registered backend can be named too, with modes after a slash."""
+    """Names that `variant` accepts; you can also name any registered backend, with modes after a slash."""
     import torch
 
     backends = ("eager-backend", "aot_eager", "inductor", "cudagraphs", *torch.compiler.list_backends())
@@ -52,7 +52,7 @@ def known_names() -> tuple[str, ...]:
 
 
 def variant(name: str) -> Variant:
-    """The variant of that name.
+    """The variant with a given name.
 
     >>> variant("inductor/max-autotune/dynamic").name
     'inductor/max-autotune/dynamic'
@@ -82,7 +82,7 @@ def variant(name: str) -> Variant:
 
 
 def named_variants(variants: str | Variant | Iterable[str | Variant]) -> tuple[Variant, ...]:
-    """Variants given by name or as they are; several names may be written in one text, with commas between them.
+    """Variants given by name or as objects; one string may contain several names, separated by commas.
 
     >>> [item.name for item in named_variants("inductor,aot-inductor")]
     ['inductor', 'aot-inductor']
@@ -95,18 +95,18 @@ def named_variants(variants: str | Variant | Iterable[str | Variant]) -> tuple[V
 
 
 def default_variants(task: Task) -> tuple[Variant, ...]:
-    """What is worth trying for a task: eager first, then what may be faster on its device."""
+    """The variants worth trying for a task: eager first, then those that may be faster on its device."""
     names = ["eager", "inductor"]
-    # On CUDA a recorded graph leaves nothing for a package to gain, and autotuning comes last: it takes minutes.
+    # On CUDA a package gains nothing over a recorded graph, and autotuning comes last: it takes minutes.
     names += ["cuda-graph/inductor", "cuda-graph/eager"] if task.device == "cuda" else ["aot-inductor"]
     names += ["inductor-callable"]
-    # A trace of something that TorchScript does not understand may read memory that is not its own; on CUDA that ends
-    # every later call of the process.
+    # A trace of something that TorchScript does not understand may read memory that is not its own; on CUDA every later
+    # call of the process then fails.
     names += ["inductor/reduce-overhead", "inductor/max-autotune"] if task.device == "cuda" else ["torchscript/trace"]
     return tuple(variant(name) for name in names)
 
 
 def tuning_variants(task: Task) -> tuple[Variant, ...]:
-    """What is worth trying where only speed is asked for: also forms of a variant that seldom pay."""
+    """The variants worth trying where only speed matters: also forms of a variant that seldom pay."""
     further = ["aot-inductor/loops", "aot-inductor/loops-across"] if task.device == "cpu" else []
     return (*default_variants(task), *(variant(name) for name in further))

@@ -1,4 +1,4 @@
-"""torch.compile, by backend, mode, shapes and strictness."""
+"""torch.compile, by backend, mode, shapes and fullgraph."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ class Compiled(Variant):
         return None
 
     def build(self, task: Task) -> Prepared:
-        """Compile by calling it until a call compiles nothing, and at least three times, for CUDA graphs settle by then.
+        """Compile by calling it until a call compiles nothing, and at least three times, which CUDA graphs need.
 
-        A function that is compiled again at every call is called until torch gives it up.
+        A function that is compiled again at every call is called until torch reaches its recompile limit.
         """
         import torch
 
         mode = None if self.mode == "default" else self.mode
-        # Dynamo keeps what it compiled by code and backend: another choice of shapes or strictness would be found there.
+        # Dynamo caches compiled code by code object and backend, so it would reuse code made with other options.
         function = task.function if self.dynamic is None and not self.fullgraph else _apart(task.function)
         choices: dict[str, Any] = {"mode": mode, "dynamic": self.dynamic, "fullgraph": self.fullgraph}
         if "isolate_recompiles" in python_inspect.signature(torch.compile).parameters:
-            # Else other variants' compilations count toward this one's limit, past which Dynamo silently runs eager.
+            # Otherwise other variants' compilations count toward this one's limit, past which Dynamo silently runs eager.
             choices["isolate_recompiles"] = True
         compiled = torch.compile(function, backend=self.backend, **choices)
 
@@ -81,7 +81,7 @@ class Compiled(Variant):
         leaves, structure = torch_private.flatten((task.args, dict(task.kwargs)))
         with CompilationWatch() as watch:
             for number in range(1, most + 1):
-                # The function may add to a list or a dictionary that it is given, or take from it.
+                # The function may add to, or remove from, a list or dictionary that is passed to it.
                 frames, (args, kwargs) = watch.frames, torch_private.unflatten(leaves, structure)
                 run(*args, **kwargs)
                 if number >= _LEAST_CALLS and watch.frames == frames:
@@ -92,16 +92,16 @@ class Compiled(Variant):
 def _reason_for_eager(watch: CompilationWatch) -> Doubt | None:
     if watch.reached_limit:
         return Doubt.RECOMPILE_LIMIT
-    # Where no frame was looked at, everything was compiled before.
+    # Where Dynamo compiled no frame, everything was compiled before.
     return Doubt.NO_GRAPH if watch.frames and not watch.operations else None
 
 
 def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function behind a code object of its own."""
+    """The same function behind a separate code object."""
 
     def apart(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    # In a file of its own too, for Dynamo may pass over this one.
+    # In a separate file too, because Dynamo may skip this one.
     code = apart.__code__.replace(co_filename="<apart>")
     return types.FunctionType(code, apart.__globals__, "apart", None, apart.__closure__)

@@ -1,4 +1,4 @@
-"""A CUDA graph around eager code, or around what Inductor makes of it: one launch for everything."""
+"""A CUDA graph around eager code, or around what Inductor makes of it: one launch for the whole call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WARM_UPS = 3
 
 @dataclass(frozen=True)
 class CudaGraph(Variant):
-    """The launches of one call recorded once and replayed, reading inputs from buffers of their own."""
+    """The launches of one call, recorded once and replayed; inputs are read from separate buffers."""
 
     around: str = "inductor"
 
@@ -28,7 +28,7 @@ class CudaGraph(Variant):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """Everything but the contents of tensors is frozen."""
+        """Everything except the contents of tensors is frozen."""
         return (*FROZEN, "Parameters and buffers stay where they are in memory.", "No other stream uses them meanwhile.")
 
     @property
@@ -41,13 +41,13 @@ class CudaGraph(Variant):
         return None if task.device == "cuda" else "CUDA graphs need tensors on a CUDA device"
 
     def build(self, task: Task) -> Prepared:
-        """Trace, warm up on a stream of its own, record."""
+        """Trace, warm up on a separate stream, record."""
         with torch_private.suppressed_compiler_output():
             program, graph, inputs = traced(task)
             _refuse_foreign_operators(graph)
             held = {place: program.inputs[place] for place in program.held}
             if not program.whole.identified.issuperset(held):
-                raise Refused("it reads a tensor that is made anew, or found in another way, at every call")
+                raise Refused("it reads a tensor that is created or looked up anew at every call")
             if self.around == "eager":
                 replays = Replays(lambda tensors: program.function(*tensors), held, inputs)
             else:
@@ -67,32 +67,32 @@ def _refuse_foreign_operators(graph: Any) -> None:
 
     for node in graph.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and node.target.namespace not in ("aten", "prims"):
-            raise Refused(f"it calls {node.target}, and a recording would freeze whatever that reads")
+            raise Refused(f"it calls {node.target}, and a recording would freeze what that operator reads")
 
 
 class Recorded:
-    """One recording: where it reads its inputs, and the memory it writes its outputs to."""
+    """One recording: the addresses of its inputs, and the memory for its outputs."""
 
     def __init__(self, flat: Flat, tensors: list[Any]) -> None:
         import torch
 
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
-        # Gradients too are warmed up on the stream of the recording: what the default stream did would be waited for.
+        # Warm up gradients on the stream of the recording too: it would wait for work on the default stream.
         with torch.cuda.stream(stream), torch.no_grad():
             for _ in range(WARM_UPS):
                 flat(list(tensors))
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
-        # The recording must have a workspace in memory of its own. Inductor's CUDA graphs let go of all shared ones, and
-        # a replay that still uses one reads and writes what belongs to others by then.
+        # The recording needs a workspace in its own memory. Inductor's CUDA graphs release all shared workspaces, and a
+        # replay that still uses one reads and writes memory that belongs to something else by then.
         torch_private.clear_workspaces()
         try:
             with torch.cuda.graph(self.graph, stream=stream), torch.no_grad():
                 self.outputs = flat(list(tensors))
         except BaseException:
-            # What could not be recorded must not keep others from being: the stream may still be recording.
+            # A failed recording must not prevent others: the stream may still be capturing.
             with contextlib.suppress(RuntimeError), torch.cuda.stream(stream):
                 if torch.cuda.is_current_stream_capturing():
                     self.graph.capture_end()
@@ -103,7 +103,7 @@ class Recorded:
         self.uses = [(count, storage, count(storage)) for storage in storages]
 
     def free(self) -> bool:
-        """Whether nobody else looks at the memory of the outputs any more."""
+        """Whether nobody else refers to the memory of the outputs anymore."""
         for count, storage, uses in self.uses:  # noqa: SIM110 (a generator would cost a microsecond)
             if count(storage) != uses:
                 return False
@@ -113,9 +113,9 @@ class Recorded:
 class Replays:
     """A function of tensors as recordings, safe to call at any time with any inputs of the same kind.
 
-    One recording reads the inputs where the example's were: many programs come back to the same memory. It hands out
-    its own outputs as long as nobody holds those of the call before. In every other case the second one is used, which
-    has buffers for its inputs, and its outputs are copied. Parameters and buffers are read where they lie.
+    One recording reads the inputs at the addresses of the example's: many programs reuse the same memory. It returns its
+    own outputs while nobody holds those of the call before. In every other case a second recording is used, which has
+    buffers for its inputs, and its outputs are copied. Parameters and buffers are read at their own addresses.
     """
 
     def __init__(self, flat: Flat, held: dict[int, Any], inputs: list[Any]) -> None:
@@ -131,11 +131,11 @@ class Replays:
         self.direct = Recorded(flat, inputs)
 
     def in_place(self) -> bool:
-        """Whether all parameters and other held tensors still lie where the recordings read them."""
+        """Whether all parameters and other held tensors are still at the addresses that the recordings read."""
         return [pointer() for pointer in self.pointers] == self.held_addresses
 
     def __call__(self, tensors: list[Any]) -> list[Any]:
-        """The outputs, which stay as they are whatever is called next."""
+        """The outputs, which later calls do not overwrite."""
         given = [tensors[place] for place in self._given]
         if [tensor.data_ptr() for tensor in given] == self.addresses and self.direct.free():
             self.direct.graph.replay()
@@ -145,7 +145,7 @@ class Replays:
         return [output.clone() for output in self._buffered.outputs]
 
     def reusing(self, tensors: list[Any]) -> list[Any]:
-        """The outputs in memory that the next call overwrites."""
+        """The outputs, in memory that the next call overwrites."""
         given = [tensors[place] for place in self._given]
         if [tensor.data_ptr() for tensor in given] == self.addresses:
             self.direct.graph.replay()

@@ -1,4 +1,4 @@
-"""What Inductor makes of a traced task, called without guards: directly, or from a package compiled ahead of time."""
+"""Inductor's output for a traced task, called without guards: directly, or from a package compiled ahead of time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from compile_inspect.variants.program import Flat, Program, traced
 from compile_inspect.variants.task import Task
 
 FROZEN = (
-    "Shapes, dtypes, devices and layouts of inputs stay as at the example.",
-    "Python values that the function reads stay as they were, and every branch goes the way it went.",
+    "Shapes, dtypes, devices and layouts of inputs stay as in the example.",
+    "Python values that the function reads stay as they were, and every branch takes the same path.",
 )
 
 
@@ -34,7 +34,7 @@ class InductorCallable(Variant):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """Everything that is no tensor is frozen."""
+        """Everything except tensors is frozen."""
         return FROZEN
 
     def build(self, task: Task) -> Prepared:
@@ -51,12 +51,12 @@ class InductorCallable(Variant):
 
 @dataclass(frozen=True)
 class AotInductor(Variant):
-    """The task traced, exported, and compiled into a package; called through its loader."""
+    """The task traced, exported, compiled into a package, and called through the package's loader."""
 
     path: str | None = None
-    """Where to write the package; a temporary file where none is given."""
+    """Where to write the package; by default, a temporary file."""
     loops: str | None = None
-    """Which products with vectors become loops instead of calls of a library: none, `all`, or those `across` memory."""
+    """Which matrix-vector products become loops instead of library calls: none, `all`, or those `across` memory."""
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class AotInductor(Variant):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """Everything that is no tensor is frozen."""
+        """Everything except tensors is frozen."""
         return FROZEN
 
     def build(self, task: Task) -> Prepared:
@@ -82,14 +82,14 @@ class AotInductor(Variant):
 
 
 def _temporary() -> str:
-    """A place for a package that goes when the process ends."""
+    """A path for a package that is removed when the process ends."""
     directory = tempfile.mkdtemp(prefix="compile-inspect-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return str(Path(directory) / "package.pt2")
 
 
 def survives_loading(path: str) -> None:
-    """Refuse a package that brings down the process that loads it, as some do on CUDA, by trying it in another one."""
+    """Refuse a package that crashes the process that loads it, as some do on CUDA, by loading it in another process first."""
     done = subprocess.run([sys.executable, "-c", torch_private.LOAD_PACKAGE, path], capture_output=True, check=False)
     if done.returncode < 0:
         raise Refused(f"loading the package ends a process with signal {-done.returncode}")
@@ -99,7 +99,7 @@ def survives_loading(path: str) -> None:
 
 
 def from_flat(variant: Variant, program: Program, flat: Flat, *, package: str | None = None) -> Prepared:
-    """A prepared variant around a compiled function of tensors."""
+    """Make a prepared variant from a compiled function of tensors."""
     task = program.task
 
     def run(*args: Any, **kwargs: Any) -> Step:

@@ -1,7 +1,7 @@
-"""Products with vectors written as sums, so that Inductor makes loops of them.
+"""Write products with vectors as sums, so that Inductor turns them into loops.
 
 A library's product is made for matrices. With a vector on one side, the loop that Inductor writes reads the matrix once,
-on all threads, together with what follows (bias, activation); it can take half the time.
+on all threads, together with the operations that follow (bias, activation); it can take half the time.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from compile_inspect.variants.base import Refused
 
 
 def with_loops(graph: Any, inputs: list[Any], which: str = "all") -> Any:
-    """The graph with products of a matrix and a vector as sums of products; refuses one where that changes nothing.
+    """The graph with matrix-vector products as sums of products; refuses a graph that this does not change.
 
-    `which` is `all`, or `across` for those only whose sums run across memory: along it, a library may be faster.
+    `which` is `all`, or `across` for only those whose sums run across memory: along it, a library may be faster.
     """
     import torch
 
@@ -35,7 +35,7 @@ def with_loops(graph: Any, inputs: list[Any], which: str = "all") -> Any:
     changed = torch_private.trace(graph, inputs, table=table)
     before, after = _count(graph, names), _count(changed, names)
     if before == after:
-        raise Refused("it multiplies no matrix with a vector" + (" across its memory" if which == "across" else ""))
+        raise Refused("it has no product of a matrix with a vector" + (" across its memory" if which == "across" else ""))
     if which == "across" and after == 0:
         raise Refused("every product with a vector runs across memory: it is the same as aot-inductor/loops")
     return changed
@@ -50,9 +50,9 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _is_chosen(a: Any, b: Any, which: str) -> bool:
-    """Whether one side is a vector, and the sums run as wanted through the other.
+    """Whether one side is a vector, and the sums through the other run as requested.
 
-    Only in float32 and float64: narrow types are summed in wider ones by libraries, and integers may wrap around.
+    Only in float32 and float64: libraries sum narrow types in wider ones, and integers may wrap around.
     """
     import torch
 

@@ -1,6 +1,6 @@
 """A task as one graph of tensors: what Dynamo captured of it, ready to be traced, compiled and recorded.
 
-Everything that is frozen comes from this one capture, so the capture's guard covers all of it.
+Everything frozen comes from this one capture, so the capture's guard covers all of it.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ if TYPE_CHECKING:
     from compile_inspect.variants.task import Task
 
 Flat = Callable[[list[Any]], list[Any]]
-"""A function from the graph's inputs to its outputs and, where gradients are wanted, the gradients."""
+"""A function from the graph's inputs to its outputs and, where gradients are required, the gradients."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Where a tensor in the result comes from: an output of the graph, or an input handed through."""
+    """The origin of a tensor in the result: an output of the graph, or an input that is returned."""
 
     place: int
     is_output: bool
 
 
 class Program:
-    """A task as `outputs = function(*tensors)`, and the way from inputs to `tensors` and from `outputs` to the result."""
+    """A task as `outputs = function(*tensors)`, with the maps from inputs to `tensors` and from `outputs` to the result."""
 
     def __init__(self, task: Task) -> None:
-        """Capture a task; raises `Refused` where Dynamo cannot capture it whole."""
+        """Capture a task; raises `Refused` where Dynamo cannot capture it as one graph."""
         self.task = task
         self.whole = capture(task, grad_mode=task.gradients)
         for tensor in self.whole.inputs:
             _refuse_unusual(tensor)
         self.wanted = [place for place, tensor in enumerate(self.inputs) if task.gradients and tensor.requires_grad]
-        """Inputs of the graph whose gradients a run gives."""
+        """Positions of the graph's inputs whose gradients a run computes."""
 
     @cached_property
     def guard(self) -> Guard:
-        """Whether a call is one that this program stands for."""
+        """The check of whether this program is valid for a call."""
         from compile_inspect.variants.guard import Guard
 
         return Guard(self)
 
     @property
     def inputs(self) -> list[Any]:
-        """The tensors that the graph takes, at the example."""
+        """The tensors that the graph takes at the example."""
         return list(self.whole.inputs)
 
     @cached_property
     def leaves(self) -> list[Leaf]:
-        """Where every tensor in the result comes from."""
+        """The origin of every tensor in the result."""
         outputs = self.stand_ins()
         result = self.whole.bound(lambda *_: outputs)(*self.task.args, **self.task.kwargs)
         places = {id(tensor): Leaf(place, is_output=False) for place, tensor in enumerate(self.whole.inputs)}
@@ -87,12 +87,12 @@ class Program:
         return [*(output.detach() for output in outputs), *found]
 
     def results(self, inputs: list[Any]) -> list[Any]:
-        """The tensors in the result for these inputs of the graph, in the order in which they stand there."""
+        """The tensors in the result for these inputs of the graph, in order."""
         outputs = list(self.whole.graph(*inputs))
         return [outputs[leaf.place] if leaf.is_output else inputs[leaf.place] for leaf in self.leaves]
 
     def run(self, flat: Flat, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-        """One run at other inputs, result and gradients, whether the guard holds there or not."""
+        """One run with other inputs, for result and gradients, whether or not the guard holds."""
         import torch
 
         given: list[Any] = []
@@ -112,7 +112,7 @@ class Program:
         return Step(result, tuple(found[id(item)] if id(item) in found else torch.zeros_like(item) for item in wanted))
 
     def tensors(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """What the graph would be called with for these inputs."""
+        """The inputs that the graph would be called with."""
         given: list[Any] = []
 
         def note(*inputs: Any) -> Any:
@@ -128,27 +128,27 @@ class Program:
 
     @cached_property
     def output_count(self) -> int:
-        """How many outputs the graph has; refuses one that gives anything but tensors."""
+        """The number of the graph's outputs; refuses a graph that returns anything but tensors."""
         (outputs,) = next(node for node in self.whole.graph.graph.nodes if node.op == "output").args
         if not all(torch_private.is_tensor(node.meta.get("example_value")) for node in outputs):
-            raise Refused("its graph gives something that is no tensor")
+            raise Refused("its graph returns something that is not a tensor")
         return len(outputs)
 
     def stand_ins(self) -> list[Any]:
-        """Tensors in the place of the graph's outputs, for seeing what the result is made of without computing it."""
+        """Tensors in place of the graph's outputs, to see how the result is built without computing it."""
         import torch
 
         return [torch.empty(()) for _ in range(self.output_count)]
 
     @cached_property
     def held(self) -> tuple[int, ...]:
-        """Places of inputs that are not among the task's arguments."""
+        """Positions of inputs that are not among the task's arguments."""
         sources = self.whole.sources
         return tuple(place for place, source in enumerate(sources) if not source.startswith(("args", "kwargs")))
 
 
 def capture(task: Task, *, grad_mode: bool) -> Fullgraph:
-    """What Dynamo captures of a task in a grad mode; raises `Refused` where that is not the whole of it."""
+    """Capture a task with Dynamo in a grad mode; raises `Refused` where that does not give one graph."""
     from compile_inspect.torch_private.fullgraph import NotWhole, capture_fullgraph
 
     try:
@@ -158,13 +158,13 @@ def capture(task: Task, *, grad_mode: bool) -> Fullgraph:
 
 
 Derived = tuple[Callable[..., list[Any]], list[Any]]
-"""A function made from a program, and example inputs for it."""
+"""A function derived from a program, and example inputs for it."""
 
 
 def traced(task: Task, derive: Callable[[Program], Derived] | None = None) -> tuple[Program, Any, list[Any]]:
     """The task's program, its operations and those of the backward as one graph, and the graph's example inputs.
 
-    With `derive`, the operations are those of a function made from the program.
+    With `derive`, the operations are those of a function derived from the program.
     """
     program = task.program
     function, inputs = (program.function, program.inputs) if derive is None else derive(program)
@@ -175,13 +175,13 @@ def traced(task: Task, derive: Callable[[Program], Derived] | None = None) -> tu
     except RuntimeError as error:
         if "tracing tensor" not in str(error):
             raise
-        raise Refused("it looks at the value of a tensor, which a graph cannot") from error
+        raise Refused("it reads the value of a tensor, which a graph cannot do") from error
     if any(tensor._version != version for tensor, version in zip(inputs, versions, strict=True)):
         raise Refused("it changes its inputs, parameters or buffers in place")
     refuse_writes(graph, inputs)
     refuse_frozen(graph)
     if random_operations(graph):
-        raise Refused("it draws random numbers, and a compiled graph draws others than eager")
+        raise Refused("it draws random numbers, and a compiled graph draws different ones than eager")
     return program, graph, inputs
 
 
@@ -189,7 +189,7 @@ def _refuse_unusual(tensor: Any) -> None:
     import torch
 
     if not torch_private.is_tensor(tensor):
-        raise Refused(f"its graph takes a {type(tensor).__name__}, which is no tensor")
+        raise Refused(f"its graph takes a {type(tensor).__name__}, which is not a tensor")
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise Refused(f"it reads a {type(tensor).__name__}, a subclass of Tensor")
     if tensor.layout is not torch.strided:
@@ -197,7 +197,7 @@ def _refuse_unusual(tensor: Any) -> None:
 
 
 def refuse_writes(graph: Any, inputs: list[Any]) -> None:
-    """Refuse a graph that writes to the memory of an input, also by ways that no version counter sees."""
+    """Refuse a graph that writes to the memory of an input, even in ways that no version counter records."""
     import torch
 
     nodes = [node for node in graph.graph.nodes if node.op == "call_function"]
@@ -229,15 +229,15 @@ def _is_mutable(target: Any) -> bool:
 
 
 def refuse_frozen(graph: Any) -> None:
-    """Refuse a graph that holds a tensor of the user's as a constant: it would not notice when that changes."""
+    """Refuse a graph that contains a user's tensor as a constant: it would not notice when that changes."""
     for node in graph.graph.nodes:
         if node.op != "get_attr":
             continue
         if all("lift_fresh" in str(user.target) for user in node.users):
-            continue  # made by the function itself, from numbers
+            continue  # created by the function itself, from numbers
         value: Any = getattr(graph, node.target, None)
         if torch_private.is_tensor(value):
-            raise Refused(f"it reads a tensor of shape {tuple(value.shape)} that is no input of its graph")
+            raise Refused(f"it reads a tensor of shape {tuple(value.shape)} that is not an input of its graph")
 
 
 def random_operations(graph: Any) -> list[str]:

@@ -1,7 +1,7 @@
-"""What a function reaches without being given it: modules, tensors and Python values of its closure and globals.
+"""State that a function reaches without arguments: modules, tensors and Python values of its closure and globals.
 
-This is a search by name, for comparing a function with its variants: what it finds is put back between two runs, and
-disturbed or widened to float64 for a reference. What a variant depends on is not guessed here; Dynamo's capture says it
+This is a search by name, for comparing a function with its variants: what it finds is restored between two runs, and
+perturbed or widened to float64 for a reference. It does not decide what a variant depends on; Dynamo's capture does
 (see `program`).
 """
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_FUNCTIONS = 200
-"""So many functions are looked into for what they hold."""
+"""At most so many functions are searched."""
 MOST_WRAPPERS = 20
 SCALARS = (bool, int, float, complex, str, type(None))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
@@ -25,10 +25,10 @@ LIBRARIES = ("torch", "numpy", "builtins", "math", "functools", "typing", "colle
 
 @dataclass(frozen=True)
 class Holding:
-    """A tensor that a function reaches without being given it, and how to get at it now.
+    """A tensor that a function reaches without arguments, and how to look it up.
 
-    `owner[key]` is the tensor: the dictionary of parameters or buffers of a module, the globals of a function, or a
-    one-entry view of a closure cell.
+    `owner[key]` is the tensor: `owner` is the dictionary of parameters or buffers of a module, the globals of a function,
+    or a one-entry view of a closure cell.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Holding:
     differentiable: bool
 
     def now(self) -> Any:
-        """The tensor as it is now."""
+        """The current tensor."""
         return self.owner[self.key]
 
 
 class Cell:
-    """A closure cell, seen as a dictionary with one entry."""
+    """A closure cell as a dictionary with one entry."""
 
     __slots__ = ("_cell",)
 
@@ -58,7 +58,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Constant:
-    """A Python value that a function reaches without being given it."""
+    """A Python value that a function reaches without arguments."""
 
     name: str
     owner: Any
@@ -67,7 +67,7 @@ class Constant:
 
 
 def _plain(function: Any) -> Any:
-    """The Python function behind a method or a partial, None where there is none."""
+    """The Python function behind a method or a partial; None if there is none."""
     try:
         for _ in range(MOST_WRAPPERS):
             if hasattr(function, "__func__"):
@@ -78,18 +78,18 @@ def _plain(function: Any) -> Any:
                 function = function.__wrapped__
             else:
                 return function if isinstance(function, types.FunctionType) else None
-    except Exception:  # an object of the user's that does not like to be asked
+    except Exception:  # a user's object may not support attribute access
         return None
     return None
 
 
 def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
-    """(name, owner, key) of everything a Python function finds in its closure and globals, and so do those it finds."""
+    """(name, owner, key) of everything in a Python function's closure and globals, and in those of functions found there."""
     pending = [("", function)]
-    seen: set[int] = set()  # functions, not their code: two closures of one factory read different things
+    seen: set[int] = set()  # functions rather than code: two closures of one factory read different things
     own = function.__self__ if isinstance(function, types.MethodType) else function
     attributes = _attributes(own)
-    if attributes is not None:  # a method, or an object that can be called: what it is about
+    if attributes is not None:  # a method, or a callable object: its attributes
         yield from [(f"self.{key}", attributes, key) for key in attributes]
         pending += [("self.", method) for method in _methods(type(own))] if own is function else []
     while pending:
@@ -106,13 +106,13 @@ def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _methods(kind: type) -> list[types.FunctionType]:
-    """The methods of a class of the user's, and of those it comes from."""
+    """The methods of a user's class and of its bases."""
     classes = [each for each in kind.__mro__ if each.__module__.partition(".")[0] not in LIBRARIES]
     return [value for each in classes for value in vars(each).values() if isinstance(value, types.FunctionType)]
 
 
 def _attributes(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object of a class of the user's; None where it is something else."""
+    """The attributes of an instance of a user's class; None for anything else."""
     import torch
 
     kind = type(value)
@@ -123,13 +123,13 @@ def _attributes(value: Any) -> dict[str, Any] | None:
         return None
     try:
         found = vars(value)
-    except Exception:  # it has none, or does not like to be asked
+    except Exception:  # it has none, or does not support attribute access
         return None
     return found if type(found) is dict else None
 
 
 def _of_a_library(function: Any) -> bool:
-    """Whether a function belongs to torch or Python itself, which read nothing of the user's."""
+    """Whether a function belongs to torch or Python itself, which read none of the user's state."""
     top = str(getattr(_plain(function), "__module__", "") or "").partition(".")[0]
     return top in LIBRARIES
 
@@ -167,7 +167,7 @@ def modules_of(function: Any) -> Iterator[Any]:
 
 
 def tensors_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
-    """Tensors a function reaches by itself: parameters, buffers, tensors of its closure and globals."""
+    """Tensors that a function reaches by itself: parameters, buffers, tensors of its closure and globals."""
     import torch
 
     seen: set[int] = set()
@@ -187,23 +187,23 @@ def tensors_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
         value = owner[key]
         if not isinstance(value, torch.Tensor) or (value.requires_grad and id(value) in seen):
             continue
-        # A tensor without gradient may be found in several places: whoever replaces it must replace it in all of them.
+        # A tensor without gradient may be in several places: all of them must be replaced together.
         seen.add(id(value))
         yield Holding(name, owner, key, value.requires_grad)
 
 
 def constants_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Constant]:
-    """Python values a function reaches by itself, and that may change between calls."""
+    """Python values that a function reaches by itself, and that may change between calls."""
     for name, owner, key in _reached(function):
         if isinstance(owner[key], SCALARS):
             yield Constant(name, owner, key, owner[key])
     for module in modules:
         for prefix, part in module.named_modules():
             dot = f"{prefix}." if prefix else ""
-            if "training" in vars(part):  # a scripted module keeps it elsewhere
+            if "training" in vars(part):  # a scripted module stores it elsewhere
                 yield Constant(dot + "training", vars(part), "training", part.training)
             if type(part).__module__.startswith("torch.nn"):
-                continue  # sizes and the like, which nobody changes
+                continue  # sizes and the like, which do not change
             for key, value in vars(part).items():
                 if not key.startswith("_") and key not in ("training", "call_super_init") and isinstance(value, SCALARS):
                     yield Constant(dot + key, vars(part), key, value)
@@ -211,7 +211,7 @@ def constants_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Constant]:
 
 @contextmanager
 def replaced(held: tuple[Holding, ...], tensors: list[Any]) -> Iterator[None]:
-    """For a while, let a function find other tensors where it finds those it holds."""
+    """Replace the tensors that a function holds by others for a while."""
     before = [item.now() for item in held]
     try:
         for item, tensor in zip(held, tensors, strict=True):

@@ -1,4 +1,4 @@
-"""What every variant runs: a function, its inputs, the tensors it holds, and whether gradients matter."""
+"""The input of every variant: a function, its arguments, the tensors it holds, and whether gradients matter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Task:
     """A function at example inputs, with or without gradients.
 
-    With gradients a run is one forward and one backward of a weighted sum of its floating-point results, with respect to
+    With gradients, a run is one forward and one backward of a weighted sum of its floating-point results, with respect to
     every parameter and every input that requires a gradient.
     """
 
@@ -31,11 +31,11 @@ class Task:
     gradients: bool = False
     further: tuple[Inputs, ...] = ()
     label: str = ""
-    """What is made of the function, where several things are; kept packages are told apart by it."""
+    """What is made of the function, where several things are; it distinguishes their cached packages."""
 
     @classmethod
     def of(cls, target: Target) -> Task:
-        """The task that a target describes; where it leaves gradients open, they matter if an input wants them."""
+        """The task that a target describes; if it leaves gradients open, they matter if an input requires them."""
         wanted = target.gradients
         if wanted is None:
             leaves, _ = torch_private.flatten((target.args, dict(target.kwargs)))
@@ -44,7 +44,7 @@ class Task:
 
     @property
     def name(self) -> str:
-        """How the function is called."""
+        """The qualified name of the function."""
         function = self.function
         return str(getattr(function, "__qualname__", type(function).__name__)).replace("<locals>.", "")
 
@@ -55,30 +55,30 @@ class Task:
 
     @cached_property
     def held(self) -> tuple[Holding, ...]:
-        """Tensors the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
+        """Tensors that the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
         return tuple(tensors_of(self.function, self.modules))
 
     @cached_property
     def constants(self) -> tuple[Constant, ...]:
-        """Python values the function reaches by itself, and that may change between calls."""
+        """Python values that the function reaches by itself, and that may change between calls."""
         return tuple(constants_of(self.function, self.modules))
 
     @cached_property
     def program(self) -> Program:
-        """What Dynamo captures of the function at the example; raises `Refused` where that is not the whole of it."""
+        """What Dynamo captures of the function at the example; raises `Refused` where that is not one graph."""
         from compile_inspect.variants.program import Program
 
         return Program(self)
 
     @cached_property
     def device(self) -> str:
-        """The type of device of the first tensor, `cpu` where there is none."""
+        """The device type of the first tensor; `cpu` if there is none."""
         leaves, _ = torch_private.flatten((self.args, dict(self.kwargs)))
         found = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] or [item.now() for item in self.held]
         return str(found[0].device.type) if found else "cpu"
 
     def wanted(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The tensors whose gradients a run gives: held ones first, then inputs."""
+        """The tensors whose gradients a run computes: held tensors first, then inputs."""
         if not self.gradients:
             return []
         leaves, _ = torch_private.flatten((args, dict(kwargs)))
@@ -87,7 +87,7 @@ class Task:
         return [tensor for tensor in held if tensor.requires_grad] + inputs
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-        """Run a function with the signature of the task's own, forward and, if wanted, backward."""
+        """Run a function with the signature of the task's own: forward and, if required, backward."""
         import torch
 
         if not self.gradients:
@@ -108,16 +108,16 @@ def gradients(result: Any, wanted: list[Any]) -> tuple[Any, ...]:
     leaves, _ = torch_private.flatten(result)
     outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if not outputs:
-        raise TargetError("gradients were asked for, but no result depends on a tensor that requires one")
+        raise TargetError("gradients were requested, but no result depends on a tensor that requires a gradient")
     found = torch.autograd.grad(outputs, wanted, [cotangent(output) for output in outputs], allow_unused=True)
     return tuple(torch.zeros_like(of) if item is None else item for item, of in zip(found, wanted, strict=True))
 
 
 def cotangent(output: Any) -> Any:
-    """The weights that a backward starts from: one for a single number, and others from element to element.
+    """The weights with which a backward starts: 1 for a single number, otherwise different for neighboring elements.
 
-    With ones everywhere a backward of anything normalized, such as a softmax, would give zeros, right or wrong. The weights
-    are odd multiples of 1/8 up to 11/8, exact in every dtype.
+    With ones everywhere, the backward of anything normalized, such as a softmax, would give zeros whether right or wrong.
+    The weights are odd multiples of 1/8 up to 11/8, which are exact in every dtype.
     """
     import torch
 

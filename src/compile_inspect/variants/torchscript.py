@@ -1,4 +1,4 @@
-"""TorchScript, by tracing one call and by reading the source."""
+"""TorchScript, by tracing one call or by compiling the source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compile_inspect.variants.task import Task
 
 @dataclass(frozen=True)
 class TorchScript(Variant):
-    """`torch.jit.trace` or `torch.jit.script`; deprecated, but still found in use."""
+    """`torch.jit.trace` or `torch.jit.script`; deprecated, but still in use."""
 
     how: str = "trace"
 
@@ -22,19 +22,19 @@ class TorchScript(Variant):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """A trace is one path through the code."""
+        """A trace follows one path through the code."""
         if self.how == "trace":
-            return ("Every branch goes the way it went at the traced inputs.", "Python values stay as they were.")
+            return ("Every branch takes the path it took for the traced inputs.", "Python values stay as they were.")
         return ("Python values of the closure and of modules stay as they were.",)
 
     def refusal(self, task: Task) -> str | None:
-        """Keyword arguments cannot be traced, and constants of closures cannot be scripted."""
+        """Keyword arguments cannot be traced."""
         if self.how == "trace" and task.kwargs:
             return "torch.jit.trace takes positional inputs only"
         return None
 
     def build(self, task: Task) -> Prepared:
-        """Trace or script, then the calls in which TorchScript specializes."""
+        """Trace or script, then make the calls in which TorchScript specializes."""
         import torch
 
         with warnings.catch_warnings():

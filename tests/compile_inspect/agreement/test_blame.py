@@ -93,14 +93,14 @@ def test_an_operation_is_named_only_on_evidence() -> None:
     assert Evidence([WRONG], node=node, shortest_prefix=True).blame().operation == "torch.relu"
     assert Evidence([WRONG], node=node, wrong_alone=True).blame().operation == "torch.relu"
     denied = Evidence([WRONG], node=node, wrong_alone=False).blame()
-    assert denied.operation == "" and "takes several together" in denied.message
+    assert denied.operation == "" and "so several together cause it" in denied.message
 
 
 def test_a_search_that_ends_early_says_so_and_keeps_the_stage() -> None:
     found = Evidence([WRONG], failure="ValueError: no").blame()
     assert found.stage is BlameStage.AOT_AUTOGRAD
     assert "the operation is not known" in found.message
-    assert found.evidence == ("backend='aot_eager' is wrong", "the search went no further: ValueError: no")
+    assert found.evidence == ("backend='aot_eager' is wrong", "the search stopped early: ValueError: no")
 
 
 def test_where_no_stage_is_wrong_the_stages_are_listed() -> None:
@@ -108,7 +108,7 @@ def test_where_no_stage_is_wrong_the_stages_are_listed() -> None:
     reference = make_reference(task, samples=0)
     found = find_blame(reference, variant("aot_eager"), None, reference.points[0], task)
     assert found.stage is BlameStage.UNKNOWN
-    assert found.message == "no stage shows the fault by itself: backend='eager' is right; backend='aot_eager' is right"
+    assert found.message == "no stage reproduces the fault by itself: backend='eager' is right; backend='aot_eager' is right"
 
 
 def test_one_operation_is_compiled_alone_on_the_values_it_gets() -> None:

@@ -151,7 +151,7 @@ def test_other_random_numbers_cannot_be_compared_but_what_is_not_random_is() -> 
 
     found = against(right, other_stream, torch.ones(5))
     assert found.verdict is Verdict.RANDOM and not found.agrees
-    assert found.reason == "random, cannot be compared: result[0] come from other random numbers than eager's"
+    assert found.reason == "random, cannot be compared: result[0] were drawn from different random numbers than eager's"
     wrong = against(right, lambda x: (x + torch.rand(7)[2:], x * 3), torch.ones(5))
     assert wrong.verdict is Verdict.DISAGREES and wrong.differences[0].name == "result[1]"
 
@@ -308,7 +308,7 @@ def test_records_go_to_json_and_back() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(TargetError, match="samples must not be negative, and is -1"):
+    with pytest.raises(TargetError, match="samples must not be negative, but is -1"):
         verify(torch.sin, torch.ones(1), samples=-1)
     with pytest.raises(TargetError, match="not a variant"):
         verify(torch.sin, torch.ones(1), variants=["nothing"])

@@ -110,7 +110,7 @@ def appending() -> Any:
 def test_nothing_is_claimed_about_a_function_with_state(function: Any) -> None:
     found = verify(function, torch.ones(3, dtype=torch.float64), variants=["eager-backend"]).variants[0]
     assert found.verdict is Verdict.NONDETERMINISTIC and not found.agrees
-    assert "eager itself gives a different result when run again" in found.reason
+    assert "eager itself returns a different result when it runs again" in found.reason
 
 
 def test_an_exhausted_iterator_is_state() -> None:
@@ -201,13 +201,13 @@ def test_probes_that_would_do_harm_are_left_out_and_named() -> None:
         return x
 
     unseen = verify(halved, torch.rand(3), variants=["eager-backend"]).variants[0].not_probed
-    assert "inputs with infinities: eager does not end there" in unseen
+    assert "inputs with infinities: eager does not finish there" in unseen
 
     def sized(x: Tensor) -> Tensor:
         return torch.zeros(int(x.sum().item()) + 2)
 
     unseen = verify(sized, torch.rand(3), variants=["eager-backend"], samples=1).variants[0].not_probed
-    assert "huge inputs: the function takes numbers out of tensors, which may be sizes" in unseen
+    assert "huge inputs: the function converts tensors to Python numbers, which may be sizes" in unseen
 
 
 def test_extreme_integers_are_tried_where_they_are_only_numbers() -> None:

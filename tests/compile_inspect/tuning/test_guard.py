@@ -231,7 +231,7 @@ def test_a_harmless_change_of_a_class_passes_after_a_closer_look() -> None:
 
 
 def test_what_is_not_captured_whole_has_no_guard() -> None:
-    with pytest.raises(Refused, match="Dynamo cannot capture it whole: Data-dependent branching"):
+    with pytest.raises(Refused, match="Dynamo cannot capture it as one graph: Data-dependent branching"):
         guard_of(Task(lambda x: x if x.sum() > 0 else -x, (X,)))
     with pytest.raises(Refused, match="computes nothing"):
         guard_of(Task(lambda x: 1, (X,)))

@@ -11,7 +11,7 @@ from compile_inspect.variants import Refused, Task
 
 REASONS = (
     "it has side effects",
-    "Dynamo cannot capture it whole",
+    "Dynamo cannot capture it as one graph",
     "it changes its inputs, parameters or buffers in place",
     "it draws random numbers",
     "it looks at the value of a tensor",

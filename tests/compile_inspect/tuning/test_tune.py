@@ -307,7 +307,7 @@ def test_a_function_that_changes_by_itself_is_refused_by_every_variant() -> None
     assert tuned.decision.chosen == "eager"
     for item in tuned.decision.tried:
         if item.variant != "eager":
-            assert item.outcome is Outcome.REFUSED and "eager itself gives a different" in item.reason
+            assert item.outcome is Outcome.REFUSED and "eager itself returns a different" in item.reason
 
 
 def test_fallbacks_that_go_on_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
