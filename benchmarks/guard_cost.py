@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from compile_inspect.tuning.fused import Body, fused
+from compile_inspect.tuning.fused_call import Body, fuse
 from compile_inspect.variants import Task
 
 
@@ -90,7 +90,7 @@ def seconds_behind(other: Callable[[], Any], call: Callable[[], Any], times: int
 def measure(name: str, rounds: int) -> dict[str, Any]:
     function, args = PROGRAMS[name]()
     guard = Task(function, args).program.guard
-    checked = fused(guard, Body(("return True",), {}), lambda args, kwargs: False)
+    checked = fuse(guard, Body(("return True",), {}), lambda args, kwargs: False)
     with torch.no_grad():
         assert checked(*args) is True
         checks, behind, eager = [], [], []

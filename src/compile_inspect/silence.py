@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-_OUTPUT, _ERRORS = 1, 2
+_STDOUT, _STDERR = 1, 2
 
 
 @contextlib.contextmanager
@@ -21,7 +21,7 @@ def silence() -> Iterator[None]:
     >>> with silence():
     ...     print("this is not shown")
     """
-    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+    with Path(os.devnull).open("w") as devnull, contextlib.redirect_stdout(devnull), contextlib.redirect_stderr(devnull):
         yield
 
 
@@ -34,18 +34,18 @@ def divert_output() -> Iterator[TextIO]:
     interpreter still reports where it happened.
     """
     with contextlib.ExitStack() as stack:
-        seen = _standing_errors(stack)
+        terminal = _copy_of_standard_error(stack)
         _flush()
         stack.enter_context(silence())
         stack.callback(_flush)  # before the descriptors are restored: buffered output must be hidden too
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        stack.callback(os.close, nowhere)
-        for descriptor in (_OUTPUT, _ERRORS):
-            _lead(descriptor, nowhere, stack)
-        yield seen
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, devnull)
+        for descriptor in (_STDOUT, _STDERR):
+            _redirect(descriptor, devnull, stack)
+        yield terminal
 
 
-def _standing_errors(stack: contextlib.ExitStack) -> TextIO:
+def _copy_of_standard_error(stack: contextlib.ExitStack) -> TextIO:
     """A copy of standard error that stays valid when its descriptor is redirected."""
     errors = sys.stderr
     try:
@@ -59,12 +59,12 @@ def _standing_errors(stack: contextlib.ExitStack) -> TextIO:
     return copy
 
 
-def _lead(descriptor: int, elsewhere: int, stack: contextlib.ExitStack) -> None:
+def _redirect(descriptor: int, target: int, stack: contextlib.ExitStack) -> None:
     try:
         before = os.dup(descriptor)
     except OSError:  # closed by the parent process
         return
-    os.dup2(elsewhere, descriptor)
+    os.dup2(target, descriptor)
     stack.callback(os.close, before)
     stack.callback(os.dup2, before, descriptor)
 

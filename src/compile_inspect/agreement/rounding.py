@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.inputs import mapped
-from compile_inspect.agreement.precision import compute_dtype, intercepted, real_dtype
+from compile_inspect.agreement.inputs import map_tensors
+from compile_inspect.agreement.precision import compute_dtype, intercept_operations, real_dtype
 from compile_inspect.torch_private.decompositions import decomposition_of
 from compile_inspect.variants import Step, Task
-from compile_inspect.variants.reached import replaced
+from compile_inspect.variants.reachable_state import replace_tensors
 
 # Operations whose results are exact: they copy, select, or change a sign. The names cover their in-place forms too;
 # views, factories and random draws are recognized by schema and tags.
@@ -32,45 +32,45 @@ _EXACT_NAMES = """
     round scalar_tensor scatter select_backward select_scatter set sgn sign slice_backward slice_scatter stack
     threshold threshold_backward tril triu trunc unfold_backward where zero zeros_like
 """
-EXACT = frozenset(_EXACT_NAMES.split())
-_SELECTING_NAMES = "amax amin aminmax argmax argmin argsort cummax cummin kthvalue max median min mode nanmedian sort topk"
-SELECTING = frozenset(_SELECTING_NAMES.split())
+EXACT_OPERATIONS = frozenset(_EXACT_NAMES.split())
+_SELECTION_NAMES = "amax amin aminmax argmax argmin argsort cummax cummin kthvalue max median min mode nanmedian sort topk"
+SELECTIONS = frozenset(_SELECTION_NAMES.split())
 """Operations that select among their input values: the values are exact, and which of several equal ones is chosen is free."""
 _CONTRACTION_NAMES = "addmm addmv baddbmm bmm convolution cumsum dot mean mm mv nansum sum vdot"
 CONTRACTIONS = frozenset(_CONTRACTION_NAMES.split())
 """Sums of terms or of products of two: in 16 bits the terms are exact, because they are added up in float32."""
 
-MIX, SPREAD_OUT = 0x2545F4914F6CDD1D, 0x5851F42D4C957F2D
+HASH_MULTIPLIER, HASH_SPREAD = 0x2545F4914F6CDD1D, 0x5851F42D4C957F2D
 """Odd 63-bit constants that mix the bits of a value into a hash."""
 
 
-def disturbed(task: Task, seed: int) -> Callable[..., Step]:
+def perturbed_run(task: Task, seed: int) -> Callable[..., Step]:
     """The task's own function, with the result of every rounding operation perturbed by at most a unit in the last place."""
 
     def run(*args: Any, **kwargs: Any) -> Step:
-        with intercepted(_Disturbance(seed).run):
+        with intercept_operations(_Perturbation(seed).run):
             return task.run(task.function, args, kwargs)
 
     return run
 
 
-def disturbed_inputs(task: Task, seed: int) -> Callable[..., Step]:
+def perturbed_input_run(task: Task, seed: int) -> Callable[..., Step]:
     """The task's own function with its inputs and held tensors perturbed, for one whose operations cannot be intercepted."""
 
     def move(tensor: Any) -> Any:
         plain = tensor.detach()
-        return _moved(plain, seed, 1.0).requires_grad_(tensor.requires_grad) if _is_movable(plain) else tensor
+        return _perturb(plain, seed, 1.0).requires_grad_(tensor.requires_grad) if _can_perturb(plain) else tensor
 
     def run(*args: Any, **kwargs: Any) -> Step:
-        args, kwargs = mapped((args, kwargs), move)  # type: ignore[assignment]
-        with replaced(task.held, [move(item.now()) for item in task.held]):
+        args, kwargs = map_tensors((args, kwargs), move)  # type: ignore[assignment]
+        with replace_tensors(task.held_tensors, [move(item.now()) for item in task.held_tensors]):
             return task.run(task.function, args, kwargs)
 
     return run
 
 
 @dataclass(frozen=True)
-class _Disturbance:
+class _Perturbation:
     seed: int
 
     def run(self, operation: Any, args: Any, kwargs: Any) -> Any:
@@ -78,32 +78,32 @@ class _Disturbance:
         import torch
 
         name = operation._schema.name.partition("::")[2].removesuffix("_")
-        drawn = torch.Tag.nondeterministic_seeded in operation.tags
-        made = not any(torch_private.is_tensor(leaf) for leaf in torch_private.flatten((args, kwargs))[0])
-        exact = name in EXACT or operation.is_view or drawn or made
+        is_random = torch.Tag.nondeterministic_seeded in operation.tags
+        is_factory = not any(torch_private.is_tensor(leaf) for leaf in torch_private.flatten((args, kwargs))[0])
+        exact = name in EXACT_OPERATIONS or operation.is_view or is_random or is_factory
         if exact and not (name == "_to_copy" and _narrows(args, kwargs)):
             return operation(*args, **kwargs)
-        if name in SELECTING and not operation._schema.is_mutable:
-            return self._selected(operation, args, kwargs)
+        if name in SELECTIONS and not operation._schema.is_mutable:
+            return self._run_selection(operation, args, kwargs)
         if not operation._schema.is_mutable and "batch_norm" not in name:
-            taken_apart = self._decomposed(operation, args, kwargs)
-            if taken_apart is not None:
-                return taken_apart[0]
-        return self._rounded(operation, name, args, kwargs)
+            decomposed = self._run_decomposed(operation, args, kwargs)
+            if decomposed is not None:
+                return decomposed[0]
+        return self._run_rounded(operation, name, args, kwargs)
 
-    def _selected(self, operation: Any, args: Any, kwargs: Any) -> Any:
+    def _run_selection(self, operation: Any, args: Any, kwargs: Any) -> Any:
         """The values as they are, and the indices that result when equal values are made different."""
         leaves, structure = torch_private.flatten((args, kwargs))
-        parted = torch_private.unflatten([_parted(leaf, self.seed) for leaf in leaves], structure)
+        separated = torch_private.unflatten([_separate_ties(leaf, self.seed) for leaf in leaves], structure)
         values, form = torch_private.flatten(operation(*args, **kwargs))
-        places, _ = torch_private.flatten(operation(*parted[0], **parted[1]))
+        positions, _ = torch_private.flatten(operation(*separated[0], **separated[1]))
         mixed = [
-            place if torch_private.is_tensor(value) and not value.is_floating_point() else value
-            for value, place in zip(values, places, strict=True)
+            position if torch_private.is_tensor(value) and not value.is_floating_point() else value
+            for value, position in zip(values, positions, strict=True)
         ]
         return torch_private.unflatten(mixed, form)
 
-    def _decomposed(self, operation: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
+    def _run_decomposed(self, operation: Any, args: Any, kwargs: Any) -> tuple[Any] | None:
         """Run the simpler operations that a composite one consists of, each perturbed; None if it is not composite.
 
         A decomposition may be what is wrong with a compiled program: one that does not compute what the operation
@@ -122,48 +122,48 @@ class _Disturbance:
             given = _magnitude(args, kwargs) if torch.Tag.pointwise in operation.tags else None
             if not all(_equivalent(one, other, given) for one, other in pairs):
                 return None
-            with intercepted(self.run):
+            with intercept_operations(self.run):
                 result = simpler(*args, **kwargs)
         except Exception:  # a decomposition need not support all that the operation supports
             return None
         return None if result is NotImplemented else (result,)
 
-    def _rounded(self, operation: Any, name: str, args: Any, kwargs: Any) -> Any:
+    def _run_rounded(self, operation: Any, name: str, args: Any, kwargs: Any) -> Any:
         import torch
 
         schema = operation._schema.arguments
         given = {**dict(zip((item.name for item in schema), args, strict=False)), **kwargs}
-        changed = [item.name for item in schema if item.alias_info and item.alias_info.is_write]
-        written = [given[name] for name in changed if name in given]
+        mutable_names = [item.name for item in schema if item.alias_info and item.alias_info.is_write]
+        mutated = [given[name] for name in mutable_names if name in given]
         units = 1.0
         # A batch norm updates its running statistics, though its schema does not declare that.
         if torch.Tag.pointwise not in operation.tags and "batch_norm" not in name:
-            untouched = {id(leaf) for leaf in torch_private.flatten(written)[0]}
+            untouched = {id(leaf) for leaf in torch_private.flatten(mutated)[0]}
             leaves, structure = torch_private.flatten((args, kwargs))
             units = _units_of_a_sum(operation, name, args, kwargs)
-            moved = [leaf if id(leaf) in untouched else self._moved_term(leaf, name, units) for leaf in leaves]
-            args, kwargs = torch_private.unflatten(moved, structure)
+            perturbed = [leaf if id(leaf) in untouched else self._perturb_term(leaf, name, units) for leaf in leaves]
+            args, kwargs = torch_private.unflatten(perturbed, structure)
         result = operation(*args, **kwargs)
         if not operation._schema.is_mutable:
             leaves, structure = torch_private.flatten(result)
-            moved = [_moved(leaf, self.seed, units) for leaf in leaves]
+            perturbed = [_perturb(leaf, self.seed, units) for leaf in leaves]
             if name in ("add", "sub", "mul"):
-                moved = [torch.where(_exactly(name, args, kwargs, result), result, moved[0])]
-            return torch_private.unflatten(moved, structure)
-        for tensor in torch_private.flatten(written)[0]:
-            other = _moved(tensor, self.seed, units)
+                perturbed = [torch.where(_is_exact(name, args, kwargs, result), result, perturbed[0])]
+            return torch_private.unflatten(perturbed, structure)
+        for tensor in torch_private.flatten(mutated)[0]:
+            other = _perturb(tensor, self.seed, units)
             if other is not tensor:
                 tensor.copy_(other)
         return result
 
-    def _moved_term(self, leaf: Any, name: str, units: float) -> Any:
+    def _perturb_term(self, leaf: Any, name: str, units: float) -> Any:
         """A term of a sum or similar: every term is rounded inside, in an order that is not specified."""
-        factors = factor_eps(name, leaf) if _is_movable(leaf) else 0.0
+        factors = factor_eps(name, leaf) if _can_perturb(leaf) else 0.0
         if factors > 0:
-            return _moved(leaf, self.seed, factors / torch_eps(leaf.dtype))
-        if name in CONTRACTIONS and _is_movable(leaf) and compute_dtype(leaf.dtype) != real_dtype(leaf.dtype):
+            return _perturb(leaf, self.seed, factors / torch_eps(leaf.dtype))
+        if name in CONTRACTIONS and _can_perturb(leaf) and compute_dtype(leaf.dtype) != real_dtype(leaf.dtype):
             return leaf
-        return _moved(leaf, self.seed, units)
+        return _perturb(leaf, self.seed, units)
 
 
 TF32_EPS = 2.0**-10
@@ -200,11 +200,11 @@ def torch_eps(dtype: Any) -> float:
     return float(torch.finfo(real_dtype(dtype)).eps)
 
 
-EQUIVALENT_UNITS = 256.0
+MAX_DECOMPOSITION_UNITS = 256.0
 """How many units in the last place a decomposition may differ from its operation and still count as the same computation."""
 
 
-CANCELLED_UNITS = 4.0
+MAX_CANCELLATION_UNITS = 4.0
 """How many units in the last place of its input an operation may be off because of cancellation inside, as in 1 + erf(x)."""
 
 
@@ -212,12 +212,12 @@ def _magnitude(args: Any, kwargs: Any) -> Any:
     """The largest magnitude of a pointwise operation's inputs, element by element."""
     import torch
 
-    leaves = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if _is_movable(leaf)]
+    leaves = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if _can_perturb(leaf)]
     sizes = [torch.nan_to_num(leaf.detach().abs().double(), 0.0, 0.0, 0.0) for leaf in leaves]
-    found = sizes[0] if sizes else torch.zeros(())
+    largest = sizes[0] if sizes else torch.zeros(())
     for size in sizes[1:]:
-        found = torch.maximum(found, size)
-    return found
+        largest = torch.maximum(largest, size)
+    return largest
 
 
 def _equivalent(one: Any, other: Any, given: Any | None) -> bool:
@@ -231,14 +231,14 @@ def _equivalent(one: Any, other: Any, given: Any | None) -> bool:
         return True
     if one.shape != other.shape or not bool((torch.isfinite(one) == torch.isfinite(other)).all()):
         return False
-    kept = torch.isfinite(one)
-    mine, theirs = (torch.where(kept, item.detach().double(), 0.0) for item in (one, other))
+    finite = torch.isfinite(one)
+    values, theirs = (torch.where(finite, item.detach().double(), 0.0) for item in (one, other))
     limits = torch.finfo(one.dtype)
-    size = mine.abs() if given is not None or not mine.numel() else mine.abs().max()
-    allowed = EQUIVALENT_UNITS * (limits.eps * size + limits.tiny)
+    size = values.abs() if given is not None or not values.numel() else values.abs().max()
+    allowed = MAX_DECOMPOSITION_UNITS * (limits.eps * size + limits.tiny)
     if given is not None:
-        allowed = allowed + CANCELLED_UNITS * limits.eps * given
-    return bool(((mine - theirs).abs() <= allowed).all())
+        allowed = allowed + MAX_CANCELLATION_UNITS * limits.eps * given
+    return bool(((values - theirs).abs() <= allowed).all())
 
 
 def _units_of_a_sum(operation: Any, name: str, args: Any, kwargs: Any) -> float:
@@ -270,7 +270,7 @@ def _narrows(args: Any, kwargs: Any) -> bool:
     return bool(dtype is not None and dtype.is_floating_point and dtype.itemsize < args[0].dtype.itemsize)
 
 
-def _exactly(name: str, args: Any, kwargs: Any, result: Any) -> Any:
+def _is_exact(name: str, args: Any, kwargs: Any, result: Any) -> Any:
     """Where a sum or product needed no rounding, as with zero, one, and small integers."""
     import torch
 
@@ -288,45 +288,45 @@ def _exactly(name: str, args: Any, kwargs: Any, result: Any) -> Any:
     return (one - (result - part)) + (other - part) == 0
 
 
-def _is_movable(value: Any) -> bool:
+def _can_perturb(value: Any) -> bool:
     import torch
 
     plain = isinstance(value, torch.Tensor) and type(value) is torch.Tensor and value.layout is torch.strided
     return plain and (value.is_floating_point() or value.is_complex()) and value.numel() > 0
 
 
-def _moved(value: Any, seed: int, units: float) -> Any:
-    """A tensor moved by so many units in the last place, each element in the direction that its bits determine."""
+def _perturb(value: Any, seed: int, units: float) -> Any:
+    """A tensor moved by a number of units in the last place, each element in the direction that its bits determine."""
     import torch
 
-    if not _is_movable(value):
+    if not _can_perturb(value):
         return value
     if value.is_complex():
         plain = value.resolve_conj()
-        return torch.view_as_complex(_moved(torch.view_as_real(plain).contiguous(), seed, units).contiguous())
+        return torch.view_as_complex(_perturb(torch.view_as_real(plain).contiguous(), seed, units).contiguous())
     wide = compute_dtype(value.dtype)
     steps = _directions(value, seed).to(wide)
     # In 16 bits only the final rounding is to 16 bits: everything before it happened in float32.
     limits = torch.finfo(value.dtype)
     eps = max(limits.eps, units * torch.finfo(wide).eps)
-    moved = value.to(wide) * (1 + steps * eps)
+    perturbed = value.to(wide) * (1 + steps * eps)
     small = (value.abs() < limits.tiny) & (value != 0)
-    moved = torch.where(small, moved + steps * limits.tiny * limits.eps, moved)  # the spacing of subnormal numbers
-    return moved.to(value.dtype)
+    perturbed = torch.where(small, perturbed + steps * limits.tiny * limits.eps, perturbed)  # the spacing of subnormal numbers
+    return perturbed.to(value.dtype)
 
 
-def _parted(value: Any, seed: int) -> Any:
+def _separate_ties(value: Any, seed: int) -> Any:
     """A tensor whose equal elements are made different according to their positions: equal elements have no order."""
     import torch
 
-    if not _is_movable(value) or value.is_complex():
+    if not _can_perturb(value) or value.is_complex():
         return value
     wide = compute_dtype(value.dtype)
-    places = torch.arange(value.numel(), device=value.device, dtype=torch.float64).reshape(value.shape)
-    steps = _directions(places, seed).to(wide)
+    positions = torch.arange(value.numel(), device=value.device, dtype=torch.float64).reshape(value.shape)
+    steps = _directions(positions, seed).to(wide)
     limits = torch.finfo(value.dtype)
-    moved = _moved(value, seed, 1.0).to(wide) * (1 + steps * limits.eps) + steps * limits.tiny
-    return moved.to(value.dtype)
+    perturbed = _perturb(value, seed, 1.0).to(wide) * (1 + steps * limits.eps) + steps * limits.tiny
+    return perturbed.to(value.dtype)
 
 
 def _directions(value: Any, seed: int) -> Any:
@@ -335,6 +335,6 @@ def _directions(value: Any, seed: int) -> Any:
 
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[value.dtype.itemsize]
     bits = value.detach().contiguous().view(integers).to(torch.int64)
-    mixed = (bits + (seed + 1) * MIX % 2**62) * SPREAD_OUT
-    mixed = (mixed ^ (mixed >> 29)) * MIX
+    mixed = (bits + (seed + 1) * HASH_MULTIPLIER % 2**62) * HASH_SPREAD
+    mixed = (mixed ^ (mixed >> 29)) * HASH_MULTIPLIER
     return (mixed ^ (mixed >> 32)) % 3 - 1

@@ -22,15 +22,14 @@ from compile_inspect.torch_private.bisection import LOWERINGS as LOWERINGS
 from compile_inspect.torch_private.bisection import PASSES as PASSES
 from compile_inspect.torch_private.bisection import CompilerPart as CompilerPart
 from compile_inspect.torch_private.bisection import GraphNode as GraphNode
-from compile_inspect.torch_private.bisection import closed_transforms as closed_transforms
-from compile_inspect.torch_private.bisection import leaving_out as leaving_out
+from compile_inspect.torch_private.bisection import close_transforms as close_transforms
+from compile_inspect.torch_private.bisection import leave_out as leave_out
 from compile_inspect.torch_private.compilers import LOAD_PACKAGE as LOAD_PACKAGE
-from compile_inspect.torch_private.compilers import alone as alone
 from compile_inspect.torch_private.compilers import clear_workspaces as clear_workspaces
 from compile_inspect.torch_private.compilers import compile_graph as compile_graph
 from compile_inspect.torch_private.compilers import cpp_compiler as cpp_compiler
 from compile_inspect.torch_private.compilers import die_with_parent as die_with_parent
-from compile_inspect.torch_private.compilers import explained as explained
+from compile_inspect.torch_private.compilers import explain as explain
 from compile_inspect.torch_private.compilers import flatten as flatten
 from compile_inspect.torch_private.compilers import forbids_forks as forbids_forks
 from compile_inspect.torch_private.compilers import has_triton as has_triton
@@ -38,29 +37,30 @@ from compile_inspect.torch_private.compilers import import_compilers as import_c
 from compile_inspect.torch_private.compilers import is_tensor as is_tensor
 from compile_inspect.torch_private.compilers import load_package as load_package
 from compile_inspect.torch_private.compilers import package_program as package_program
-from compile_inspect.torch_private.compilers import replay as replay
+from compile_inspect.torch_private.compilers import replay_function as replay_function
 from compile_inspect.torch_private.compilers import save_program as save_program
+from compile_inspect.torch_private.compilers import single_threaded as single_threaded
 from compile_inspect.torch_private.compilers import storage_uses as storage_uses
+from compile_inspect.torch_private.compilers import stream_waiter as stream_waiter
 from compile_inspect.torch_private.compilers import suppressed_compiler_output as suppressed_compiler_output
 from compile_inspect.torch_private.compilers import trace as trace
 from compile_inspect.torch_private.compilers import unflatten as unflatten
-from compile_inspect.torch_private.compilers import waiter as waiter
 from compile_inspect.torch_private.compilers import write_package as write_package
 from compile_inspect.torch_private.configuration import forget_compiled_code as forget_compiled_code
-from compile_inspect.torch_private.configuration import preserved_configuration as preserved_configuration
+from compile_inspect.torch_private.configuration import preserve_configuration as preserve_configuration
 from compile_inspect.torch_private.configuration import run_setting as run_setting
 from compile_inspect.torch_private.dispatch_state import dispatch_depth as dispatch_depth
 from compile_inspect.torch_private.dispatch_state import driver_version as driver_version
 from compile_inspect.torch_private.dispatch_state import forward_mode as forward_mode
 from compile_inspect.torch_private.tour import cache_folder as cache_folder
+from compile_inspect.torch_private.tour import fresh_stance as fresh_stance
 from compile_inspect.torch_private.tour import mode_settings as mode_settings
-from compile_inspect.torch_private.tour import own_examples as own_examples
 from compile_inspect.torch_private.tour import registered_backend as registered_backend
 
 TRACE_LOGGER = "torch.__trace"
 # The range that the test suite covers. Outside this range, hooks are still installed.
-OLDEST_KNOWN = (2, 11)
-NEWEST_KNOWN = (2, 15)
+OLDEST_TESTED = (2, 11)
+NEWEST_TESTED = (2, 15)
 
 Observer = Callable[[tuple[Any, ...], dict[str, Any], Any], None]
 
@@ -75,16 +75,16 @@ def torch_version() -> tuple[int, int]:
 
 def is_known_version() -> bool:
     """Whether the recorder was tested with this torch."""
-    return OLDEST_KNOWN <= torch_version() <= NEWEST_KNOWN
+    return OLDEST_TESTED <= torch_version() <= NEWEST_TESTED
 
 
 def known_versions() -> tuple[tuple[int, int], tuple[int, int]]:
     """The oldest and the newest torch that the recorder was tested with."""
-    return OLDEST_KNOWN, NEWEST_KNOWN
+    return OLDEST_TESTED, NEWEST_TESTED
 
 
 @dataclass(frozen=True)
-class Place:
+class HookPoint:
     """A function of torch, by module and dotted attribute, for example `torch._inductor.graph:GraphLowering.run`."""
 
     module: str
@@ -94,34 +94,34 @@ class Place:
         return f"{self.module}:{self.attribute}"
 
 
-LOG_GRAPH_BREAK = Place("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break")
-TRACE = Place("torch._logging._internal", "trace_structured")
-COMPILE_FRAME = Place("torch._dynamo.convert_frame", "compile_frame")
-EXCEEDS_LIMIT = Place("torch._dynamo.cache_size", "exceeds_recompile_limit")
-RECOMPILE_REASONS = Place("torch._dynamo.guards", "get_and_maybe_log_recompilation_reasons")
-BUILD_GUARDS = Place("torch._dynamo.guards", "CheckFunctionManager.__init__")
-CALL_BACKEND = Place("torch._dynamo.output_graph", "OutputGraph.call_user_compiler")
-LOG_JOINT = Place("torch._functorch._aot_autograd.graph_compile", "_log_joint_graph")
-LOG_PARTITIONED = Place("torch._functorch._aot_autograd.graph_compile", "_log_fw_bw_graphs")
-TRACE_INFERENCE = Place("torch._functorch._aot_autograd.graph_capture", "aot_dispatch_base_graph")
-LOWER_GRAPH = Place("torch._inductor.graph", "GraphLowering.run")
-PLACE_KERNEL = Place("torch._inductor.debug", "set_kernel_post_grad_provenance_tracing")
-WHY_NOT_FUSED = Place("torch._inductor.scheduler", "WhyNoFuse.__call__")
-ESTIMATE_MEMORY = Place("torch._inductor.memory", "estimate_peak_memory")
-SKIP_CUDA_GRAPH = Place("torch._inductor.cudagraph_utils", "log_cudagraph_skip_and_bump_counter")
-FINISH_GRAPH = Place("torch._inductor.output_code", "CompiledFxGraph.post_compile")
-RECORD_CUDA_GRAPH = Place("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager.record_function")
+LOG_GRAPH_BREAK = HookPoint("torch._dynamo.symbolic_convert", "InstructionTranslatorBase.log_graph_break")
+TRACE = HookPoint("torch._logging._internal", "trace_structured")
+COMPILE_FRAME = HookPoint("torch._dynamo.convert_frame", "compile_frame")
+EXCEEDS_LIMIT = HookPoint("torch._dynamo.cache_size", "exceeds_recompile_limit")
+RECOMPILE_REASONS = HookPoint("torch._dynamo.guards", "get_and_maybe_log_recompilation_reasons")
+BUILD_GUARDS = HookPoint("torch._dynamo.guards", "CheckFunctionManager.__init__")
+CALL_BACKEND = HookPoint("torch._dynamo.output_graph", "OutputGraph.call_user_compiler")
+LOG_JOINT = HookPoint("torch._functorch._aot_autograd.graph_compile", "_log_joint_graph")
+LOG_PARTITIONED = HookPoint("torch._functorch._aot_autograd.graph_compile", "_log_fw_bw_graphs")
+TRACE_INFERENCE = HookPoint("torch._functorch._aot_autograd.graph_capture", "aot_dispatch_base_graph")
+LOWER_GRAPH = HookPoint("torch._inductor.graph", "GraphLowering.run")
+PLACE_KERNEL = HookPoint("torch._inductor.debug", "set_kernel_post_grad_provenance_tracing")
+WHY_NOT_FUSED = HookPoint("torch._inductor.scheduler", "WhyNoFuse.__call__")
+ESTIMATE_MEMORY = HookPoint("torch._inductor.memory", "estimate_peak_memory")
+SKIP_CUDA_GRAPH = HookPoint("torch._inductor.cudagraph_utils", "log_cudagraph_skip_and_bump_counter")
+FINISH_GRAPH = HookPoint("torch._inductor.output_code", "CompiledFxGraph.post_compile")
+RECORD_CUDA_GRAPH = HookPoint("torch._inductor.cudagraph_trees", "CUDAGraphTreeManager.record_function")
 
 
-class Observation:
+class Hook:
     """A hook on one function of torch: a wrapper that passes its calls to an observer.
 
     The wrapper calls the original with the same arguments and returns or raises what the original returned or raised.
     Functions that other modules imported by name are replaced there too, and restored on removal.
     """
 
-    def __init__(self, place: Place, observer: Observer, *, before: bool = False, failed: Observer | None = None) -> None:
-        self.place = place
+    def __init__(self, point: HookPoint, observer: Observer, *, before: bool = False, failed: Observer | None = None) -> None:
+        self.point = point
         self._observer = observer
         self._failed = failed
         self._before = before
@@ -136,7 +136,7 @@ class Observation:
     @property
     def ready(self) -> bool:
         """Whether the program has imported the module that defines the function."""
-        module = sys.modules.get(self.place.module)
+        module = sys.modules.get(self.point.module)
         # A module that is still being imported may not have defined the function yet.
         specification = getattr(module, "__spec__", None)
         return module is not None and not getattr(specification, "_initializing", False)
@@ -162,8 +162,8 @@ class Observation:
         self._original = self._wrapper = None
 
     def _owner(self) -> tuple[Any, str]:
-        owner: Any = sys.modules[self.place.module]
-        *path, name = self.place.attribute.split(".")
+        owner: Any = sys.modules[self.point.module]
+        *path, name = self.point.attribute.split(".")
         for part in path:
             owner = getattr(owner, part)
         return owner, name
@@ -224,8 +224,8 @@ def _replace_imported(name: str, old: Any, new: Any) -> None:
 
 def torch_writes_a_trace() -> bool:
     """Whether torch itself writes its structured events to a file."""
-    asked = os.environ.get("TORCH_TRACE") or os.environ.get("TORCH_DTRACE")
-    return bool(asked or os.environ.get("TORCH_COMPILE_DEBUG", "0") == "1")
+    trace_folder = os.environ.get("TORCH_TRACE") or os.environ.get("TORCH_DTRACE")
+    return bool(trace_folder or os.environ.get("TORCH_COMPILE_DEBUG", "0") == "1")
 
 
 def add_trace_handler(handler: logging.Handler) -> None:

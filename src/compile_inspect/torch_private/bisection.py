@@ -61,7 +61,7 @@ Decide = Callable[[CompilerPart], bool]
 
 
 @contextlib.contextmanager
-def leaving_out(decide: Decide) -> Iterator[None]:
+def leave_out(decide: Decide) -> Iterator[None]:
     """Make the compilers leave out the parts for which a function returns True; aten's kernels replace lowerings.
 
     The function is called once for every part, in the order in which they are compiled. Graph caches are not used.
@@ -71,7 +71,7 @@ def leaving_out(decide: Decide) -> Iterator[None]:
     from compile_inspect.torch_private import without_graph_caches
 
     bisector: Any = compiler_bisector.CompilerBisector
-    own = bisector.__dict__["disable_subsystem"]
+    original = bisector.__dict__["disable_subsystem"]
 
     def disable(backend: str, subsystem: str, debug_info: Callable[[], str] | None = None) -> bool:
         if subsystem not in (LOWERINGS, DECOMPOSITIONS, *PASS_KINDS) or debug_info is None:
@@ -84,7 +84,7 @@ def leaving_out(decide: Decide) -> Iterator[None]:
         with without_graph_caches():
             yield
     finally:
-        bisector.disable_subsystem = own
+        bisector.disable_subsystem = original
 
 
 def _part(kind: str, describe: Callable[[], str]) -> CompilerPart:
@@ -106,14 +106,14 @@ def _nodes(describe: Callable[[], str]) -> tuple[GraphNode, ...]:
     """The graph that a pass receives: it belongs to the observer whose method describes the pass."""
     cells = getattr(describe, "__closure__", None) or ()
     graph = next((cell.cell_contents.gm for cell in cells if hasattr(cell.cell_contents, "gm")), None)
-    found = []
+    nodes = []
     for node in graph.graph.nodes if graph is not None else ():
         if node.op == "call_function":
             part = _of_meta("", node.name, str(node.target), node.meta)
             inputs = tuple(item.name for item in node.all_input_nodes)
             text = node.format_node() or ""
-            found.append(GraphNode(node.name, part.operation, part.original, text, inputs, part.stack_trace, part.source))
-    return tuple(found)
+            nodes.append(GraphNode(node.name, part.operation, part.original, text, inputs, part.stack_trace, part.source))
+    return tuple(nodes)
 
 
 def _of_meta(kind: str, name: str, operation: str, meta: dict[str, Any]) -> CompilerPart:
@@ -122,7 +122,7 @@ def _of_meta(kind: str, name: str, operation: str, meta: dict[str, Any]) -> Comp
     original = meta.get("original_aten")
     stack = str(meta.get("stack_trace") or "")
     lines = [line for line in stack.splitlines() if line.lstrip().startswith('File "')]
-    place = lines[-1].split(", ") if lines else ["", "line 0"]
+    file_and_line = lines[-1].split(", ") if lines else ["", "line 0"]
     return CompilerPart(
         kind,
         name,
@@ -131,12 +131,12 @@ def _of_meta(kind: str, name: str, operation: str, meta: dict[str, Any]) -> Comp
         stack,
         str(sources[-1][0]) if sources else "",
         bool(forward) or bool(meta.get("autograd_backward")) or "in_grad_fn" in meta,
-        (place[0].strip(), int(place[1].removeprefix("line "))),
+        (file_and_line[0].strip(), int(file_and_line[1].removeprefix("line "))),
     )
 
 
 @contextlib.contextmanager
-def closed_transforms() -> Iterator[None]:
+def close_transforms() -> Iterator[None]:
     """End transforms of torch.func that were begun inside and not ended, for example because of an exception."""
     from torch._C import _functorch
 

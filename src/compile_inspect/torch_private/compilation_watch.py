@@ -19,7 +19,7 @@ class CompilationWatch:
     def __init__(self) -> None:
         self.reached_limit = False
         """Whether a function was compiled as often as torch allows, and runs eagerly where no compiled version fits."""
-        self._limit = torch_private.Observation(torch_private.EXCEEDS_LIMIT, self._on_limit_check)
+        self._limit = torch_private.Hook(torch_private.EXCEEDS_LIMIT, self._on_limit_check)
         self._frames = self._operations = 0
 
     def __enter__(self) -> Self:

@@ -118,15 +118,15 @@ def clear_workspaces() -> None:
     torch._C._cuda_clearCublasWorkspaces()
 
 
-def replay(graph: Any) -> Callable[[], None]:
+def replay_function(graph: Any) -> Callable[[], None]:
     """The C++ function that replays a CUDA graph, without the Python method around it."""
     import torch
 
-    found: Callable[[], None] = super(torch.cuda.CUDAGraph, graph).replay
-    return found
+    method: Callable[[], None] = super(torch.cuda.CUDAGraph, graph).replay
+    return method
 
 
-def waiter(device: Any) -> Callable[[], None]:
+def stream_waiter(device: Any) -> Callable[[], None]:
     """A function that waits for a device's current stream; it looks the stream up only when that has changed."""
     import torch
 
@@ -166,7 +166,7 @@ def die_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
+def single_threaded() -> Iterator[None]:
     """Use one thread and no compile workers, as a forked process must."""
     import torch
     import torch._inductor.config as config
@@ -195,9 +195,9 @@ def has_triton() -> bool:
     return bool(has_triton())
 
 
-def explained(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int, int]:
+def explain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int, int]:
     """Graphs, breaks and operations according to `torch._dynamo.explain`, which resets Dynamo before and after."""
     import torch._dynamo
 
-    told = torch._dynamo.explain(function)(*args, **kwargs)
-    return int(told.graph_count), int(told.graph_break_count), int(told.op_count)
+    report = torch._dynamo.explain(function)(*args, **kwargs)
+    return int(report.graph_count), int(report.graph_break_count), int(report.op_count)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def preserved_configuration() -> Iterator[None]:
+def preserve_configuration() -> Iterator[None]:
     """Restore the configuration of Dynamo and Inductor afterwards."""
     import torch._dynamo.config
     import torch._inductor.config

@@ -9,8 +9,8 @@ from typing import Any
 
 def decomposition_of(operation: Any) -> Callable[..., Any] | None:
     """The Python function that computes an operation from core operations; None for a core operation."""
-    found: Callable[..., Any] | None = _table().get(operation)
-    return found
+    decomposition: Callable[..., Any] | None = _table().get(operation)
+    return decomposition
 
 
 @cache

@@ -13,21 +13,21 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from compile_inspect.torch_private.object_memory import HEAP, Words, class_dictionary, is_immutable, take
+from compile_inspect.torch_private.object_memory import HEAP, WatchedWords, class_dictionary, is_immutable, take
 
 Scope = dict[str, Any]
 
-_OF_IDENTITY = ("ID_MATCH", "NOT_NONE", "TRUE_MATCH", "FALSE_MATCH", "NONE_MATCH")
+_IDENTITY_GUARDS = ("ID_MATCH", "NOT_NONE", "TRUE_MATCH", "FALSE_MATCH", "NONE_MATCH")
 """Guards on the identity of a value, and on nothing else."""
-_INSIDE = ("DICT_LENGTH", "LENGTH_CHECK", "DICT_CONTAINS")
+_CONTENT_GUARDS = ("DICT_LENGTH", "LENGTH_CHECK", "DICT_CONTAINS")
 """Guards on the direct contents of a container."""
-_OF_TENSOR = ("TENSOR_MATCH", "ID_MATCH", "TYPE_MATCH", "NO_TENSOR_ALIASING")
+_TENSOR_GUARDS = ("TENSOR_MATCH", "ID_MATCH", "TYPE_MATCH", "NO_TENSOR_ALIASING")
 _FUNCTION_PARTS = ("CodeGuardAccessor", "FuncDefaultsGuardAccessor", "FuncKwDefaultsGuardAccessor", "ClosureGuardAccessor")
 _FUNCTION_ATTRIBUTES = ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__")
 _CLASS_DICTIONARY = "TypeDictGuardAccessor"
 
 
-class NoShortcut(Exception):  # noqa: N818 (it reads as a statement of fact)
+class NoShortcutError(Exception):
     """A guard tree has a guard that can only be checked with the whole tree."""
 
 
@@ -38,33 +38,33 @@ class Shortcut:
     guard tree and the signs of the surroundings.
     """
 
-    def __init__(self, whole: Any, surroundings: Any, names: Mapping[str, Any], busy: Iterable[int] = ()) -> None:
+    def __init__(self, fullgraph: Any, surroundings: Any, names: Mapping[str, Any], busy: Iterable[int] = ()) -> None:
         """`names` are those in Dynamo's sources; objects in `busy` are left to the tree."""
-        self._watched = Words(frozenset(busy))
-        walk = _Walk(self._watched, _lookup_in(names), set(whole.traced))
-        walk.root(whole.root)
+        self._watched = WatchedWords(frozenset(busy))
+        walk = _TreeWalk(self._watched, _lookup_in(names), set(fullgraph.traced_codes))
+        walk.root(fullgraph.root)
         self.held = tuple(walk.tensors.values())
         self.given: Callable[[Scope], tuple[Any, ...]] = _collector(walk.retained_tensors, names)
         self.tensors = _tensor_check((*self.held, *walk.retained_tensors.values()))
-        clone = whole.root.clone_manager(lambda manager: manager.get_source() in walk.retained)
-        _forbid(clone, walk.retained_tensors, self.held)
+        clone = fullgraph.root.clone_manager(lambda manager: manager.get_source() in walk.retained)
+        _forbid_held_tensors(clone, walk.retained_tensors, self.held)
         self.call: Callable[[Scope], bool] = clone.check
         self.around: Callable[[Scope], Any] = surroundings.without(self._watched.add)
         self.places = self._watched.places()
-        self.words: bytes = self._watched.seen()
+        self.words: bytes = self._watched.first_values()
         self.retained = frozenset(walk.retained)
-        self._prove(whole, surroundings, names["L"])
+        self._prove(fullgraph, surroundings, names["L"])
 
-    def _prove(self, whole: Any, surroundings: Any, scope: Scope) -> None:
+    def _prove(self, fullgraph: Any, surroundings: Any, scope: Scope) -> None:
         """Verify that the guard holds while every word is what it was at first.
 
         Other threads may have assigned something since the guard was checked.
         """
         quick = [self.holds(scope, surroundings.scope)]
-        full = whole.check(scope) and surroundings.check(surroundings.scope)
+        full = fullgraph.check(scope) and surroundings.check(surroundings.scope)
         quick.append(self.holds(scope, surroundings.scope))
         if not (full and all(quick)):
-            raise NoShortcut("something changed meanwhile")
+            raise NoShortcutError("something changed while the shortcut was made")
 
     @property
     def parts(self) -> tuple[Any, ...]:
@@ -85,14 +85,14 @@ class Shortcut:
         return list(self._watched.changed(self.words))
 
 
-class _Walk:
+class _TreeWalk:
     """Decides which nodes of a guard tree are covered by words and which must be retained.
 
     Every visit of a node relies on this: while the words watched so far do not change, and the nodes retained so far hold,
     the node's value is the same object.
     """
 
-    def __init__(self, watched: Words, lookup: Callable[[str], Any], traced: set[types.CodeType]) -> None:
+    def __init__(self, watched: WatchedWords, lookup: Callable[[str], Any], traced: set[types.CodeType]) -> None:
         self._watched = watched
         self._lookup = lookup
         self._traced = traced
@@ -121,7 +121,7 @@ class _Walk:
     def _visit(self, manager: Any, value: Any, path: tuple[str, ...]) -> None:
         """Visit a node whose value cannot become another object unnoticed."""
         leaves, children = [type(leaf).__name__ for leaf in manager.get_leaf_guards()], list(_children(manager))
-        if _is_plain_tensor(value) and not children and all(leaf in _OF_TENSOR for leaf in leaves):
+        if _is_plain_tensor(value) and not children and all(leaf in _TENSOR_GUARDS for leaf in leaves):
             self.tensors.setdefault(id(value), value)
             return
         if hasattr(manager, "get_key_value_managers"):  # it checks kind and length by itself
@@ -134,7 +134,7 @@ class _Walk:
         below = (*path, manager.get_source())
         for access, child in _children(manager):
             if self._watched.add(value) and self._is_read_from_words(value, access):
-                if type(access).__name__ == _CLASS_DICTIONARY:  # its source is a copy, made anew at every lookup
+                if type(access).__name__ == _CLASS_DICTIONARY:  # its source is a copy, created at every lookup
                     self._visit(child, class_dictionary(value), below)
                 else:
                     self._visit_found(child, below)
@@ -148,7 +148,7 @@ class _Walk:
         if "TENSOR_MATCH" in leaves:
             self.retained_tensors[source] = self._lookup(source)
         if "DISPATCH_KEY_SET_MATCH" in leaves:
-            raise NoShortcut(source)
+            raise NoShortcutError(source)
 
     def _retain_all(self, manager: Any, path: tuple[str, ...]) -> None:
         """Retain a node and those below it, except known objects whose contents are covered."""
@@ -171,11 +171,11 @@ class _Walk:
         return first is second, first
 
     def _covers(self, leaf: str, value: Any) -> bool:
-        if leaf in _OF_IDENTITY:
+        if leaf in _IDENTITY_GUARDS:
             return True
         if leaf == "TYPE_MATCH":
             return not _may_change_class(value) or self._watched.add(value)
-        if leaf in _INSIDE:
+        if leaf in _CONTENT_GUARDS:
             return type(value) in (dict, OrderedDict, tuple) and self._watched.add(value)
         if leaf == "NO_HASATTR":
             return self._watches_absence(value)
@@ -202,7 +202,7 @@ class _Walk:
     def _is_read_from_words(self, value: Any, access: Any) -> bool:
         """Whether an access to a watched value gives the same object until a word changes."""
         kind = type(access).__name__
-        if kind in ("DictGetItemGuardAccessor", _PAIR):
+        if kind in ("DictGetItemGuardAccessor", _KEY_VALUE_ACCESS):
             return type(value) in (dict, OrderedDict)
         if kind == "GetItemGuardAccessor":
             return type(value) in (dict, OrderedDict, tuple, types.FunctionType)  # of a function: its defaults
@@ -225,10 +225,10 @@ class _Walk:
         return (not descriptor.__flags__ & HEAP or self._watched.add(descriptor)) and is_stored(value, name, self._traced)
 
 
-_PAIR = "_Pair"
+_KEY_VALUE_ACCESS = "_Pair"
 
 
-class _Pair:
+class _KeyValueAccess:
     """Access to the key and the value at a position of a dictionary whose order is guarded."""
 
 
@@ -239,7 +239,7 @@ def _children(manager: Any) -> Iterable[tuple[Any, Any]]:
         for pair in manager.get_key_value_managers().values():
             for child in pair:
                 if child is not None:
-                    yield _Pair(), child
+                    yield _KeyValueAccess(), child
 
 
 def is_stored(value: Any, name: str, traced: set[types.CodeType]) -> bool:
@@ -319,14 +319,14 @@ def _tensor_check(tensors: tuple[Any, ...]) -> Callable[..., Any]:
 
 def _collector(sources: Iterable[str], names: Mapping[str, Any]) -> Callable[[Scope], tuple[Any, ...]]:
     """A function that returns the values of sources in a call."""
-    listed = "".join(f"{source}, " for source in sources)
+    source_list = "".join(f"{source}, " for source in sources)
     # Sources are expressions that Dynamo wrote for its own guards.
     others = {name: value for name, value in names.items() if name != "L"}  # do not keep the inputs of this call alive
-    found: Callable[[Scope], tuple[Any, ...]] = eval(f"lambda L: ({listed})", others)
+    found: Callable[[Scope], tuple[Any, ...]] = eval(f"lambda L: ({source_list})", others)
     return found
 
 
-def _forbid(root: Any, given: Mapping[str, Any], held: tuple[Any, ...]) -> None:
+def _forbid_held_tensors(root: Any, given: Mapping[str, Any], held: tuple[Any, ...]) -> None:
     """Guard that no looked-up tensor is a held one; tensors with other metadata cannot be."""
     managers: dict[str, Any] = {}
     pending = [root]
@@ -337,10 +337,10 @@ def _forbid(root: Any, given: Mapping[str, Any], held: tuple[Any, ...]) -> None:
     for source, tensor in given.items():
         alike = frozenset(id(other) for other in held if _metadata(other) == _metadata(tensor))
         if alike:
-            managers[source].add_lambda_guard(_Unlike(alike), [f"{source} is none of the held tensors"], None)
+            managers[source].add_lambda_guard(_NoneOf(alike), [f"{source} is none of the held tensors"], None)
 
 
-class _Unlike:
+class _NoneOf:
     def __init__(self, identities: frozenset[int]) -> None:
         self._identities = identities
 
@@ -354,11 +354,11 @@ def _metadata(tensor: Any) -> Any:
 
 def _lookup_in(names: Mapping[str, Any]) -> Callable[[str], Any]:
     """A function that evaluates Dynamo's sources, which are expressions; each is parsed once."""
-    parsed, known = dict[str, types.CodeType](), dict(names)
+    parsed, namespace = dict[str, types.CodeType](), dict(names)
 
     def lookup(source: str) -> Any:
         if source not in parsed:
             parsed[source] = compile(source, "<source>", "eval")
-        return eval(parsed[source], known)
+        return eval(parsed[source], namespace)
 
     return lookup

@@ -15,7 +15,7 @@ _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _CONTAINERS = (tuple, list, set, frozenset, dict, slice, range)
 
 
-def tighten(root: Any, reads: Iterable[Any], held: dict[str, Any]) -> set[str]:
+def add_exact_guards(root: Any, reads: Iterable[Any], held: dict[str, Any]) -> set[str]:
     """Add guards for identity and exact equality; returns the sources of tensors that are now guarded by identity."""
     managers = _by_source(root)
     identified = set()
@@ -30,7 +30,7 @@ def tighten(root: Any, reads: Iterable[Any], held: dict[str, Any]) -> set[str]:
                 manager.add_id_match_guard(id(value), [f"{read.name} is the same tensor"], None)
             identified.add(read.name)
         elif read.kind in ("EQUALS_MATCH", "CONSTANT_MATCH"):
-            test = exactness(value)
+            test = exact_equality_test(value)
             if test is not None:
                 manager.add_lambda_guard(test, [f"{read.name} == {value!r:.80} (exactly)"], None)
         elif read.kind == "TYPE_MATCH":
@@ -55,7 +55,7 @@ def _is_object(value: Any) -> bool:
     return type(value) is object or (bool(type(value).__flags__ & (1 << 9)) and not isinstance(value, (dict, list, tuple, set)))
 
 
-def add_restored(root: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> None:
+def guard_restored_attributes(root: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> None:
     """Guard attributes that a call sets to their present value: with another value, the call would change them."""
     if restored:
         expected = [(owner, name, type(value), repr(value)) for owner, name, value in restored]
@@ -68,22 +68,22 @@ def add_restored(root: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> 
 
 
 def _by_source(root: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     pending = [root]
     while pending:
         manager = pending.pop()
-        found.setdefault(manager.get_source(), manager)
+        result.setdefault(manager.get_source(), manager)
         pending += manager.get_child_managers()
         # Dictionaries whose order is guarded store their children elsewhere.
         pairs = manager.get_key_value_managers() if hasattr(manager, "get_key_value_managers") else {}
         pending += [child for pair in pairs.values() for child in pair if child is not None]
-    return found
+    return result
 
 
-def exactness(value: Any) -> Callable[[Any], bool] | None:
+def exact_equality_test(value: Any) -> Callable[[Any], bool] | None:
     """A test for values that `==` treats as equal and arithmetic does not; None where `==` and the type suffice.
 
-    >>> exactness(0.0)(-0.0), exactness((1, 2))((1.0, 2)), exactness(3)
+    >>> exact_equality_test(0.0)(-0.0), exact_equality_test((1, 2))((1.0, 2)), exact_equality_test(3)
     (False, False, None)
     """
     if type(value) is float and value == 0.0:
@@ -112,10 +112,10 @@ def _is_plain(value: Any) -> bool:
     return type(value) in _CONTAINERS and all(_is_plain(item) for item in value)
 
 
-def failure(root: Any, scope: dict[str, Any]) -> str:
+def first_failure(root: Any, scope: dict[str, Any]) -> str:
     """The first guard that does not hold, in Dynamo's words; empty if all hold."""
-    found = root.check_verbose(scope)
-    if found.result:
+    result = root.check_verbose(scope)
+    if result.result:
         return ""
-    parts = [str(part).partition("  #")[0].strip() for part in found.verbose_code_parts]
+    parts = [str(part).partition("  #")[0].strip() for part in result.verbose_code_parts]
     return parts[0] if parts else "a guard"

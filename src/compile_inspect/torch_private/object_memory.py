@@ -26,7 +26,7 @@ import numpy as np
 _WORD = 8
 _HEADER = 16
 """Bytes of the reference count, which changes all the time, and of the class."""
-_BEFORE = 4
+_WORDS_BEFORE = 4
 """Words in front of an object where CPython may store the pointer to its dictionary."""
 
 
@@ -39,16 +39,16 @@ class _AllMemory:
 _memory: Any = None
 
 
-def _words(addresses: list[int]) -> list[int]:
+def _read_words(addresses: list[int]) -> list[int]:
     return [int(word) for word in take(np.array(addresses, dtype=np.intp) // _WORD - 1)]
 
 
 def take(places: Any) -> Any:
-    """The words at positions that `Words.places` returned; one call of numpy."""
+    """The words at positions that `WatchedWords.places` returned; one call of numpy."""
     return _memory.take(places)
 
 
-class Words:
+class WatchedWords:
     """Words of memory that change whenever one of some objects does.
 
     `add` returns whether changes of an object show in its words. The objects are kept alive, and so is what their words
@@ -59,10 +59,10 @@ class Words:
         """`busy` are identities of objects that must not be watched, nor what depends on them."""
         self._busy = busy
         self._values: dict[int, Any] = {}
-        self._held: list[Any] = []
+        self._kept_alive: list[Any] = []
         self._addresses: dict[int, set[int]] = {}
         """Addresses of words, with the identities of the objects for which they are watched."""
-        self._seen: dict[int, int] = {}
+        self._first_values: dict[int, int] = {}
         """The first value of each word."""
 
     def add(self, value: Any) -> bool:
@@ -71,14 +71,14 @@ class Words:
             return False
         if id(value) in self._values:
             return True
-        self._held.append(value)
+        self._kept_alive.append(value)
         if is_immutable(value):
             return True
         memory = _memory_of(value) if supported() else None
         if memory is None:
             return False
         addresses = [address for _, address in memory.places]
-        words = _words(addresses)
+        words = _read_words(addresses)
         again = _memory_of(value)
         if again is None or again.places != memory.places:  # another thread has replaced the dictionary
             return False
@@ -86,19 +86,19 @@ class Words:
         if not all(self.add(other) for other in memory.classes):
             del self._values[id(value)]
             return False
-        self._held += [memory.places, memory.referents]
+        self._kept_alive += [memory.places, memory.referents]
         for address, word in zip(addresses, words, strict=True):
             self._addresses.setdefault(address, set()).add(id(value))
-            self._seen.setdefault(address, word)
+            self._first_values.setdefault(address, word)
         return True
 
     def places(self) -> Any:
         """Positions of the words, for `take`."""
         return np.array(sorted(self._addresses), dtype=np.intp) // _WORD - 1
 
-    def seen(self) -> bytes:
+    def first_values(self) -> bytes:
         """The first values of the words, in the order of `places`."""
-        return np.array([self._seen[address] for address in sorted(self._addresses)], dtype=np.uint64).tobytes()
+        return np.array([self._first_values[address] for address in sorted(self._addresses)], dtype=np.uint64).tobytes()
 
     def changed(self, before: bytes) -> Iterator[int]:
         """Identities of the objects whose words have changed since `take(places()).tobytes()` gave `before`."""
@@ -192,8 +192,8 @@ def _memory_of_class(cls: type) -> _Memory | None:
 
 def class_dictionary(cls: type) -> dict[str, Any]:
     """The dictionary behind a class's read-only `__dict__`."""
-    found: dict[str, Any] = next(item for item in gc.get_referents(cls.__dict__) if type(item) is dict)
-    return found
+    dictionary: dict[str, Any] = next(item for item in gc.get_referents(cls.__dict__) if type(item) is dict)
+    return dictionary
 
 
 def _memory_of_instance(value: Any) -> _Memory | None:
@@ -205,7 +205,7 @@ def _memory_of_instance(value: Any) -> _Memory | None:
     if cls.__dictoffset__ == 0:
         return _Memory(places, referents, (cls,))
     dictionary = object.__getattribute__(value, "__dict__")
-    pointers = _pointers_to(value, dictionary, range(-_BEFORE * _WORD, cls.__basicsize__, _WORD))
+    pointers = _pointers_to(value, dictionary, range(-_WORDS_BEFORE * _WORD, cls.__basicsize__, _WORD))
     if not pointers or type(dictionary) is not dict:
         return None
     places += [*((id(value), pointer) for pointer in pointers), _version(dictionary)]
@@ -236,7 +236,7 @@ def _hidden_bytes(cls: type) -> int:
 def _pointers_to(owner: Any, content: Any, offsets: range) -> list[int]:
     """The addresses of the words, at some offsets of an object, that point to another one."""
     addresses = [id(owner) + offset for offset in offsets]
-    return [address for address, word in zip(addresses, _words(addresses), strict=True) if word == id(content)]
+    return [address for address, word in zip(addresses, _read_words(addresses), strict=True) if word == id(content)]
 
 
 @cache
@@ -248,7 +248,7 @@ def supported() -> bool:
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or _WORD * np.dtype(np.intp).itemsize != 64:
         return False
     _memory = np.asarray(_AllMemory())
-    return _version_offset() > 0 and _order_offset() > 0 and all(_shows(*experiment) for experiment in _experiments())
+    return _version_offset() > 0 and _order_offset() > 0 and all(_change_shows(*experiment) for experiment in _experiments())
 
 
 @cache
@@ -256,9 +256,9 @@ def _version_offset() -> int:
     """The offset of a dictionary's version: the one word that changes when an entry gets a new value; 0 if there is none."""
     sample: dict[str, Any] = {"a": 1.0, "b": 2.0}
     addresses = [id(sample) + offset for offset in range(_HEADER, dict.__basicsize__, _WORD)]
-    before = _words(addresses)
+    before = _read_words(addresses)
     sample["a"] = 3.0
-    changed = [address for address, was, now in zip(addresses, before, _words(addresses), strict=True) if was != now]
+    changed = [address for address, was, now in zip(addresses, before, _read_words(addresses), strict=True) if was != now]
     return changed[0] - id(sample) if len(changed) == 1 else 0
 
 
@@ -267,17 +267,17 @@ def _order_offset() -> int:
     """The offset of an OrderedDict's order counter: the one word that is different every time; 0 if there is none."""
     sample = OrderedDict.fromkeys("abcd")
     addresses = [id(sample) + offset for offset in range(dict.__basicsize__, OrderedDict.__basicsize__, _WORD)]
-    seen = [_words(addresses)]
+    seen = [_read_words(addresses)]
     for _ in range(len(sample) * 2):
         sample.move_to_end(next(iter(sample)))
-        seen.append(_words(addresses))
+        seen.append(_read_words(addresses))
     unique = [
         address for address, words in zip(addresses, zip(*seen, strict=True), strict=True) if len(set(words)) == len(seen)
     ]
     return unique[0] - id(sample) if len(unique) == 1 else 0
 
 
-def _shows(value: Any, change: Callable[[], object]) -> bool:
+def _change_shows(value: Any, change: Callable[[], object]) -> bool:
     """Whether a change shows in the words of an object every time."""
     classes, addresses = [value], list[int]()
     while classes:
@@ -287,9 +287,9 @@ def _shows(value: Any, change: Callable[[], object]) -> bool:
         classes += memory.classes
         addresses += [address for _, address in memory.places]
     for _ in range(40):  # often enough for the interpreter to specialize the instructions
-        before = _words(addresses)
+        before = _read_words(addresses)
         change()
-        if _words(addresses) == before:
+        if _read_words(addresses) == before:
             return False
     return True
 

@@ -32,7 +32,7 @@ def registered_backend(name: str, compiler: Callable[..., Any]) -> Iterator[None
 
 
 @contextlib.contextmanager
-def own_examples() -> Iterator[None]:
+def fresh_stance() -> Iterator[None]:
     """Let the stance eager_then_compile start with no recorded calls, and forget those it records inside.
 
     Torch stores the inputs of first calls by file and line until the process ends; a reset does not clear them.
@@ -60,16 +60,16 @@ def default_cache_folder() -> str:
 
 
 @contextlib.contextmanager
-def said_by_torch() -> Iterator[list[str]]:
+def collect_torch_messages() -> Iterator[list[str]]:
     """Collect warnings, and messages of torch's loggers at warning level or above; the terminal shows none of them.
 
     Warnings that Python hides by default, such as those about deprecated functions, are left out.
     """
-    said: list[str] = []
+    messages: list[str] = []
 
-    class Keeping(logging.Handler):
+    class MessageHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.append(" ".join(record.getMessage().split()))
+            messages.append(" ".join(record.getMessage().split()))
 
     # Loggers without a handler either propagate records or are switched off; the trace logger belongs to a recorder.
     names = [name for name in logging.root.manager.loggerDict if name == "torch" or name.startswith("torch.")]
@@ -77,16 +77,16 @@ def said_by_torch() -> Iterator[list[str]]:
     before = [(logger, logger.handlers, logger.level) for logger in loggers if logger.handlers or logger.level]
     try:
         for logger, handlers, level in before:
-            logger.handlers = [Keeping(logging.WARNING)] if handlers else []
+            logger.handlers = [MessageHandler(logging.WARNING)] if handlers else []
             if level > logging.ERROR:  # silenced for the terminal, which shows nothing now
                 logger.setLevel(logging.WARNING)
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as warning_records:
             warnings.simplefilter("always")
             for hidden in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
                 warnings.simplefilter("ignore", hidden)
-            yield said
+            yield messages
     finally:
         for logger, handlers, level in before:
             logger.handlers = handlers
             logger.setLevel(level)
-    said += (" ".join(str(item.message).split()) for item in caught)
+    messages += (" ".join(str(item.message).split()) for item in warning_records)

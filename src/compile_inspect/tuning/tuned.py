@@ -61,7 +61,7 @@ class Tuned:
         if self.fallbacks == FALLBACKS_BEFORE_WARNING:
             warnings.warn(
                 f"{self.decision.target}, tuned as {self.decision.chosen}, ran eagerly {self.fallbacks} times, the last time "
-                f"because {guard.why_not(args, kwargs)}. Tune it again if this change is permanent.",
+                f"because {guard.failure_reason(args, kwargs)}. Tune it again if this change is permanent.",
                 stacklevel=3,
             )
         return self.__dict__["_original"](*args, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compile_inspect.errors import TargetError
-from compile_inspect.variants.base import Prepared, Refused, Step, Variant
+from compile_inspect.variants.base import Prepared, RefusalError, Step, Variant
 from compile_inspect.variants.compiled import MODES, Compiled
 from compile_inspect.variants.cuda_graph import CudaGraph
 from compile_inspect.variants.eager import Eager
@@ -15,7 +15,7 @@ from compile_inspect.variants.torchscript import TorchScript
 
 __all__ = [
     "Prepared",
-    "Refused",
+    "RefusalError",
     "Step",
     "Task",
     "Variant",
@@ -26,7 +26,7 @@ __all__ = [
     "variant",
 ]
 
-_FIXED: dict[str, Variant] = {
+_FIXED_VARIANTS: dict[str, Variant] = {
     item.name: item
     for item in (
         Eager(),
@@ -40,7 +40,7 @@ _FIXED: dict[str, Variant] = {
         CudaGraph("inductor"),
     )
 }
-_WORDS = {"dynamic": {"dynamic": True}, "static": {"dynamic": False}, "fullgraph": {"fullgraph": True}}
+_OPTION_WORDS = {"dynamic": {"dynamic": True}, "static": {"dynamic": False}, "fullgraph": {"fullgraph": True}}
 
 
 def known_names() -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def known_names() -> tuple[str, ...]:
     import torch
 
     backends = ("eager-backend", "aot_eager", "inductor", "cudagraphs", *torch.compiler.list_backends())
-    return (*_FIXED, *(f"inductor/{mode}" for mode in MODES), *dict.fromkeys(backends))
+    return (*_FIXED_VARIANTS, *(f"inductor/{mode}" for mode in MODES), *dict.fromkeys(backends))
 
 
 def variant(name: str) -> Variant:
@@ -59,24 +59,24 @@ def variant(name: str) -> Variant:
     >>> variant("eager").name
     'eager'
 
-    `eager` is no compilation at all; the backend of that name is `eager-backend`.
+    `eager` runs without compilation; the backend of that name is `eager-backend`.
     """
     import torch
 
-    if name in _FIXED:
-        return _FIXED[name]
+    if name in _FIXED_VARIANTS:
+        return _FIXED_VARIANTS[name]
     backend, *words = name.split("/")
     backend = "eager" if backend == "eager-backend" else backend
     choices: dict[str, object] = {}
     for word in words:
         if word in MODES and "mode" not in choices:
             choices["mode"] = word
-        elif word in _WORDS:
-            choices |= _WORDS[word]
+        elif word in _OPTION_WORDS:
+            choices |= _OPTION_WORDS[word]
         else:
-            raise TargetError(f"{name!r} is not a variant: {word!r} is none of {', '.join([*MODES, *_WORDS])}")
-    known = ("eager", "inductor", "aot_eager", "cudagraphs", *torch.compiler.list_backends(exclude_tags=()))
-    if backend not in known:
+            raise TargetError(f"{name!r} is not a variant: {word!r} is none of {', '.join([*MODES, *_OPTION_WORDS])}")
+    known_backends = ("eager", "inductor", "aot_eager", "cudagraphs", *torch.compiler.list_backends(exclude_tags=()))
+    if backend not in known_backends:
         raise TargetError(f"{name!r} is not a variant: write one of {', '.join(known_names())}")
     return Compiled(backend, **choices)  # type: ignore[arg-type]
 

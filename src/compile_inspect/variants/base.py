@@ -12,11 +12,11 @@ from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
     from compile_inspect.records.timing import Doubt
-    from compile_inspect.variants.program import Program
+    from compile_inspect.variants.captured_program import CapturedProgram
     from compile_inspect.variants.task import Task
 
 
-class Refused(InspectError):  # noqa: N818 (it reads as a statement of fact)
+class RefusalError(InspectError):
     """A variant cannot run a task; the message is the reason, in one line."""
 
 
@@ -42,7 +42,7 @@ class Prepared:
     build_seconds: float
     flat: Callable[[list[Any]], list[Any]] | None = None
     """The compiled graph itself, from its inputs to its outputs and gradients, if there is one."""
-    program: Program | None = None
+    program: CapturedProgram | None = None
     """The captured program, which maps inputs and results to the lists that `flat` takes and returns."""
     package: str | None = None
     """The path of the variant's package, if it has one."""
@@ -70,7 +70,7 @@ class Variant(ABC):
         """Whether it runs the very same kernels as eager, so that results must be identical."""
         return False
 
-    def lends_results(self, task: Task) -> bool:
+    def reuses_output_buffers(self, task: Task) -> bool:
         """Whether the next call reuses the memory of a result, as the variant's documentation says."""
         return False
 
@@ -83,21 +83,21 @@ class Variant(ABC):
         """Get it ready, including the first call, so that nothing is left to compile."""
 
     def prepare(self, task: Task) -> Prepared:
-        """Get it ready; raises `Refused` with a one-line reason where that is not possible."""
+        """Get it ready; raises `RefusalError` with a one-line reason where that is not possible."""
         reason = self.refusal(task)
         if reason is not None:
-            raise Refused(reason)
+            raise RefusalError(reason)
         started = perf_counter()
         try:
             prepared = self.build(task)
-        except Refused:
+        except RefusalError:
             raise
         except Exception as error:  # any exception of a compiler is a reason not to use it
-            raise Refused(one_line(error)) from error
-        return _timed(prepared, perf_counter() - started)
+            raise RefusalError(one_line(error)) from error
+        return _with_build_time(prepared, perf_counter() - started)
 
 
-def _timed(prepared: Prepared, seconds: float) -> Prepared:
+def _with_build_time(prepared: Prepared, seconds: float) -> Prepared:
     return replace(prepared, build_seconds=seconds)
 
 

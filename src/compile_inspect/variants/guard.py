@@ -1,6 +1,6 @@
 """Check whether a frozen variant is valid for a call: Dynamo's guard of the capture, plus what that guard leaves out.
 
-The quick check is written into the tuned function itself (`fused`): a shortcut through the guard while nothing was
+The quick check is written into the tuned function itself (`fused_call`): a shortcut through the guard while nothing was
 assigned to what it reads, otherwise the whole guard. It also fails in harmless cases: in another grad or inference mode,
 with another number of threads, after a method was added to a class. `matches` then looks more closely: it captures the call
 again, and accepts the new guard if the same program comes out and gives the same result as the function.
@@ -19,12 +19,12 @@ from time import perf_counter
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.torch_private import fullgraph, object_memory
-from compile_inspect.torch_private.fullgraph import Fullgraph
-from compile_inspect.torch_private.guard_shortcut import NoShortcut, Shortcut
+from compile_inspect.torch_private import object_memory
+from compile_inspect.torch_private.fullgraph import Fullgraph, readable
+from compile_inspect.torch_private.guard_shortcut import NoShortcutError, Shortcut
 from compile_inspect.torch_private.unguarded_state import Surroundings
-from compile_inspect.variants.base import Refused
-from compile_inspect.variants.program import Program, capture
+from compile_inspect.variants.base import RefusalError
+from compile_inspect.variants.captured_program import CapturedProgram, capture
 
 MAX_MODES = 6
 """Maximum number of torch modes that a program is captured in; calls in further modes run eagerly."""
@@ -58,19 +58,19 @@ class Guard:
     """All in one assignment: another thread may replace `parts`."""
     source = (
         "(check(scope) and (places is None or take(places).tobytes() == words and tensors(*held, *given(scope))) "
-        "and around(around_scope) or whole(scope)) and forward._current_level < 0 and depth() == depth_was"
+        "and around(around_scope) or holds_fully(scope)) and forward._current_level < 0 and depth() == depth_was"
     )
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: CapturedProgram) -> None:
         import torch
 
         self.program = program
-        self._captures = [program.whole]
+        self._captures = [program.fullgraph]
         self._modes = {_mode()} if program.task.gradients else set()
-        self._around = _surroundings(program.whole)
+        self._signs = _signs_of(program.fullgraph)
         self._recapture_seconds = 0.0
         self._renewals = 0
-        self._known: list[tuple[list[Any], list[Fullgraph]]] = [(self._around.contents, self._captures)]
+        self._known_signs: list[tuple[list[Any], list[Fullgraph]]] = [(self._signs.contents, self._captures)]
         """The surroundings met so far, with the captures that are valid there; none where it was another program."""
         self._namespaces: list[dict[str, Any]] = []
         self._shortcuts: dict[int, Shortcut] = {}
@@ -83,7 +83,7 @@ class Guard:
         if not program.task.gradients and not any(tensor.requires_grad for tensor in program.inputs):
             # Nothing is differentiable: the result is the same with grad mode on, in which most calls are made.
             with torch.enable_grad():
-                self._add_mode(program.task.args, program.task.kwargs, self._captured)
+                self._add_mode(program.task.args, program.task.kwargs, self._recapture)
 
     def names(self) -> dict[str, Any]:
         """A namespace for generated code in which the conditions of `source` can be evaluated."""
@@ -96,46 +96,46 @@ class Guard:
             "depth": depth,
             "depth_was": depth(),
             "take": object_memory.take,
-            "whole": self._holds_whole,
+            "holds_fully": self._holds_fully,
         }
         self._namespaces.append(names)
         self._publish(0)
         with torch.set_grad_enabled(self.program.task.gradients):
-            self._holds_whole(self._scope(self.program.task.args, self.program.task.kwargs))
+            self._holds_fully(self._scope(self.program.task.args, self.program.task.kwargs))
         return names
 
-    def _publish(self, place: int) -> None:
+    def _publish(self, position: int) -> None:
         """Make generated code check one capture first: by its shortcut, or by Dynamo's guard where none is quicker."""
-        shortcut = self._shortcuts.get(place)
+        shortcut = self._shortcuts.get(position)
         if shortcut is not None:
-            parts = (*shortcut.parts, self._around.scope)
+            parts = (*shortcut.parts, self._signs.scope)
         elif self._awaits_shortcut:
             parts = (_never, *_NO_SHORTCUT, None, None, None)
         else:
-            parts = (self._captures[place].root.check, *_NO_SHORTCUT, self._around.check, None, self._around.scope)
+            parts = (self._captures[position].root.check, *_NO_SHORTCUT, self._signs.check, None, self._signs.scope)
         for names in self._namespaces:
             names["parts"] = parts
 
-    def _holds_whole(self, scope: Scope) -> bool:
+    def _holds_fully(self, scope: Scope) -> bool:
         """Whether a capture's guard and its surroundings hold; later calls then take a shortcut."""
-        for place, shortcut in list(self._shortcuts.items()):
-            if shortcut.holds(scope, self._around.scope):
-                self._publish(place)
+        for position, shortcut in list(self._shortcuts.items()):
+            if shortcut.holds(scope, self._signs.scope):
+                self._publish(position)
                 return True
-        for place, whole in enumerate(list(self._captures)):
-            if whole.check(scope):
-                if not self._around.check(self._around.scope):
+        for position, fullgraph in enumerate(list(self._captures)):
+            if fullgraph.check(scope):
+                if not self._signs.check(self._signs.scope):
                     return False
                 with self._lock:
-                    if place < len(self._captures) and self._captures[place] is whole:
-                        self._find_shortcut(place, scope)
-                        self._publish(place)
+                    if position < len(self._captures) and self._captures[position] is fullgraph:
+                        self._find_shortcut(position, scope)
+                        self._publish(position)
                 return True
         return False
 
-    def _find_shortcut(self, place: int, scope: Scope) -> None:
+    def _find_shortcut(self, position: int, scope: Scope) -> None:
         """Make a shortcut for the state in which a capture's guard holds, less and less often if none lasts."""
-        before = self._shortcuts.pop(place, None)
+        before = self._shortcuts.pop(position, None)
         if before is not None:
             self._assignments.update(before.changed())
         self._checks_until_shortcut -= 1
@@ -144,27 +144,29 @@ class Guard:
         self._shortcut_count += 1
         self._checks_until_shortcut = SHORTCUT_DELAY_GROWTH**self._shortcut_count
         busy = [identity for identity, count in self._assignments.items() if count >= ASSIGNMENTS_BEFORE_BUSY]
-        whole, around = self._captures[place], self._around
+        fullgraph, around = self._captures[position], self._signs
         try:
-            shortcut = whole.shortcut(around, scope, busy)
+            shortcut = fullgraph.shortcut(around, scope, busy)
         except Exception as error:  # the guard still works; no error here may end the user's call
             logger.debug("no shortcut through the guard of %s: %r", self.program.task.name, error)
-            self._awaits_shortcut = isinstance(error, NoShortcut)
+            self._awaits_shortcut = isinstance(error, NoShortcutError)
             return
-        if pays(lambda: shortcut.holds(scope, around.scope), lambda: whole.check(scope) and around.check(around.scope)):
-            self._shortcuts[place] = shortcut
+        if is_quicker(
+            lambda: shortcut.holds(scope, around.scope), lambda: fullgraph.check(scope) and around.check(around.scope)
+        ):
+            self._shortcuts[position] = shortcut
         else:
             self._awaits_shortcut = bool(self._shortcuts)
 
     def _replace(self, captures: list[Fullgraph], around: Surroundings) -> None:
         with self._lock:
-            self._captures, self._around = captures, around
+            self._captures, self._signs = captures, around
             self._shortcuts.clear()
             self._publish(0)
 
     def holds(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """The quick check: true only where the program is valid for a call, but false in some harmless cases too."""
-        return self._holds_whole(self._scope(args, kwargs)) and torch_private.forward_mode()._current_level < 0
+        return self._holds_fully(self._scope(args, kwargs)) and torch_private.forward_mode()._current_level < 0
 
     def matches(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """The thorough check of whether the program is valid for a call."""
@@ -172,8 +174,8 @@ class Guard:
             return False
         scope = self._scope(args, kwargs)
         if not any(item.check(scope) for item in self._captures):
-            return _mode() not in self._modes and self._add_mode(args, kwargs, self._compared)
-        return self._around.check(self._around.scope) or self._renew(args, kwargs)
+            return _mode() not in self._modes and self._add_mode(args, kwargs, self._recapture_and_compare)
+        return self._signs.check(self._signs.scope) or self._renew(args, kwargs)
 
     def _scope(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Scope:
         return {"function": self.program.task.function, "args": args, "kwargs": kwargs}
@@ -181,19 +183,19 @@ class Guard:
     def _renew(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """Check what is around the function; if it changed, capture the call to see whether it is still the same program."""
         self._renewals += 1
-        renewed = self._around.renewed(busy=self._renewals > RENEWALS_BEFORE_BUSY)
-        captures = next((known for contents, known in self._known if contents == renewed.contents), None)
+        renewed = self._signs.refresh(busy=self._renewals > RENEWALS_BEFORE_BUSY)
+        captures = next((known for contents, known in self._known_signs if contents == renewed.contents), None)
         if captures is None:
             if self._recapture_seconds > MAX_RECAPTURE_SECONDS:
                 return False
             started = perf_counter()
-            whole = self._compared(args, kwargs)
+            fullgraph = self._recapture_and_compare(args, kwargs)
             self._recapture_seconds += perf_counter() - started
-            captures = [] if whole is None else [whole]
-            self._known.append((renewed.contents, captures))
-            if whole is not None:
-                renewed = _surroundings(whole, busy=self._renewals > RENEWALS_BEFORE_BUSY)
-                self._known.append((renewed.contents, captures))
+            captures = [] if fullgraph is None else [fullgraph]
+            self._known_signs.append((renewed.contents, captures))
+            if fullgraph is not None:
+                renewed = _signs_of(fullgraph, busy=self._renewals > RENEWALS_BEFORE_BUSY)
+                self._known_signs.append((renewed.contents, captures))
         if not captures:
             return False
         self._replace(captures, renewed)
@@ -202,54 +204,54 @@ class Guard:
     def _add_mode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], recapture: Recapture) -> bool:
         """Capture the call in a new mode; whether that gives the same program."""
         self._modes.add(_mode())
-        whole = recapture(args, kwargs) if len(self._captures) < MAX_MODES else None
-        if whole is None:
+        fullgraph = recapture(args, kwargs) if len(self._captures) < MAX_MODES else None
+        if fullgraph is None:
             return False
-        self._captures.append(whole)
+        self._captures.append(fullgraph)
         return True
 
-    def _captured(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
+    def _recapture(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
         """A capture of a call in the current mode; None if it is another program, or if eager's result is differentiable."""
         import torch
 
         task = replace(self.program.task, args=args, kwargs=kwargs)
         try:
-            whole = capture(task, grad_mode=torch.is_grad_enabled())
-        except Refused:
+            fullgraph = capture(task, grad_mode=torch.is_grad_enabled())
+        except RefusalError:
             return None
         except Exception as error:  # then it is not known to be the same program
             logger.debug("%s could not be captured again: %r", task.name, error)
             return None
-        differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in whole.inputs)
-        if not same_program(self.program.whole, whole) or (differentiable and not task.gradients):
+        differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in fullgraph.inputs)
+        if not same_program(self.program.fullgraph, fullgraph) or (differentiable and not task.gradients):
             return None
-        return whole
+        return fullgraph
 
-    def _compared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
+    def _recapture_and_compare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
         """A capture that gives the same result as the function: Dynamo may miss a change, as its guards did."""
-        whole = self._captured(args, kwargs)
-        same = whole is not None and _gives_what_the_function_gives(whole, self.program.task.function, args, kwargs)
-        return whole if same else None
+        fullgraph = self._recapture(args, kwargs)
+        same = fullgraph is not None and _matches_function(fullgraph, self.program.task.function, args, kwargs)
+        return fullgraph if same else None
 
-    def why_not(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    def failure_reason(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """The first thing that changed, as text."""
         import torch
 
         if torch_private.forward_mode()._current_level >= 0:
             return "forward-mode differentiation is on"
         scope = self._scope(args, kwargs)
-        reasons = [fullgraph.readable(item.explain(scope)) for item in self._captures]
-        wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.program.inputs)
-        if wanted and not self.program.task.gradients:
+        reasons = [readable(item.explain(scope)) for item in self._captures]
+        differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.program.inputs)
+        if differentiable and not self.program.task.gradients:
             return "gradients are required: call it under torch.no_grad(), or tune it with gradients=True"
         if not all(reasons):
-            changed = self._around.changed()
-            return f"something it depends on may have changed: {changed}" if changed else "a dispatch mode is on"
-        named = [reason for reason in reasons if "global_state" not in reason.lower()]
-        return (named or reasons)[0]
+            sign = self._signs.changed()
+            return f"something it depends on may have changed: {sign}" if sign else "a dispatch mode is on"
+        specific_reasons = [reason for reason in reasons if "global_state" not in reason.lower()]
+        return (specific_reasons or reasons)[0]
 
 
-def _gives_what_the_function_gives(whole: Fullgraph, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+def _matches_function(fullgraph: Fullgraph, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Whether a captured graph, run as it is, gives the function's own result; both run the same kernels.
 
     The graph runs on copies. A graph that writes to them, or draws random numbers, is not compared and counts as
@@ -263,26 +265,26 @@ def _gives_what_the_function_gives(whole: Fullgraph, function: Any, args: tuple[
         with torch.inference_mode(False), torch.no_grad():  # inference tensors do not record writes
             copies.extend(tensor.clone() for tensor in inputs)
             versions = [copy._version for copy in copies]
-            outputs = whole.graph(*copies)
+            outputs = fullgraph.graph(*copies)
         if [copy._version for copy in copies] != versions:
-            raise _Effect
+            raise _SideEffectError
         return outputs
 
-    devices = sorted({tensor.device.index for tensor in whole.inputs if tensor.is_cuda})
+    devices = sorted({tensor.device.index for tensor in fullgraph.inputs if tensor.is_cuda})
     with torch.no_grad(), torch.random.fork_rng(devices):
         generators = _generators(devices)
         try:
-            mine = torch_private.flatten(whole.bound(on_copies)(*args, **kwargs))[0]
+            results = torch_private.flatten(fullgraph.bind(on_copies)(*args, **kwargs))[0]
             if any(not torch.equal(*pair) for pair in zip(generators, _generators(devices), strict=True)):
-                raise _Effect
+                raise _SideEffectError
             eager = torch_private.flatten(function(*args, **kwargs))[0]
         except Exception:
             return False
     # An input that is returned unchanged is a copy on one side.
-    return len(mine) == len(eager) and all(map(_alike, mine, eager))
+    return len(results) == len(eager) and all(map(_same_values, results, eager))
 
 
-class _Effect(Exception):  # noqa: N818 (it reads as a statement of fact)
+class _SideEffectError(Exception):
     """A graph has an effect besides computing its result."""
 
 
@@ -292,7 +294,7 @@ def _generators(devices: list[int]) -> list[Any]:
     return [torch.get_rng_state(), *(torch.cuda.get_rng_state(device) for device in devices)]
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _same_values(one: Any, other: Any) -> bool:
     import torch
 
     if not (torch_private.is_tensor(one) and torch_private.is_tensor(other)):
@@ -303,8 +305,8 @@ def _alike(one: Any, other: Any) -> bool:
     return bool(torch.allclose(one, other, equal_nan=True))
 
 
-def _surroundings(whole: Fullgraph, *, busy: bool = False) -> Surroundings:
-    return Surroundings([read.value for read in whole.reads], whole.traced, busy=busy)
+def _signs_of(fullgraph: Fullgraph, *, busy: bool = False) -> Surroundings:
+    return Surroundings([read.value for read in fullgraph.reads], fullgraph.traced_codes, busy=busy)
 
 
 def _never(_: Scope) -> bool:
@@ -314,7 +316,7 @@ def _never(_: Scope) -> bool:
 _NO_SHORTCUT = (None, b"", None, (), None)
 
 
-def pays(one: Callable[[], object], other: Callable[[], object]) -> bool:
+def is_quicker(one: Callable[[], object], other: Callable[[], object]) -> bool:
     """Whether one check is quicker than another."""
     return _quickest(one) < _quickest(other)
 
@@ -342,8 +344,8 @@ def same_program(one: Fullgraph, other: Fullgraph) -> bool:
         program_text(one) == program_text(other)
         and one.sources == other.sources
         and [_metadata(tensor) for tensor in one.inputs] == [_metadata(tensor) for tensor in other.inputs]
-        and all(one.inputs[place] is other.inputs[place] for place in one.identified)
-        and one.identified == other.identified
+        and all(one.inputs[position] is other.inputs[position] for position in one.identity_guarded)
+        and one.identity_guarded == other.identity_guarded
         and _instructions(one.code) == _instructions(other.code)
     )
 
@@ -363,15 +365,15 @@ def _metadata(tensor: Any) -> tuple[Any, ...]:
     return type(tensor), tensor.dtype, tensor.device, tuple(tensor.shape), tensor.stride(), tensor.requires_grad
 
 
-def program_text(whole: Fullgraph) -> str:
+def program_text(fullgraph: Fullgraph) -> str:
     """The graph as text, with nested graphs and the values of constants."""
     import torch
 
     parts = []
-    for name, module in whole.graph.named_modules():
+    for name, module in fullgraph.graph.named_modules():
         if isinstance(module, torch.fx.GraphModule):
             parts.append(f"{name}\n{module.graph}")
-    for name, tensor in (*whole.graph.named_buffers(), *whole.graph.named_parameters()):
+    for name, tensor in (*fullgraph.graph.named_buffers(), *fullgraph.graph.named_parameters()):
         parts.append(f"{name} {tensor.dtype} {tensor.tolist()}")
     return "\n".join(parts)
 

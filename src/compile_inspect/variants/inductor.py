@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.variants.base import Prepared, Refused, Step, Variant
+from compile_inspect.variants.base import Prepared, RefusalError, Step, Variant
+from compile_inspect.variants.captured_program import CapturedProgram, FlatFunction, trace_task
 from compile_inspect.variants.loops import with_loops
-from compile_inspect.variants.program import Flat, Program, traced
 from compile_inspect.variants.task import Task
 
-FROZEN = (
+FROZEN_ASSUMPTIONS = (
     "Shapes, dtypes, devices and layouts of inputs stay as in the example.",
     "Python values that the function reads stay as they were, and every branch takes the same path.",
 )
@@ -35,18 +35,18 @@ class InductorCallable(Variant):
     @property
     def assumes(self) -> tuple[str, ...]:
         """Everything except tensors is frozen."""
-        return FROZEN
+        return FROZEN_ASSUMPTIONS
 
     def build(self, task: Task) -> Prepared:
         """Trace, compile, call once."""
         with torch_private.suppressed_compiler_output():
-            program, graph, inputs = traced(task)
+            program, graph, inputs = trace_task(task)
             compiled = torch_private.compile_graph(graph, inputs)
 
         def flat(tensors: list[Any]) -> list[Any]:
             return compiled(*tensors)  # type: ignore[no-any-return]
 
-        return from_flat(self, program, flat)
+        return prepare_flat(self, program, flat)
 
 
 @dataclass(frozen=True)
@@ -66,39 +66,39 @@ class AotInductor(Variant):
     @property
     def assumes(self) -> tuple[str, ...]:
         """Everything except tensors is frozen."""
-        return FROZEN
+        return FROZEN_ASSUMPTIONS
 
     def build(self, task: Task) -> Prepared:
         """Trace, export, compile, load, call once."""
         with torch_private.suppressed_compiler_output():
-            program, graph, inputs = traced(task)
+            program, graph, inputs = trace_task(task)
             if self.loops is not None:
                 graph = with_loops(graph, inputs, self.loops)
-            path = self.path or _temporary()
+            path = self.path or _temporary_path()
             torch_private.write_package(graph, inputs, path)
         if task.device != "cpu":
-            survives_loading(path)
-        return from_flat(self, program, torch_private.load_package(path), package=path)
+            check_loading(path)
+        return prepare_flat(self, program, torch_private.load_package(path), package=path)
 
 
-def _temporary() -> str:
+def _temporary_path() -> str:
     """A path for a package that is removed when the process ends."""
     directory = tempfile.mkdtemp(prefix="compile-inspect-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return str(Path(directory) / "package.pt2")
 
 
-def survives_loading(path: str) -> None:
+def check_loading(path: str) -> None:
     """Refuse a package that crashes the process that loads it, as some do on CUDA, by loading it in another process first."""
-    done = subprocess.run([sys.executable, "-c", torch_private.LOAD_PACKAGE, path], capture_output=True, check=False)
-    if done.returncode < 0:
-        raise Refused(f"loading the package ends a process with signal {-done.returncode}")
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Refused(f"the package cannot be loaded: {lines[-1] if lines else 'no reason given'}")
+    process = subprocess.run([sys.executable, "-c", torch_private.LOAD_PACKAGE, path], capture_output=True, check=False)
+    if process.returncode < 0:
+        raise RefusalError(f"loading the package ends a process with signal {-process.returncode}")
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        raise RefusalError(f"the package cannot be loaded: {lines[-1] if lines else 'no reason given'}")
 
 
-def from_flat(variant: Variant, program: Program, flat: Flat, *, package: str | None = None) -> Prepared:
+def prepare_flat(variant: Variant, program: CapturedProgram, flat: FlatFunction, *, package: str | None = None) -> Prepared:
     """Make a prepared variant from a compiled function of tensors."""
     task = program.task
 
@@ -106,5 +106,5 @@ def from_flat(variant: Variant, program: Program, flat: Flat, *, package: str | 
         return program.run(flat, args, kwargs)
 
     run(*task.args, **task.kwargs)
-    call = None if task.gradients else program.direct(flat)
+    call = None if task.gradients else program.unguarded_call(flat)
     return Prepared(variant, run, call, 0.0, flat, program, package)

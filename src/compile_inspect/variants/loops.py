@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.variants.base import Refused
+from compile_inspect.variants.base import RefusalError
 
 
 def with_loops(graph: Any, inputs: list[Any], which: str = "all") -> Any:
@@ -22,30 +22,30 @@ def with_loops(graph: Any, inputs: list[Any], which: str = "all") -> Any:
     aten = torch.ops.aten
 
     def mm(a: Any, b: Any) -> Any:
-        return _product(a, b) if _is_chosen(a, b, which) else NotImplemented
+        return _product_sum(a, b) if _is_chosen(a, b, which) else NotImplemented
 
     def addmm(bias: Any, a: Any, b: Any, *, beta: float = 1, alpha: float = 1) -> Any:
-        return bias + _product(a, b) if beta == alpha == 1 and _is_chosen(a, b, which) else NotImplemented
+        return bias + _product_sum(a, b) if beta == alpha == 1 and _is_chosen(a, b, which) else NotImplemented
 
     def mv(a: Any, vector: Any) -> Any:
         return (a * vector).sum(-1) if _is_chosen(a, vector.unsqueeze(-1), which) else NotImplemented
 
     table = {aten.mm.default: mm, aten.addmm.default: addmm, aten.mv.default: mv}
     names = {str(target) for target in table}
-    changed = torch_private.trace(graph, inputs, table=table)
-    before, after = _count(graph, names), _count(changed, names)
+    rewritten = torch_private.trace(graph, inputs, table=table)
+    before, after = _count(graph, names), _count(rewritten, names)
     if before == after:
-        raise Refused("it has no product of a matrix with a vector" + (" across its memory" if which == "across" else ""))
+        raise RefusalError("it has no product of a matrix with a vector" + (" across its memory" if which == "across" else ""))
     if which == "across" and after == 0:
-        raise Refused("every product with a vector runs across memory: it is the same as aot-inductor/loops")
-    return changed
+        raise RefusalError("every product with a vector runs across memory: it is the same as aot-inductor/loops")
+    return rewritten
 
 
 def _count(graph: Any, names: set[str]) -> int:
     return sum(str(node.target) in names for node in graph.graph.nodes)
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product_sum(a: Any, b: Any) -> Any:
     return (a.unsqueeze(-1) * b.unsqueeze(-3)).sum(-2)
 
 

@@ -11,10 +11,10 @@ from compile_inspect import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.target import Inputs, Target
 from compile_inspect.variants.base import Step
-from compile_inspect.variants.reached import Constant, Holding, constants_of, modules_of, tensors_of
+from compile_inspect.variants.reachable_state import Constant, ReachableTensor, constants_of, modules_of, tensors_of
 
 if TYPE_CHECKING:
-    from compile_inspect.variants.program import Program
+    from compile_inspect.variants.captured_program import CapturedProgram
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Task:
     gradients: bool = False
     further: tuple[Inputs, ...] = ()
     label: str = ""
-    """What is made of the function, where several things are; it distinguishes their cached packages."""
+    """Distinguishes the cached packages of several tasks with the same function."""
 
     @classmethod
     def of(cls, target: Target) -> Task:
         """The task that a target describes; if it leaves gradients open, they matter if an input requires them."""
-        wanted = target.gradients
-        if wanted is None:
+        gradients_required = target.gradients
+        if gradients_required is None:
             leaves, _ = torch_private.flatten((target.args, dict(target.kwargs)))
-            wanted = any(torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves)
-        return cls(target.function, target.args, target.kwargs, wanted, target.further)
+            gradients_required = any(torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves)
+        return cls(target.function, target.args, target.kwargs, gradients_required, target.further)
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class Task:
         return tuple(modules_of(self.function))
 
     @cached_property
-    def held(self) -> tuple[Holding, ...]:
+    def held_tensors(self) -> tuple[ReachableTensor, ...]:
         """Tensors that the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
         return tuple(tensors_of(self.function, self.modules))
 
@@ -64,25 +64,25 @@ class Task:
         return tuple(constants_of(self.function, self.modules))
 
     @cached_property
-    def program(self) -> Program:
-        """What Dynamo captures of the function at the example; raises `Refused` where that is not one graph."""
-        from compile_inspect.variants.program import Program
+    def program(self) -> CapturedProgram:
+        """What Dynamo captures of the function at the example; raises `RefusalError` where that is not one graph."""
+        from compile_inspect.variants.captured_program import CapturedProgram
 
-        return Program(self)
+        return CapturedProgram(self)
 
     @cached_property
     def device(self) -> str:
         """The device type of the first tensor; `cpu` if there is none."""
         leaves, _ = torch_private.flatten((self.args, dict(self.kwargs)))
-        found = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] or [item.now() for item in self.held]
-        return str(found[0].device.type) if found else "cpu"
+        tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] or [item.now() for item in self.held_tensors]
+        return str(tensors[0].device.type) if tensors else "cpu"
 
-    def wanted(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    def differentiated_tensors(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The tensors whose gradients a run computes: held tensors first, then inputs."""
         if not self.gradients:
             return []
         leaves, _ = torch_private.flatten((args, dict(kwargs)))
-        held = [item.now() for item in self.held if item.differentiable]
+        held = [item.now() for item in self.held_tensors if item.differentiable]
         inputs = [leaf for leaf in leaves if torch_private.is_tensor(leaf) and leaf.requires_grad]
         return [tensor for tensor in held if tensor.requires_grad] + inputs
 
@@ -94,14 +94,14 @@ class Task:
             with torch.no_grad():
                 return Step(function(*args, **kwargs))
         result = function(*args, **kwargs)
-        return Step(result, gradients(result, self.wanted(args, kwargs)))
+        return Step(result, gradients(result, self.differentiated_tensors(args, kwargs)))
 
     def inputs(self) -> tuple[Inputs, ...]:
         """The example inputs, then the further ones."""
         return ((self.args, self.kwargs), *self.further)
 
 
-def gradients(result: Any, wanted: list[Any]) -> tuple[Any, ...]:
+def gradients(result: Any, inputs: list[Any]) -> tuple[Any, ...]:
     """Gradients of a weighted sum of all floating-point tensors in a result; zeros where there is no dependence."""
     import torch
 
@@ -109,8 +109,8 @@ def gradients(result: Any, wanted: list[Any]) -> tuple[Any, ...]:
     outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if not outputs:
         raise TargetError("gradients were requested, but no result depends on a tensor that requires a gradient")
-    found = torch.autograd.grad(outputs, wanted, [cotangent(output) for output in outputs], allow_unused=True)
-    return tuple(torch.zeros_like(of) if item is None else item for item, of in zip(found, wanted, strict=True))
+    values = torch.autograd.grad(outputs, inputs, [cotangent(output) for output in outputs], allow_unused=True)
+    return tuple(torch.zeros_like(of) if item is None else item for item, of in zip(values, inputs, strict=True))
 
 
 def cotangent(output: Any) -> Any:

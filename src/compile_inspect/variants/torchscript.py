@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-from compile_inspect.variants.base import Prepared, Refused, Variant
+from compile_inspect.variants.base import Prepared, RefusalError, Variant
 from compile_inspect.variants.task import Task
 
 
@@ -45,7 +45,7 @@ class TorchScript(Variant):
             elif self.how == "script":
                 compiled = torch.jit.script(task.function)
             else:
-                raise Refused(f"there is no TorchScript by {self.how!r}: it is trace or script")
+                raise RefusalError(f"there is no TorchScript by {self.how!r}: it is trace or script")
             for _ in range(3):
                 task.run(compiled, task.args, task.kwargs)
         return Prepared(self, lambda *args, **kwargs: task.run(compiled, args, kwargs), compiled, 0.0)

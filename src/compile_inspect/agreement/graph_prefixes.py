@@ -7,15 +7,15 @@ from typing import Any
 
 from compile_inspect import torch_private
 from compile_inspect.agreement.comparison import compare
-from compile_inspect.agreement.inputs import clone_tensor, cloned
-from compile_inspect.agreement.observation import Observation, observe
+from compile_inspect.agreement.inputs import clone_inputs, clone_tensor
 from compile_inspect.agreement.reference import make_reference
-from compile_inspect.agreement.sources import line_of_stack
+from compile_inspect.agreement.run_outcome import RunOutcome, observe
+from compile_inspect.agreement.source_lines import line_of_stack
 from compile_inspect.records.agreement import Verdict
-from compile_inspect.variants import Prepared, Refused, Task
+from compile_inspect.variants import Prepared, RefusalError, Task
 
 Prepare = Callable[[Task], Prepared]
-NO_GRADIENT = "TargetError"
+NO_GRADIENT_ERROR = "TargetError"
 """What a run raises when none of its results depends on a tensor that requires a gradient."""
 
 
@@ -40,7 +40,7 @@ def first_wrong_node(graph: Any, inputs: list[Any], prepare: Prepare, *, gradien
 
 def is_wrong_up_to(graph: Any, nodes: list[Any], last: int, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool:
     """Whether the graph up to a node, compiled, differs from the same operations run eagerly."""
-    return _is_wrong(prefix(graph, nodes[: last + 1]), tuple(inputs), prepare, gradients=gradients)
+    return _is_wrong(prefix_graph(graph, nodes[: last + 1]), tuple(inputs), prepare, gradients=gradients)
 
 
 def is_wrong_alone(graph: Any, node: Any, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool | None:
@@ -71,29 +71,29 @@ def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradien
     Such zeros are not errors by themselves, and a sum in another order produces them; but a later operation, such as a
     reciprocal, may turn them into errors.
     """
-    for wanted in [True, False] if gradients else [False]:
-        task = Task(module, inputs, {}, wanted)
+    for with_gradients in [True, False] if gradients else [False]:
+        task = Task(module, inputs, {}, with_gradients)
         reference = make_reference(task, samples=0)
         raised = reference.points[0].eager.error
-        if raised is not None and raised.startswith(NO_GRADIENT):
+        if raised is not None and raised.startswith(NO_GRADIENT_ERROR):
             continue
         try:
             prepared = prepare(task)
-        except Refused:
+        except RefusalError:
             if raised is None:
                 return True  # eager runs it, but it cannot be compiled
             continue
         if raised is not None or compare(task, prepared, reference=reference).verdict is Verdict.DISAGREES:
             return True
-        if signs and _other_signs(reference.points[0].eager, observe(task, prepared.run, (inputs, {}), 0)):
+        if signs and _zero_signs_differ(reference.points[0].eager, observe(task, prepared.run, (inputs, {}), 0)):
             return True
     return False
 
 
-def _other_signs(eager: Observation, seen: Observation) -> bool:
+def _zero_signs_differ(eager: RunOutcome, outcome: RunOutcome) -> bool:
     """Whether the outcome has zeros whose sign differs from eager's."""
     for name, value in eager.values.items():
-        other = seen.values.get(name)
+        other = outcome.values.get(name)
         if other is None or not torch_private.is_tensor(other) or not other.is_floating_point():
             continue
         if bool(((value == 0) & (other == 0) & (value.signbit() != other.signbit())).any()):
@@ -101,7 +101,7 @@ def _other_signs(eager: Observation, seen: Observation) -> bool:
     return False
 
 
-def prefix(graph: Any, nodes: list[Any]) -> Any:
+def prefix_graph(graph: Any, nodes: list[Any]) -> Any:
     """A graph that stops after the last of some nodes, and returns the values of those that no other of them uses."""
     import torch
 
@@ -129,8 +129,10 @@ def node_of_source(graph: Any, source: str, stack_trace: str) -> Any:
     line = line_of_stack(stack_trace)
     for node in graph.graph.nodes:
         names = node.meta.get("source_fn_stack") or [(node.name, None)]
-        own = line_of_stack(node.meta.get("stack_trace"))
-        if names[-1][0] == source and (line is None or own is None or (own.file, own.line) == (line.file, line.line)):
+        node_line = line_of_stack(node.meta.get("stack_trace"))
+        if names[-1][0] == source and (
+            line is None or node_line is None or (node_line.file, node_line.line) == (line.file, line.line)
+        ):
             return node
     return None
 
@@ -140,7 +142,9 @@ def _leaf(value: Any) -> Any:
     return clone_tensor(value.detach()).requires_grad_(bool(value.requires_grad))
 
 
-def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any, Any]], None] | None = None) -> dict[Any, Any]:
+def _interpret_values(
+    graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any, Any]], None] | None = None
+) -> dict[Any, Any]:
     """The value of every node of a graph when it runs eagerly; None for the first node that raises, which is the last.
 
     `before` is called with every node that is about to run, and with the values so far.
@@ -157,9 +161,9 @@ def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any,
             return values[n]
 
     # The graph may leave the grad mode changed, and eager may raise.
-    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.closed_transforms():
+    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.close_transforms():
         try:
-            Recorder(graph, garbage_collect_values=False).run(*cloned((tuple(inputs), {}))[0])
+            Recorder(graph, garbage_collect_values=False).run(*clone_inputs((tuple(inputs), {}))[0])
         except Exception:
             values[_first_missing(graph, values)] = None
     return values
@@ -172,15 +176,15 @@ def _arguments(graph: Any, node: Any, inputs: list[Any]) -> dict[Any, Any] | Non
     """
     if _depths(graph)[node]:
         return None
-    found: dict[Any, Any] = {}
+    arguments: dict[Any, Any] = {}
 
     def note(next_node: Any, values: dict[Any, Any]) -> None:
         if next_node is node:
             for item in node.all_input_nodes:
-                found[item] = _leaf(values[item]) if torch_private.is_tensor(values[item]) else values[item]
+                arguments[item] = _leaf(values[item]) if torch_private.is_tensor(values[item]) else values[item]
 
-    _interpreted(graph, inputs, note)
-    return found if len(found) == len(node.all_input_nodes) else None
+    _interpret_values(graph, inputs, note)
+    return arguments if len(arguments) == len(node.all_input_nodes) else None
 
 
 def _first_missing(graph: Any, values: dict[Any, Any]) -> Any:
@@ -189,7 +193,7 @@ def _first_missing(graph: Any, values: dict[Any, Any]) -> Any:
 
 def _candidates(graph: Any, inputs: list[Any]) -> list[Any]:
     """Nodes that compute tensors, or raise, in order, except inside a transform, which cannot be cut."""
-    values = _interpreted(graph, inputs)
+    values = _interpret_values(graph, inputs)
     last = list(values)[-1]
     depths = _depths(graph)
     candidates = []

@@ -37,11 +37,11 @@ class Culprit:
     """Whether leaving out this part alone is enough."""
     partner: CompilerPart | None = None
     """Where `part` is not the only one: another part without which the result is right too, or that is wrong as well."""
-    changed: tuple[GraphNode, ...] = ()
+    changed_nodes: tuple[GraphNode, ...] = ()
     """For a pass: the nodes that it removed or changed."""
 
     @property
-    def together(self) -> bool:
+    def needs_both(self) -> bool:
         """Whether the fault needs two parts, so that leaving out either one removes it."""
         return self.sole and self.partner is not None
 
@@ -78,21 +78,21 @@ class PartSearch:
         sole = len(keys) == 1 or self._right_without(kind, [keys[back]])
         partner = None if front - 1 == back else self._part(kind, keys[front - 1])
         # A pass may only leave a note for a later one; then report what its partner changed.
-        changed = self._changed_by(kind, keys[back]) or self._changed_by(kind, keys[front - 1])
-        return Culprit(part, sole, partner, changed)
+        changed_nodes = self._changed_by(kind, keys[back]) or self._changed_by(kind, keys[front - 1])
+        return Culprit(part, sole, partner, changed_nodes)
 
     def _keys(self, kind: str) -> list[Any]:
         """Keys that identify the parts of a kind across compilations, in order."""
-        keys = _Keys(kind)
+        keys = _PartKeys(kind)
         return list(dict.fromkeys(keys.of(part) for part in self.parts if part.kind == kind))
 
     def _part(self, kind: str, key: Any) -> CompilerPart:
-        keys = _Keys(kind)
+        keys = _PartKeys(kind)
         return next(part for part in self.parts if part.kind == kind and keys.of(part) == key)
 
-    def _right_without(self, kind: str, wanted: Sequence[Any]) -> bool:
-        keys = _Keys(kind)
-        return self._right(lambda part: part.kind == kind and keys.of(part) in wanted)
+    def _right_without(self, kind: str, selected_keys: Sequence[Any]) -> bool:
+        keys = _PartKeys(kind)
+        return self._right(lambda part: part.kind == kind and keys.of(part) in selected_keys)
 
     def _right(self, decide: Decide) -> bool:
         if perf_counter() > self.deadline:
@@ -103,14 +103,14 @@ class PartSearch:
     def _changed_by(self, kind: str, key: Any) -> tuple[GraphNode, ...]:
         """What a pass changed in its graphs: the next pass receives the result."""
         passes = [part for part in self.parts if part.kind == PASSES]
-        changed: list[GraphNode] = []
+        changed_nodes: list[GraphNode] = []
         for part, following in itertools.pairwise(passes):
             if kind == PASSES and part.name == key and following.nodes:
-                changed += _changed(part.nodes, following.nodes)
-        return tuple(changed)
+                changed_nodes += _changed_nodes(part.nodes, following.nodes)
+        return tuple(changed_nodes)
 
 
-class _Keys:
+class _PartKeys:
     """Keys that identify the parts of one kind; call `of` in the order in which parts are compiled."""
 
     def __init__(self, kind: str) -> None:
@@ -125,23 +125,23 @@ class _Keys:
         return (part.operation, part.location) if self.kind == DECOMPOSITIONS else part.name
 
 
-def _changed(before: Sequence[GraphNode], after: Sequence[GraphNode]) -> list[GraphNode]:
+def _changed_nodes(before: Sequence[GraphNode], after: Sequence[GraphNode]) -> list[GraphNode]:
     """Nodes that a pass removed or altered; removed nodes that others still read come first, unused ones last."""
     texts = {node.name: node.text for node in after}
     removed = [node for node in before if node.name not in texts]
-    read = {name for node in before if node.name in texts for name in node.inputs}
+    inputs_in_use = {name for node in before if node.name in texts for name in node.inputs}
     altered = [node for node in before if texts.get(node.name, node.text) != node.text]
-    needed = [node for node in removed if node.name in read]
+    needed = [node for node in removed if node.name in inputs_in_use]
     return [*needed, *altered, *(node for node in removed if node not in needed)]
 
 
-def _shortest(most: int, suffices: Callable[[int], bool]) -> int:
-    """The smallest count that suffices, by bisection; `most` is known to suffice.
+def _shortest(limit: int, suffices: Callable[[int], bool]) -> int:
+    """The smallest count that suffices, by bisection; `limit` is known to suffice.
 
     >>> _shortest(10, lambda count: count >= 7)
     7
     """
-    low, high = 1, most
+    low, high = 1, limit
     while low < high:
         middle = (low + high) // 2
         if suffices(middle):

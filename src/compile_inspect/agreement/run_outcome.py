@@ -12,85 +12,88 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.forms import Form, forms_of, kind_of, parts_of
-from compile_inspect.agreement.inputs import clone_tensor, cloned
+from compile_inspect.agreement.inputs import clone_inputs, clone_tensor
+from compile_inspect.agreement.tensor_metadata import TensorMetadata, kind_of, metadata_of, parts_of
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.base import one_line
 
 
 @dataclass(frozen=True)
-class Observation:
+class RunOutcome:
     """The outcome of a run, by name: `result[0]`, `gradient of weight`; `changes` has the name of what was changed."""
 
     values: dict[str, Any] = field(default_factory=dict)
     changes: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     """The exception in one line, if there was one."""
-    declined: str | None = None
+    incomparable_reason: str | None = None
     """Why the results cannot be compared, if they cannot."""
-    forms: dict[str, Form] = field(default_factory=dict)
+    metadata: dict[str, TensorMetadata] = field(default_factory=dict)
     """Metadata of the tensors in the result."""
 
     @property
-    def everything(self) -> dict[str, Any]:
+    def all_values(self) -> dict[str, Any]:
         """Values and changes together."""
         return {**self.values, **{f"{name} after the call": value for name, value in self.changes.items()}}
 
 
-def observe(task: Task, run: Callable[..., Step], inputs: Inputs, seed: int) -> Observation:
+def observe(task: Task, run: Callable[..., Step], inputs: Inputs, seed: int) -> RunOutcome:
     """Run on copies of the inputs from a given seed; then restore buffers, parameters, Python state and generators."""
-    args, kwargs = cloned(inputs)
-    before = clone_all(inputs)
+    args, kwargs = clone_inputs(inputs)
+    before = copy_leaves(inputs)
     # What a compiler reports about inputs that we made up does not concern the user.
-    with preserved_state(task) as changes, torch_private.suppressed_compiler_output():
-        with seeded(seed):
+    with preserve_state(task) as changes, torch_private.suppressed_compiler_output():
+        with seed_generators(seed):
             try:
                 step = run(*args, **kwargs)
             except Exception as error:
-                return Observation(error=one_line(error))
+                return RunOutcome(error=one_line(error))
         try:
             values = named_values(task, step, args, kwargs)
-            forms = _forms(task, step, args, kwargs)
-            held = changes()
+            metadata = _result_metadata(task, step, args, kwargs)
+            changed_state = changes()
         except Exception as error:  # some kinds of tensors do not support these queries
-            return Observation(declined=one_line(error))
-    changed = _changed_inputs(dict(zip(input_names(task, inputs), before, strict=True)), task, (args, kwargs))
-    return Observation(values, _in_parts({**changed, **held}), forms=forms)
+            return RunOutcome(incomparable_reason=one_line(error))
+    changed_inputs = _changed_inputs(dict(zip(input_names(task, inputs), before, strict=True)), task, (args, kwargs))
+    return RunOutcome(values, _split({**changed_inputs, **changed_state}), metadata=metadata)
 
 
 def _changed_inputs(before: dict[str, Any], task: Task, inputs: Inputs) -> dict[str, Any]:
     """The inputs that changed; containers may have grown or lost entries."""
-    after = dict(zip(input_names(task, inputs), clone_all(inputs), strict=True))
-    changed = {name: value for name, value in after.items() if name not in before or not same(before[name], value)}
-    return changed | {name: "removed" for name in before if name not in after}
+    after = dict(zip(input_names(task, inputs), copy_leaves(inputs), strict=True))
+    changed_inputs = {name: value for name, value in after.items() if name not in before or not same_value(before[name], value)}
+    return changed_inputs | {name: "removed" for name in before if name not in after}
 
 
-def _forms(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Form]:
+def _result_metadata(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, TensorMetadata]:
     leaves, _ = torch_private.flatten((args, dict(kwargs)))
-    known = [*zip(input_names(task, (args, kwargs)), leaves, strict=True), *((item.name, item.now()) for item in task.held)]
-    return forms_of([(f"result{path}", leaf) for path, leaf in named_leaves(step.result)], known)
+    other_tensors = [
+        *zip(input_names(task, (args, kwargs)), leaves, strict=True),
+        *((item.name, item.now()) for item in task.held_tensors),
+    ]
+    return metadata_of([(f"result{path}", leaf) for path, leaf in named_leaves(step.result)], other_tensors)
 
 
-def _in_parts(values: dict[str, Any]) -> dict[str, Any]:
+def _split(values: dict[str, Any]) -> dict[str, Any]:
     """Split tensors that are not plain into their parts."""
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in values.items():
         if torch_private.is_tensor(value):
-            found |= {f"{name}{rest}": clone_tensor(part).detach() for rest, part in parts_of(value)}
+            result |= {f"{name}{rest}": clone_tensor(part).detach() for rest, part in parts_of(value)}
         else:
-            found[name] = value
-    return found
+            result[name] = value
+    return result
 
 
-def clone_all(inputs: Inputs) -> list[Any]:
+def copy_leaves(inputs: Inputs) -> list[Any]:
     """Copies of the tensors among inputs; other leaves as they are."""
     leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
     return [clone_tensor(leaf).detach() if torch_private.is_tensor(leaf) else leaf for leaf in leaves]
 
 
 @contextlib.contextmanager
-def seeded(seed: int) -> Iterator[None]:
+def seed_generators(seed: int) -> Iterator[None]:
     """Start the generators of torch, Python and NumPy from a seed; restore them and the grad mode afterwards."""
     import torch
 
@@ -113,90 +116,90 @@ def seeded(seed: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def preserved_state(task: Task) -> Iterator[Callable[[], dict[str, Any]]]:
+def preserve_state(task: Task) -> Iterator[Callable[[], dict[str, Any]]]:
     """Restore what the function holds afterwards.
 
     Yields a function that returns what has changed since: tensors, their accumulated gradients, and Python values.
     """
     import torch
 
-    tensors = [item.now() for item in task.held]
+    tensors = [item.now() for item in task.held_tensors]
     saved = [clone_tensor(tensor).detach() for tensor in tensors]
     gradients = [tensor.grad if tensor.is_leaf else None for tensor in tensors]
     saved_gradients = [None if item is None else item.detach().clone() for item in gradients]
     constants = [item.owner[item.key] for item in task.constants]
 
     def changes() -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for item, value, slope in zip(task.held, saved, saved_gradients, strict=True):
+        result: dict[str, Any] = {}
+        for item, value, gradient in zip(task.held_tensors, saved, saved_gradients, strict=True):
             now = item.now()
-            if not same(now, value):
-                found[item.name] = clone_tensor(now).detach() if torch_private.is_tensor(now) else now
+            if not same_value(now, value):
+                result[item.name] = clone_tensor(now).detach() if torch_private.is_tensor(now) else now
             current = now.grad if torch_private.is_tensor(now) and now.is_leaf else None
-            if current is not None and not same(current, slope):
-                found[f"{item.name}.grad"] = current.detach().clone()
+            if current is not None and not same_value(current, gradient):
+                result[f"{item.name}.grad"] = current.detach().clone()
         for constant, value in zip(task.constants, constants, strict=True):
-            if not same(constant.owner[constant.key], value):
-                found[constant.name] = constant.owner[constant.key]
-        return found
+            if not same_value(constant.owner[constant.key], value):
+                result[constant.name] = constant.owner[constant.key]
+        return result
 
     try:
         yield changes
     finally:
         with torch.no_grad():
-            for index, item in enumerate(task.held):
+            for index, item in enumerate(task.held_tensors):
                 if item.now() is not tensors[index]:
                     item.owner[item.key] = tensors[index]
-                if not same(tensors[index], saved[index]):
+                if not same_value(tensors[index], saved[index]):
                     tensors[index].copy_(saved[index])
                 if tensors[index].is_leaf:
-                    slope = gradients[index]
-                    if slope is not None and not same(slope, saved_gradients[index]):
-                        slope.copy_(saved_gradients[index])
-                    tensors[index].grad = slope
+                    gradient = gradients[index]
+                    if gradient is not None and not same_value(gradient, saved_gradients[index]):
+                        gradient.copy_(saved_gradients[index])
+                    tensors[index].grad = gradient
         for constant, value in zip(task.constants, constants, strict=True):
             if constant.owner[constant.key] is not value:
                 constant.owner[constant.key] = value
 
 
 @dataclass(frozen=True)
-class State:
+class HeldState:
     """What a function held at one moment: copies of its tensors, and its Python values."""
 
     tensors: list[Any]
     constants: list[Any]
 
     @classmethod
-    def now(cls, task: Task) -> State:
+    def now(cls, task: Task) -> HeldState:
         """The present state."""
-        tensors = [clone_tensor(item.now()).detach() for item in task.held]
+        tensors = [clone_tensor(item.now()).detach() for item in task.held_tensors]
         return cls(tensors, [item.owner[item.key] for item in task.constants])
 
 
 @contextlib.contextmanager
-def at_state(task: Task, state: State) -> Iterator[None]:
+def with_state(task: Task, state: HeldState) -> Iterator[None]:
     """Set what the function holds to an earlier state for a while: building a variant may have moved a running mean."""
     import torch
 
-    with preserved_state(task):
+    with preserve_state(task):
         with torch.no_grad():
-            for item, tensor in zip(task.held, state.tensors, strict=True):
-                if not same(item.now(), tensor):
+            for item, tensor in zip(task.held_tensors, state.tensors, strict=True):
+                if not same_value(item.now(), tensor):
                     item.now().copy_(tensor)
         for constant, value in zip(task.constants, state.constants, strict=True):
-            if not same(constant.owner[constant.key], value):
+            if not same_value(constant.owner[constant.key], value):
                 constant.owner[constant.key] = value
         yield
 
 
-def same(one: Any, other: Any) -> bool:
+def same_value(one: Any, other: Any) -> bool:
     """Whether two values are equal, with NaN equal to NaN."""
     if torch_private.is_tensor(one) and torch_private.is_tensor(other):
         if one.dtype != other.dtype or one.device != other.device or kind_of(one) != kind_of(other):
             return False
-        mine, others = parts_of(one), parts_of(other)
-        return len(mine) == len(others) and all(
-            _same_numbers(part, another) for (_, part), (_, another) in zip(mine, others, strict=True)
+        parts, others = parts_of(one), parts_of(other)
+        return len(parts) == len(others) and all(
+            _same_numbers(part, another) for (_, part), (_, another) in zip(parts, others, strict=True)
         )
     if torch_private.is_tensor(one) or torch_private.is_tensor(other):
         return False
@@ -221,7 +224,7 @@ def _same_numbers(one: Any, other: Any) -> bool:
 def named_values(task: Task, step: Step, args: Any, kwargs: Any) -> dict[str, Any]:
     """Copies of the result and the gradients under the names that reports use."""
     values = {f"result{path}": leaf for path, leaf in named_leaves(step.result)}
-    return _in_parts(values | dict(zip(gradient_names(task, (args, kwargs)), step.gradients, strict=False)))
+    return _split(values | dict(zip(gradient_names(task, (args, kwargs)), step.gradients, strict=False)))
 
 
 def named_leaves(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
@@ -231,32 +234,32 @@ def named_leaves(value: Any, depth: int = 4) -> list[tuple[str, Any]]:
     """
     from torch.utils._pytree import keystr, tree_flatten_with_path
 
-    found: list[tuple[str, Any]] = []
+    result: list[tuple[str, Any]] = []
     for path, leaf in tree_flatten_with_path(value)[0]:
-        inside = _inside(leaf) if depth else None
+        inside = _attributes_of(leaf) if depth else None
         if inside is None:
-            found.append((keystr(path), leaf))
+            result.append((keystr(path), leaf))
             continue
         opened = [
             (f"{keystr(path)}.{name}{rest}", inner)
             for name, item in inside.items()
             for rest, inner in named_leaves(item, depth - 1)
         ]
-        found += [item for item in opened if dataclasses.is_dataclass(leaf) or torch_private.is_tensor(item[1])]
-    return found
+        result += [item for item in opened if dataclasses.is_dataclass(leaf) or torch_private.is_tensor(item[1])]
+    return result
 
 
-def _inside(leaf: Any) -> dict[str, Any] | None:
+def _attributes_of(leaf: Any) -> dict[str, Any] | None:
     """The attributes of an object that holds results; None for a value."""
     import torch
 
     if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
         return {item.name: getattr(leaf, item.name) for item in dataclasses.fields(leaf)}
     plain = torch_private.is_tensor(leaf) or isinstance(leaf, (type, torch.nn.Module)) or callable(leaf)
-    return None if plain or not opaque(leaf) else dict(getattr(leaf, "__dict__", {}))
+    return None if plain or not compares_by_identity(leaf) else dict(getattr(leaf, "__dict__", {}))
 
 
-def opaque(value: Any) -> bool:
+def compares_by_identity(value: Any) -> bool:
     """Whether an object compares by identity, so that two calls never give equal ones."""
     equality: Any = type(value).__eq__
     return equality is object.__eq__
@@ -270,30 +273,32 @@ def input_names(task: Task, inputs: Inputs) -> list[str]:
     positional = [item.name for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
     rest = next((item.name for item in parameters if item.kind is item.VAR_POSITIONAL), None)
     others = next((item.name for item in parameters if item.kind is item.VAR_KEYWORD), None)
-    known = {item.name for item in parameters if item.kind is not item.POSITIONAL_ONLY}
+    keyword_names = {item.name for item in parameters if item.kind is not item.POSITIONAL_ONLY}
     names = []
     paths: list[Any] = [path for path, _ in tree_flatten_with_path((inputs[0], dict(inputs[1])))[0]]
     for path in paths:
         if path[0].idx == 0:
-            place = path[1].idx
-            further = f"input {place}" if rest is None else f"{rest}[{place - len(positional)}]"
-            base = positional[place] if place < len(positional) else further
+            position = path[1].idx
+            extra = f"input {position}" if rest is None else f"{rest}[{position - len(positional)}]"
+            base = positional[position] if position < len(positional) else extra
         else:
             key = str(path[1].key)
-            base = key if key in known or others is None else f"{others}[{key!r}]"
+            base = key if key in keyword_names or others is None else f"{others}[{key!r}]"
         names.append(base + keystr(path[2:]))
     return names
 
 
 def gradient_names(task: Task, inputs: Inputs) -> list[str]:
-    """Names for the gradients of a run, in the order of `Task.wanted`, then for the second derivatives."""
+    """Names for the gradients of a run, in the order of `Task.differentiated_names`, then for the second derivatives."""
     leaves, _ = torch_private.flatten((inputs[0], dict(inputs[1])))
-    held = [item.name for item in task.held if item.differentiable and item.now().requires_grad]
+    held_names = [item.name for item in task.held_tensors if item.differentiable and item.now().requires_grad]
     names = input_names(task, inputs)
-    wanted = held + [
+    differentiated_names = held_names + [
         name for name, leaf in zip(names, leaves, strict=True) if torch_private.is_tensor(leaf) and leaf.requires_grad
     ]
-    return [f"gradient of {name}" for name in wanted] + [f"second derivative by {name}" for name in wanted]
+    return [f"gradient of {name}" for name in differentiated_names] + [
+        f"second derivative by {name}" for name in differentiated_names
+    ]
 
 
 def _parameters(function: Any) -> list[python_inspect.Parameter]:

@@ -10,7 +10,7 @@ from compile_inspect import torch_private
 
 
 @dataclass(frozen=True)
-class Form:
+class TensorMetadata:
     """The properties of a tensor that do not depend on its numbers."""
 
     kind: str
@@ -22,16 +22,18 @@ class Form:
     """Names of inputs, held tensors and other results that share its memory."""
 
 
-def forms_of(results: list[tuple[str, Any]], known: Iterable[tuple[str, Any]]) -> dict[str, Form]:
-    """The metadata of every tensor among named results; `known` are inputs and held tensors by name."""
+def metadata_of(results: list[tuple[str, Any]], other_tensors: Iterable[tuple[str, Any]]) -> dict[str, TensorMetadata]:
+    """The metadata of every tensor among named results; `other_tensors` are inputs and held tensors by name."""
     owners: dict[int, set[str]] = {}
     tensors = [(name, value) for name, value in results if torch_private.is_tensor(value)]
-    for name, value in (*known, *tensors):
+    for name, value in (*other_tensors, *tensors):
         address = _address(value)
         if address:
             owners.setdefault(address, set()).add(name)
     return {
-        name: Form(kind_of(value), _strides(value), value.requires_grad, frozenset(owners.get(_address(value), set()) - {name}))
+        name: TensorMetadata(
+            kind_of(value), _strides(value), value.requires_grad, frozenset(owners.get(_address(value), set()) - {name})
+        )
         for name, value in tensors
     }
 

@@ -8,8 +8,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from compile_inspect.agreement.inputs import cloned
-from compile_inspect.agreement.precision import intercepted
+from compile_inspect.agreement.inputs import clone_inputs
+from compile_inspect.agreement.precision import intercept_operations
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.variants import Task
 from compile_inspect.variants.base import one_line
@@ -34,21 +34,21 @@ def line_of_stack(text: str | None) -> Location | None:
 def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
     """The user's line behind a node of a traced graph: a run of the function has the same operations in the same order."""
     nodes = [item for item in graph.graph.nodes if item.op == "call_function" and item.target is node.target]
-    place = nodes.index(node)
-    seen: list[Location | None] = []
+    position = nodes.index(node)
+    lines: list[Location | None] = []
 
     def note(operation: Any, args: Any, kwargs: Any) -> Any:
         if operation is node.target:
-            seen.append(own_line())
+            lines.append(running_user_line())
         return operation(*args, **kwargs)
 
-    args, kwargs = cloned((task.args, task.kwargs))
-    with intercepted(note):
+    args, kwargs = clone_inputs((task.args, task.kwargs))
+    with intercept_operations(note):
         task.run(task.function, args, kwargs)
-    return seen[place] if place < len(seen) else None
+    return lines[position] if position < len(lines) else None
 
 
-def own_line() -> Location | None:
+def running_user_line() -> Location | None:
     """The user's innermost line that is running now; None within a backward."""
     for frame in reversed(traceback.extract_stack()):
         location = Location(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
@@ -87,5 +87,5 @@ def innermost_cause(error: BaseException) -> str:
     """
     chain = [item for item in causes(error) if not isinstance(item, subprocess.SubprocessError)]
     cause = chain[-1] if chain else error
-    said = [line.partition(" error: ")[2] for line in str(cause).splitlines() if " error: " in line]
-    return f"{type(cause).__name__}: {said[0]}" if said else one_line(cause)
+    messages = [line.partition(" error: ")[2] for line in str(cause).splitlines() if " error: " in line]
+    return f"{type(cause).__name__}: {messages[0]}" if messages else one_line(cause)

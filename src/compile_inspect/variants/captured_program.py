@@ -11,35 +11,37 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from compile_inspect import torch_private
-from compile_inspect.variants.base import Refused, Step
+from compile_inspect.variants.base import RefusalError, Step
 
 if TYPE_CHECKING:
     from compile_inspect.torch_private.fullgraph import Fullgraph
     from compile_inspect.variants.guard import Guard
     from compile_inspect.variants.task import Task
 
-Flat = Callable[[list[Any]], list[Any]]
+FlatFunction = Callable[[list[Any]], list[Any]]
 """A function from the graph's inputs to its outputs and, where gradients are required, the gradients."""
 
 
 @dataclass(frozen=True)
-class Leaf:
+class ResultTensor:
     """The origin of a tensor in the result: an output of the graph, or an input that is returned."""
 
-    place: int
+    position: int
     is_output: bool
 
 
-class Program:
+class CapturedProgram:
     """A task as `outputs = function(*tensors)`, with the maps from inputs to `tensors` and from `outputs` to the result."""
 
     def __init__(self, task: Task) -> None:
-        """Capture a task; raises `Refused` where Dynamo cannot capture it as one graph."""
+        """Capture a task; raises `RefusalError` where Dynamo cannot capture it as one graph."""
         self.task = task
-        self.whole = capture(task, grad_mode=task.gradients)
-        for tensor in self.whole.inputs:
+        self.fullgraph = capture(task, grad_mode=task.gradients)
+        for tensor in self.fullgraph.inputs:
             _refuse_unusual(tensor)
-        self.wanted = [place for place, tensor in enumerate(self.inputs) if task.gradients and tensor.requires_grad]
+        self.gradient_positions = [
+            position for position, tensor in enumerate(self.inputs) if task.gradients and tensor.requires_grad
+        ]
         """Positions of the graph's inputs whose gradients a run computes."""
 
     @cached_property
@@ -52,22 +54,22 @@ class Program:
     @property
     def inputs(self) -> list[Any]:
         """The tensors that the graph takes at the example."""
-        return list(self.whole.inputs)
+        return list(self.fullgraph.inputs)
 
     @cached_property
-    def leaves(self) -> list[Leaf]:
+    def leaves(self) -> list[ResultTensor]:
         """The origin of every tensor in the result."""
-        outputs = self.stand_ins()
-        result = self.whole.bound(lambda *_: outputs)(*self.task.args, **self.task.kwargs)
-        places = {id(tensor): Leaf(place, is_output=False) for place, tensor in enumerate(self.whole.inputs)}
-        places |= {id(tensor): Leaf(place, is_output=True) for place, tensor in enumerate(outputs)}
-        found = []
+        outputs = self.placeholders()
+        result = self.fullgraph.bind(lambda *_: outputs)(*self.task.args, **self.task.kwargs)
+        origins = {id(tensor): ResultTensor(position, is_output=False) for position, tensor in enumerate(self.fullgraph.inputs)}
+        origins |= {id(tensor): ResultTensor(position, is_output=True) for position, tensor in enumerate(outputs)}
+        leaves = []
         for leaf in torch_private.flatten(result)[0]:
             if torch_private.is_tensor(leaf):
-                if id(leaf) not in places:
-                    raise Refused("its result has a tensor that is neither an output of its graph nor an input")
-                found.append(places[id(leaf)])
-        return found
+                if id(leaf) not in origins:
+                    raise RefusalError("its result has a tensor that is neither an output of its graph nor an input")
+                leaves.append(origins[id(leaf)])
+        return leaves
 
     def function(self, *tensors: Any) -> list[Any]:
         """Outputs of the graph, then gradients of the sum of all results; no tensor is changed."""
@@ -75,93 +77,104 @@ class Program:
 
         from compile_inspect.variants.task import gradients
 
-        given = list(tensors)
-        for place in self.wanted:
-            given[place] = given[place].detach().requires_grad_()
+        graph_inputs = list(tensors)
+        for position in self.gradient_positions:
+            graph_inputs[position] = graph_inputs[position].detach().requires_grad_()
         with torch.set_grad_enabled(self.task.gradients):
-            outputs = list(self.whole.graph(*given))
-            found: tuple[Any, ...] = ()
+            outputs = list(self.fullgraph.graph(*graph_inputs))
+            gradient_values: tuple[Any, ...] = ()
             if self.task.gradients:
-                results = [outputs[leaf.place] if leaf.is_output else given[leaf.place] for leaf in self.leaves]
-                found = gradients(results, [given[place] for place in self.wanted])
-        return [*(output.detach() for output in outputs), *found]
+                results = [outputs[leaf.position] if leaf.is_output else graph_inputs[leaf.position] for leaf in self.leaves]
+                gradient_values = gradients(results, [graph_inputs[position] for position in self.gradient_positions])
+        return [*(output.detach() for output in outputs), *gradient_values]
 
     def results(self, inputs: list[Any]) -> list[Any]:
         """The tensors in the result for these inputs of the graph, in order."""
-        outputs = list(self.whole.graph(*inputs))
-        return [outputs[leaf.place] if leaf.is_output else inputs[leaf.place] for leaf in self.leaves]
+        outputs = list(self.fullgraph.graph(*inputs))
+        return [outputs[leaf.position] if leaf.is_output else inputs[leaf.position] for leaf in self.leaves]
 
-    def run(self, flat: Flat, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
+    def run(self, flat: FlatFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
         """One run with other inputs, for result and gradients, whether or not the guard holds."""
         import torch
 
-        given: list[Any] = []
+        graph_inputs: list[Any] = []
         outputs: list[Any] = []
 
         def compiled(*inputs: Any) -> Any:
-            given.extend(inputs)
+            graph_inputs.extend(inputs)
             with torch.no_grad():
                 outputs.extend(flat([tensor.detach() for tensor in inputs]))
             return outputs[: self.output_count]
 
-        result = self.whole.bound(compiled)(*args, **kwargs)
+        result = self.fullgraph.bind(compiled)(*args, **kwargs)
         if not self.task.gradients:
             return Step(result)
-        found = {id(given[place]): outputs[self.output_count + number] for number, place in enumerate(self.wanted)}
-        wanted = self.task.wanted(args, kwargs)
-        return Step(result, tuple(found[id(item)] if id(item) in found else torch.zeros_like(item) for item in wanted))
+        gradients_by_id = {
+            id(graph_inputs[position]): outputs[self.output_count + number]
+            for number, position in enumerate(self.gradient_positions)
+        }
+        tensors_to_differentiate = self.task.differentiated_tensors(args, kwargs)
+        return Step(
+            result,
+            tuple(
+                gradients_by_id[id(item)] if id(item) in gradients_by_id else torch.zeros_like(item)
+                for item in tensors_to_differentiate
+            ),
+        )
 
     def tensors(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """The inputs that the graph would be called with."""
-        given: list[Any] = []
+        graph_inputs: list[Any] = []
 
         def note(*inputs: Any) -> Any:
-            given.extend(inputs)
-            return self.stand_ins()
+            graph_inputs.extend(inputs)
+            return self.placeholders()
 
-        self.whole.bound(note)(*args, **kwargs)
-        return given
+        self.fullgraph.bind(note)(*args, **kwargs)
+        return graph_inputs
 
-    def direct(self, flat: Flat) -> Callable[..., Any]:
+    def unguarded_call(self, flat: FlatFunction) -> Callable[..., Any]:
         """A function of the task's inputs, for inference, without any check."""
-        return self.whole.bound(lambda *inputs: flat(list(inputs)))
+        return self.fullgraph.bind(lambda *inputs: flat(list(inputs)))
 
     @cached_property
     def output_count(self) -> int:
         """The number of the graph's outputs; refuses a graph that returns anything but tensors."""
-        (outputs,) = next(node for node in self.whole.graph.graph.nodes if node.op == "output").args
+        (outputs,) = next(node for node in self.fullgraph.graph.graph.nodes if node.op == "output").args
         if not all(torch_private.is_tensor(node.meta.get("example_value")) for node in outputs):
-            raise Refused("its graph returns something that is not a tensor")
+            raise RefusalError("its graph returns something that is not a tensor")
         return len(outputs)
 
-    def stand_ins(self) -> list[Any]:
+    def placeholders(self) -> list[Any]:
         """Tensors in place of the graph's outputs, to see how the result is built without computing it."""
         import torch
 
         return [torch.empty(()) for _ in range(self.output_count)]
 
     @cached_property
-    def held(self) -> tuple[int, ...]:
+    def held_positions(self) -> tuple[int, ...]:
         """Positions of inputs that are not among the task's arguments."""
-        sources = self.whole.sources
-        return tuple(place for place, source in enumerate(sources) if not source.startswith(("args", "kwargs")))
+        sources = self.fullgraph.sources
+        return tuple(position for position, source in enumerate(sources) if not source.startswith(("args", "kwargs")))
 
 
 def capture(task: Task, *, grad_mode: bool) -> Fullgraph:
-    """Capture a task with Dynamo in a grad mode; raises `Refused` where that does not give one graph."""
-    from compile_inspect.torch_private.fullgraph import NotWhole, capture_fullgraph
+    """Capture a task with Dynamo in a grad mode; raises `RefusalError` where that does not give one graph."""
+    from compile_inspect.torch_private.fullgraph import NotOneGraphError, capture_fullgraph
 
     try:
         return capture_fullgraph(task.function, task.args, dict(task.kwargs), grad_mode=grad_mode)
-    except NotWhole as reason:
-        raise Refused(str(reason)) from None
+    except NotOneGraphError as reason:
+        raise RefusalError(str(reason)) from None
 
 
-Derived = tuple[Callable[..., list[Any]], list[Any]]
+DerivedFunction = tuple[Callable[..., list[Any]], list[Any]]
 """A function derived from a program, and example inputs for it."""
 
 
-def traced(task: Task, derive: Callable[[Program], Derived] | None = None) -> tuple[Program, Any, list[Any]]:
+def trace_task(
+    task: Task, derive: Callable[[CapturedProgram], DerivedFunction] | None = None
+) -> tuple[CapturedProgram, Any, list[Any]]:
     """The task's program, its operations and those of the backward as one graph, and the graph's example inputs.
 
     With `derive`, the operations are those of a function derived from the program.
@@ -175,13 +188,13 @@ def traced(task: Task, derive: Callable[[Program], Derived] | None = None) -> tu
     except RuntimeError as error:
         if "tracing tensor" not in str(error):
             raise
-        raise Refused("it reads the value of a tensor, which a graph cannot do") from error
+        raise RefusalError("it reads the value of a tensor, which a graph cannot do") from error
     if any(tensor._version != version for tensor, version in zip(inputs, versions, strict=True)):
-        raise Refused("it changes its inputs, parameters or buffers in place")
+        raise RefusalError("it changes its inputs, parameters or buffers in place")
     refuse_writes(graph, inputs)
-    refuse_frozen(graph)
+    refuse_constant_tensors(graph)
     if random_operations(graph):
-        raise Refused("it draws random numbers, and a compiled graph draws different ones than eager")
+        raise RefusalError("it draws random numbers, and a compiled graph draws different ones than eager")
     return program, graph, inputs
 
 
@@ -189,11 +202,11 @@ def _refuse_unusual(tensor: Any) -> None:
     import torch
 
     if not torch_private.is_tensor(tensor):
-        raise Refused(f"its graph takes a {type(tensor).__name__}, which is not a tensor")
+        raise RefusalError(f"its graph takes a {type(tensor).__name__}, which is not a tensor")
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-        raise Refused(f"it reads a {type(tensor).__name__}, a subclass of Tensor")
+        raise RefusalError(f"it reads a {type(tensor).__name__}, a subclass of Tensor")
     if tensor.layout is not torch.strided:
-        raise Refused("sparse tensors cannot be traced")
+        raise RefusalError("sparse tensors cannot be traced")
 
 
 def refuse_writes(graph: Any, inputs: list[Any]) -> None:
@@ -210,8 +223,8 @@ def refuse_writes(graph: Any, inputs: list[Any]) -> None:
         def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
             if _is_mutable(target):
                 for argument, value in zip(target._schema.arguments, args, strict=False):
-                    written = argument.alias_info is not None and argument.alias_info.is_write
-                    leaves = torch_private.flatten(value)[0] if written else []
+                    is_written = argument.alias_info is not None and argument.alias_info.is_write
+                    leaves = torch_private.flatten(value)[0] if is_written else []
                     if any(torch_private.is_tensor(leaf) and leaf.untyped_storage()._cdata in memory for leaf in leaves):
                         writes.append(str(target))
                         return target(*(item.clone() if item is value else item for item in args), **kwargs)
@@ -220,7 +233,7 @@ def refuse_writes(graph: Any, inputs: list[Any]) -> None:
     with torch.no_grad():
         Watching(graph).run(*inputs)
     if writes:
-        raise Refused("it changes its inputs, parameters or buffers in place")
+        raise RefusalError("it changes its inputs, parameters or buffers in place")
 
 
 def _is_mutable(target: Any) -> bool:
@@ -228,7 +241,7 @@ def _is_mutable(target: Any) -> bool:
     return bool(schema is not None and schema.is_mutable)
 
 
-def refuse_frozen(graph: Any) -> None:
+def refuse_constant_tensors(graph: Any) -> None:
     """Refuse a graph that contains a user's tensor as a constant: it would not notice when that changes."""
     for node in graph.graph.nodes:
         if node.op != "get_attr":
@@ -237,19 +250,19 @@ def refuse_frozen(graph: Any) -> None:
             continue  # created by the function itself, from numbers
         value: Any = getattr(graph, node.target, None)
         if torch_private.is_tensor(value):
-            raise Refused(f"it reads a tensor of shape {tuple(value.shape)} that is not an input of its graph")
+            raise RefusalError(f"it reads a tensor of shape {tuple(value.shape)} that is not an input of its graph")
 
 
 def random_operations(graph: Any) -> list[str]:
     """The operations of a graph that draw random numbers."""
     import torch
 
-    found = []
+    operations = []
     for node in graph.graph.nodes:
         tags = getattr(node.target, "tags", ())
         if torch.Tag.nondeterministic_seeded in tags and not _drops_nothing(node):
-            found.append(str(node.target))
-    return found
+            operations.append(str(node.target))
+    return operations
 
 
 def _drops_nothing(node: Any) -> bool:

@@ -16,23 +16,23 @@ from pathlib import Path
 
 from compile_inspect import serialization
 from compile_inspect.records.decision import Decision
-from compile_inspect.tuning.key import program_key
-from compile_inspect.variants.base import Refused
+from compile_inspect.tuning.cache_key import program_key
+from compile_inspect.variants.base import RefusalError
 from compile_inspect.variants.task import Task
 
-PACKAGE = "package.pt2"
-DECISION = "decision.json"
-FORMAT = 3
+PACKAGE_FILE = "package.pt2"
+DECISION_FILE = "decision.json"
+ENTRY_FORMAT = 3
 
 
 def default_directory() -> Path:
     """The default directory for entries: `COMPILE_INSPECT_CACHE`, or the user's cache directory."""
-    chosen = os.environ.get("COMPILE_INSPECT_CACHE")
+    configured = os.environ.get("COMPILE_INSPECT_CACHE")
     base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(chosen) if chosen else base / "compile-inspect" / "tune"
+    return Path(configured) if configured else base / "compile-inspect" / "tune"
 
 
-class Store:
+class DecisionCache:
     """Cached decisions in a directory."""
 
     def __init__(self, directory: str | Path | None = None) -> None:
@@ -45,13 +45,13 @@ class Store:
     def load(self, task: Task) -> tuple[Decision, Path | None] | None:
         """The cached decision for a task and its package, if it has one; None if there is no usable entry."""
         try:
-            place = self.entry(task)
-        except Refused:  # what is not one graph has no key
+            directory = self.entry(task)
+        except RefusalError:  # what is not one graph has no key
             return None
         try:
-            data = json.loads((place / DECISION).read_text())
-            package = place / PACKAGE
-            if data["format"] != FORMAT or (data["package"] is not None and data["package"] != file_digest(package)):
+            data = json.loads((directory / DECISION_FILE).read_text())
+            package = directory / PACKAGE_FILE
+            if data["format"] != ENTRY_FORMAT or (data["package"] is not None and data["package"] != file_digest(package)):
                 raise ValueError("stale or damaged")
             decision = serialization.from_data(Decision, data["decision"])
         except FileNotFoundError:
@@ -63,25 +63,25 @@ class Store:
 
     def save(self, task: Task, decision: Decision, package: str | None) -> None:
         """Store a decision. A full disk, missing permissions or a function without a key is not an error."""
-        aside: Path | None = None
+        staging: Path | None = None
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
-            aside = Path(tempfile.mkdtemp(prefix=".new-", dir=self.directory))
+            staging = Path(tempfile.mkdtemp(prefix=".new-", dir=self.directory))
             if package is not None:
-                shutil.copyfile(package, aside / PACKAGE)
+                shutil.copyfile(package, staging / PACKAGE_FILE)
             data = {
-                "format": FORMAT,
+                "format": ENTRY_FORMAT,
                 "decision": serialization.to_data(decision),
-                "package": None if package is None else file_digest(aside / PACKAGE),
+                "package": None if package is None else file_digest(staging / PACKAGE_FILE),
             }
-            (aside / DECISION).write_text(json.dumps(data))
+            (staging / DECISION_FILE).write_text(json.dumps(data))
             self.drop(task)
-            aside.rename(self.entry(task))
-        except (OSError, Refused):
+            staging.rename(self.entry(task))
+        except (OSError, RefusalError):
             return
         finally:
-            if aside is not None:
-                shutil.rmtree(aside, ignore_errors=True)  # it exists only if it could not be moved
+            if staging is not None:
+                shutil.rmtree(staging, ignore_errors=True)  # it exists only if it could not be moved
 
     def drop(self, task: Task) -> None:
         """Remove the entry of a task."""

@@ -17,65 +17,65 @@ from typing import Any
 
 from compile_inspect.agreement.precision import compute_dtype
 
-FACTOR = 4.0
+MAX_ERROR_SPREADS = 4.0
 """The largest error of an element, in spreads. A perturbation moves a value by one unit where rounding moves it by 0.3 on
 average, so four spreads of perturbed runs are about ten standard deviations of correct ones."""
-CONTRADICTION = 16.0
-"""A distance of so many spreads between eager and float64 is not rounding: the two compute different things, and a value
+CONTRADICTION_SPREADS = 16.0
+"""A larger distance between eager and float64, in spreads, is not rounding: the two compute different things, and a value
 between them agrees with neither."""
-LEANING = 0.1
-"""A mean error of so many spreads is always accepted, and so is one of a unit of the compute dtype: approximations of
+ACCEPTED_BIAS_SPREADS = 0.1
+"""A mean error up to this many spreads is always accepted, and so is one of a unit of the compute dtype: approximations of
 elementary functions may be off by half a unit on average."""
 
 
 @dataclass(frozen=True)
-class Allowance:
+class Tolerance:
     """What a variant's values are compared with; all tensors are float64 and have the same shape."""
 
     eager: Any
     anchor: Any
     """The float64 reference where it is known and finite, eager's result elsewhere."""
-    noisy: list[Any]
+    perturbed: list[Any]
     spread: Any
     slack: Any
     """A unit in the last place of the compute dtype, in spreads."""
 
     @classmethod
-    def of(cls, eager: Any, exact: Any, noisy: list[Any], dtype: Any) -> Allowance:
+    def from_runs(cls, eager: Any, float64: Any, perturbed: list[Any], dtype: Any) -> Tolerance:
         """Build it from eager's result, the reference (None where there is none) and perturbed runs."""
         import torch
 
-        anchor = eager if exact is None else torch.where(torch.isfinite(exact), exact, eager)
+        anchor = eager if float64 is None else torch.where(torch.isfinite(float64), float64, eager)
         center = torch.where(torch.isfinite(eager), eager, anchor)
         squares, count = torch.zeros_like(center), torch.zeros_like(center)
-        for run in noisy:
-            seen = torch.isfinite(run) & torch.isfinite(center)
-            squares += torch.where(seen, run - center, 0.0).square()
-            count += seen
+        for run in perturbed:
+            finite = torch.isfinite(run) & torch.isfinite(center)
+            squares += torch.where(finite, run - center, 0.0).square()
+            count += finite
         noise = (squares / count.clamp(min=1)).sqrt()
         size = torch.where(torch.isfinite(center), torch.maximum(center.abs(), anchor.abs().nan_to_num(0, 0, 0)), 0.0)
-        spread = torch.maximum(noise, _typical(noise, size)) + unit(size, dtype)
-        return cls(eager, anchor, noisy, spread, size * torch.finfo(compute_dtype(dtype)).eps / spread)
+        spread = torch.maximum(noise, _typical_noise(noise, size)) + rounding_unit(size, dtype)
+        return cls(eager, anchor, perturbed, spread, size * torch.finfo(compute_dtype(dtype)).eps / spread)
 
     @classmethod
-    def of_the_same_kernels(cls, eager: Any, dtype: Any) -> Allowance:
+    def for_same_kernels(cls, eager: Any, dtype: Any) -> Tolerance:
         """Build it for a variant that runs eager's own kernels: only eager's result counts, whatever its own error."""
         import torch
 
-        spread = unit(torch.where(torch.isfinite(eager), eager.abs(), 0.0), dtype)
+        spread = rounding_unit(torch.where(torch.isfinite(eager), eager.abs(), 0.0), dtype)
         return cls(eager, eager, [], spread, torch.zeros_like(spread))
 
-    def distance(self, mine: Any) -> Any:
+    def distance(self, actual: Any) -> Any:
         """The distance of each element from eager, the reference, and the range between them; 0 where neither is finite."""
         import torch
 
-        known = torch.isfinite(mine) & torch.isfinite(self.anchor)
+        is_finite = torch.isfinite(actual) & torch.isfinite(self.anchor)
         eager = torch.where(torch.isfinite(self.eager), self.eager, self.anchor)
         low, high = torch.minimum(eager, self.anchor), torch.maximum(eager, self.anchor)
-        between = (torch.maximum(low - mine, mine - high)).clamp(min=0)
-        apart = torch.minimum((mine - eager).abs(), (mine - self.anchor).abs())
-        found = torch.where((high - low) > CONTRADICTION * self.spread, apart, between)
-        return torch.where(known, found, 0.0)
+        between = (torch.maximum(low - actual, actual - high)).clamp(min=0)
+        nearest = torch.minimum((actual - eager).abs(), (actual - self.anchor).abs())
+        distance = torch.where((high - low) > CONTRADICTION_SPREADS * self.spread, nearest, between)
+        return torch.where(is_finite, distance, 0.0)
 
     def own_error(self) -> Any:
         """Eager's distance from the reference, or the spread if that is larger."""
@@ -84,37 +84,37 @@ class Allowance:
         gap = (self.eager - self.anchor).abs()
         return torch.maximum(torch.where(torch.isfinite(gap), gap, 0.0), self.spread)
 
-    def leanings(self, mine: Any) -> Iterator[Leaning]:
+    def biases(self, actual: Any) -> Iterator[Bias]:
         """Mean errors that rounding does not explain: of the tensor, then of slices along each dimension."""
         import torch
 
-        if not self.noisy or mine.numel() < 2:
+        if not self.perturbed or actual.numel() < 2:
             return
-        runs = torch.stack([self._errors(item) for item in (mine, self.eager, *self.noisy)])
+        runs = torch.stack([self._errors(item) for item in (actual, self.eager, *self.perturbed)])
         sign = torch.sign(self.anchor).nan_to_num(0, 0, 0)
-        places: list[int | None] = [None, *(dim for dim in range(mine.dim()) if 1 < mine.shape[dim] < mine.numel())]
-        for dim in places:
-            over = [axis + 1 for axis in range(mine.dim()) if axis != dim]
+        dims: list[int | None] = [None, *(dim for dim in range(actual.dim()) if 1 < actual.shape[dim] < actual.numel())]
+        for dim in dims:
+            axes = [axis + 1 for axis in range(actual.dim()) if axis != dim]
             for scaled, errors in ((False, runs), (True, runs * sign)):
-                means = errors.mean(over).reshape(len(runs), -1) if over else errors
-                usual = torch.maximum(means[1].abs(), FACTOR * means[2:].square().mean(0).sqrt())
-                slack = self.slack.mean([axis - 1 for axis in over]).reshape(-1) if over else self.slack
-                allowed = usual + LEANING + slack
+                means = errors.mean(axes).reshape(len(runs), -1) if axes else errors
+                usual = torch.maximum(means[1].abs(), MAX_ERROR_SPREADS * means[2:].square().mean(0).sqrt())
+                slack = self.slack.mean([axis - 1 for axis in axes]).reshape(-1) if axes else self.slack
+                allowed = usual + ACCEPTED_BIAS_SPREADS + slack
                 excess = means[0].abs() - allowed
                 worst = int(excess.argmax())
                 if float(excess[worst]) > 0:
-                    yield Leaning(dim, worst, scaled, float(means[0, worst]), float(allowed[worst]))
+                    yield Bias(dim, worst, scaled, float(means[0, worst]), float(allowed[worst]))
 
     def _errors(self, run: Any) -> Any:
         """Signed errors in spreads, clipped at MAX_ERROR_SPREADS: larger ones are found element by element."""
         import torch
 
-        error = ((run - self.anchor) / self.spread).clamp(-FACTOR, FACTOR)
+        error = ((run - self.anchor) / self.spread).clamp(-MAX_ERROR_SPREADS, MAX_ERROR_SPREADS)
         return torch.where(torch.isfinite(error), error, 0.0)
 
 
 @dataclass(frozen=True)
-class Leaning:
+class Bias:
     """A mean error that is too large, of a whole tensor (`dim` is None) or of one slice along a dimension."""
 
     dim: int | None
@@ -134,7 +134,7 @@ class Leaning:
         )
 
 
-def unit(size: Any, dtype: Any) -> Any:
+def rounding_unit(size: Any, dtype: Any) -> Any:
     """Half a unit in the last place of the dtype for the last rounding, plus one of the compute dtype for everything else.
 
     Kernels may flush numbers below the smallest normal number of the compute dtype to zero, and subnormal numbers of the
@@ -146,7 +146,7 @@ def unit(size: Any, dtype: Any) -> Any:
     return size * (limits.eps / 2 + inside.eps) + inside.tiny + limits.tiny * limits.eps
 
 
-def _typical(noise: Any, size: Any) -> Any:
+def _typical_noise(noise: Any, size: Any) -> Any:
     """The noise of a typical element, for elements whose own noise is small by chance.
 
     This is the smaller of the whole tensor's absolute noise and its median element's relative noise, so that a small entry

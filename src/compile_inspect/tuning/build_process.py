@@ -1,4 +1,4 @@
-"""Build a package in a separate process: `python -m compile_inspect.tuning.builder PROGRAM PACKAGE`.
+"""Build a package in a separate process: `python -m compile_inspect.tuning.build_process PROGRAM PACKAGE`.
 
 It receives a traced graph, never the user's function: it runs and imports nothing of the program.
 """

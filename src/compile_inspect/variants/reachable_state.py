@@ -2,7 +2,7 @@
 
 This is a search by name, for comparing a function with its variants: what it finds is restored between two runs, and
 perturbed or widened to float64 for a reference. It does not decide what a variant depends on; Dynamo's capture does
-(see `program`).
+(see `captured_program`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-MOST_FUNCTIONS = 200
-"""At most so many functions are searched."""
-MOST_WRAPPERS = 20
+MAX_FUNCTIONS = 200
+"""Maximum number of functions to search."""
+MAX_WRAPPERS = 20
 SCALARS = (bool, int, float, complex, str, type(None))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 LIBRARIES = ("torch", "numpy", "builtins", "math", "functools", "typing", "collections")
 
 
 @dataclass(frozen=True)
-class Holding:
+class ReachableTensor:
     """A tensor that a function reaches without arguments, and how to look it up.
 
     `owner[key]` is the tensor: `owner` is the dictionary of parameters or buffers of a module, the globals of a function,
@@ -41,7 +41,7 @@ class Holding:
         return self.owner[self.key]
 
 
-class Cell:
+class CellView:
     """A closure cell as a dictionary with one entry."""
 
     __slots__ = ("_cell",)
@@ -66,10 +66,10 @@ class Constant:
     value: Any
 
 
-def _plain(function: Any) -> Any:
+def _unwrapped_function(function: Any) -> Any:
     """The Python function behind a method or a partial; None if there is none."""
     try:
-        for _ in range(MOST_WRAPPERS):
+        for _ in range(MAX_WRAPPERS):
             if hasattr(function, "__func__"):
                 function = function.__func__
             elif hasattr(function, "func"):
@@ -83,10 +83,10 @@ def _plain(function: Any) -> Any:
     return None
 
 
-def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
+def _reachable(function: Any) -> Iterator[tuple[str, Any, Any]]:
     """(name, owner, key) of everything in a Python function's closure and globals, and in those of functions found there."""
     pending = [("", function)]
-    seen: set[int] = set()  # functions rather than code: two closures of one factory read different things
+    visited: set[int] = set()  # functions rather than code: two closures of one factory read different things
     own = function.__self__ if isinstance(function, types.MethodType) else function
     attributes = _attributes(own)
     if attributes is not None:  # a method, or a callable object: its attributes
@@ -94,11 +94,11 @@ def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
         pending += [("self.", method) for method in _methods(type(own))] if own is function else []
     while pending:
         prefix, current = pending.pop(0)
-        plain = _plain(current)
-        if plain is None or id(plain) in seen or len(seen) > MOST_FUNCTIONS:
+        plain = _unwrapped_function(current)
+        if plain is None or id(plain) in visited or len(visited) > MAX_FUNCTIONS:
             continue
-        seen.add(id(plain))
-        for name, owner, key in _found(plain):
+        visited.add(id(plain))
+        for name, owner, key in _names_of(plain):
             yield prefix + name, owner, key
             value = owner[key]
             if isinstance(value, FUNCTIONS) and not _of_a_library(value):
@@ -122,25 +122,25 @@ def _attributes(value: Any) -> dict[str, Any] | None:
     if home in LIBRARIES or home in sys.stdlib_module_names:
         return None
     try:
-        found = vars(value)
+        attributes = vars(value)
     except Exception:  # it has none, or does not support attribute access
         return None
-    return found if type(found) is dict else None
+    return attributes if type(attributes) is dict else None
 
 
 def _of_a_library(function: Any) -> bool:
     """Whether a function belongs to torch or Python itself, which read none of the user's state."""
-    top = str(getattr(_plain(function), "__module__", "") or "").partition(".")[0]
+    top = str(getattr(_unwrapped_function(function), "__module__", "") or "").partition(".")[0]
     return top in LIBRARIES
 
 
-def _found(plain: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
+def _names_of(plain: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
     for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
         try:
             cell.cell_contents  # noqa: B018 (an empty cell raises)
         except ValueError:
             continue
-        yield name, Cell(cell), 0
+        yield name, CellView(cell), 0
     for name in _global_names(plain.__code__):
         if name in plain.__globals__:
             yield name, plain.__globals__, name
@@ -159,42 +159,42 @@ def modules_of(function: Any) -> Iterator[Any]:
     import torch
 
     owner = function.__self__ if isinstance(function, types.MethodType) else None
-    seen: set[int] = set()
-    for candidate in (function, owner, *(place[key] for _, place, key in _reached(function))):
-        if isinstance(candidate, torch.nn.Module) and id(candidate) not in seen:
-            seen.add(id(candidate))
+    visited: set[int] = set()
+    for candidate in (function, owner, *(place[key] for _, place, key in _reachable(function))):
+        if isinstance(candidate, torch.nn.Module) and id(candidate) not in visited:
+            visited.add(id(candidate))
             yield candidate
 
 
-def tensors_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
+def tensors_of(function: Any, modules: tuple[Any, ...]) -> Iterator[ReachableTensor]:
     """Tensors that a function reaches by itself: parameters, buffers, tensors of its closure and globals."""
     import torch
 
-    seen: set[int] = set()
+    visited: set[int] = set()
     for module in modules:
         for prefix, part in module.named_modules():
             dot = f"{prefix}." if prefix else ""
             for store, differentiable in ((part._parameters, True), (part._buffers, False)):
                 for key, tensor in store.items():
-                    if tensor is not None and id(tensor) not in seen:
-                        seen.add(id(tensor))
-                        yield Holding(dot + key, store, key, differentiable)
+                    if tensor is not None and id(tensor) not in visited:
+                        visited.add(id(tensor))
+                        yield ReachableTensor(dot + key, store, key, differentiable)
             for key, value in vars(part).items():
-                if isinstance(value, torch.Tensor) and id(value) not in seen:
-                    seen.add(id(value))
-                    yield Holding(dot + key, vars(part), key, value.requires_grad)
-    for name, owner, key in _reached(function):
+                if isinstance(value, torch.Tensor) and id(value) not in visited:
+                    visited.add(id(value))
+                    yield ReachableTensor(dot + key, vars(part), key, value.requires_grad)
+    for name, owner, key in _reachable(function):
         value = owner[key]
-        if not isinstance(value, torch.Tensor) or (value.requires_grad and id(value) in seen):
+        if not isinstance(value, torch.Tensor) or (value.requires_grad and id(value) in visited):
             continue
         # A tensor without gradient may be in several places: all of them must be replaced together.
-        seen.add(id(value))
-        yield Holding(name, owner, key, value.requires_grad)
+        visited.add(id(value))
+        yield ReachableTensor(name, owner, key, value.requires_grad)
 
 
 def constants_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Constant]:
     """Python values that a function reaches by itself, and that may change between calls."""
-    for name, owner, key in _reached(function):
+    for name, owner, key in _reachable(function):
         if isinstance(owner[key], SCALARS):
             yield Constant(name, owner, key, owner[key])
     for module in modules:
@@ -210,7 +210,7 @@ def constants_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Constant]:
 
 
 @contextmanager
-def replaced(held: tuple[Holding, ...], tensors: list[Any]) -> Iterator[None]:
+def replace_tensors(held: tuple[ReachableTensor, ...], tensors: list[Any]) -> Iterator[None]:
     """Replace the tensors that a function holds by others for a while."""
     before = [item.now() for item in held]
     try:
