@@ -137,7 +137,7 @@ def test_minimize_a_module(solve: Run) -> None:
 def test_continue_a_run(solve: Run, tmp_path: Path) -> None:
     printed = solve("continue_a_run")
     assert printed.line("USER_STOP") and printed.line("STATIONARY")
-    assert printed.line("in one go: the same x after the same")
+    assert printed.line("without a stop: the same x after the same")
     assert (tmp_path / "run.state").stat().st_size > 0
 
 
@@ -146,7 +146,7 @@ def test_pygranso_problems(solve: Run) -> None:
     rows = {line[:2]: line[30:].split() for line in printed.splitlines()[1:]}
     assert list(rows) == ["A1", "A2", "A3", "B1", "B2", "B3", "C1", "C2", "C3", "D1", "D3"]
     for name, (found, known, violation, verdict, *_) in rows.items():
-        # The losses of the networks can come as near to 0 as one likes; opt_tol is 1e-3 there.
+        # The losses of the networks can get arbitrarily close to 0; opt_tol is 1e-3 there.
         allowed = 1e-3 if name in ("D1", "D3") else 1e-6 * max(1.0, abs(float(known)))
         assert float(found) == pytest.approx(float(known), abs=allowed), name
         assert float(violation) <= (1e-4 if name == "D3" else 1e-6), name
