@@ -14,7 +14,7 @@ from random_programs import BLOCKS, EXPRESSIONS, Program, programs
 
 from compile_inspect import verify
 from compile_inspect.agreement import compare
-from compile_inspect.agreement.inputs import cloned
+from compile_inspect.agreement.inputs import clone_inputs
 from compile_inspect.records import Verdict
 from compile_inspect.variants import Prepared, Task, Variant, variant
 
@@ -122,7 +122,10 @@ def assert_told_apart(program: Program, place: int) -> None:
     head, found, tail = program.source.rpartition(old)
     changed = replace(program, source=head + new + tail)
     right, wrong = program.function(), changed.function()
-    assume(found and plainly_different(right(*cloned((program.inputs(), {}))[0]), wrong(*cloned((program.inputs(), {}))[0])))
+    assume(
+        found
+        and plainly_different(right(*clone_inputs((program.inputs(), {}))[0]), wrong(*clone_inputs((program.inputs(), {}))[0]))
+    )
     task = Task(right, program.inputs(), {}, False)
     claimed = Prepared(variant("aot_eager"), lambda *args: task.run(wrong, args, {}), None, 0.0)
     assert not compare(task, claimed).agrees, f"{program.source}\nagrees with\n{changed.source}"

@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = """
 import dataclasses, torch
-from compile_inspect.tuning.key import program_key
+from compile_inspect.tuning.cache_key import program_key
 from compile_inspect.variants import Task
 import settings_of_the_model as settings
 
