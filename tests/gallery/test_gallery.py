@@ -74,7 +74,7 @@ def proposals(path: Path, laboratory: Laboratory) -> Iterator[tuple[GraphBreak, 
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in ALIKE)) for path in PROGRAMS]
+    "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.exhaustive] * (path.stem in ALIKE)) for path in PROGRAMS]
 )
 def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
     wanted, found = expected(path), laboratory(path)
@@ -101,7 +101,7 @@ def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
         assert not tried[title].holds, (title, tried[title])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_proposals_that_are_not_named_can_be_tried(path: Path) -> None:
     found = laboratory(path)

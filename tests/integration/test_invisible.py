@@ -71,7 +71,7 @@ def test_cache_filled_without_the_recorder_is_hit_with_it(both, tmp_path: Path) 
         assert all(kernel.call_line for kernel in lowering.kernels)
 
 
-@pytest.mark.parametrize("ending", [pytest.param("raise", marks=pytest.mark.slow), "exit", "signal", "fullgraph"])
+@pytest.mark.parametrize("ending", [pytest.param("raise", marks=pytest.mark.exhaustive), "exit", "signal", "fullgraph"])
 def test_same_ending(ending: str, tmp_path: Path, quick_cache: Path) -> None:
     script = PROGRAMS / "endings.py"
     plain = run_plain(script, ending, "two words", cache=quick_cache)

@@ -80,7 +80,7 @@ def test_a_killed_program_leaves_what_was_seen(tmp_path: Path, quick_cache: Path
     assert "This capture is partial" in shown.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_inductors_own_helpers_are_not_recorded(tmp_path: Path, quick_cache: Path) -> None:
     output = tmp_path / "mlp.inspection"
     run_recorded(PROGRAMS / "mlp.py", output=output, cache=quick_cache, TORCHINDUCTOR_COMPILE_THREADS="2")

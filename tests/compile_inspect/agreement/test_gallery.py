@@ -56,7 +56,7 @@ def test_what_is_at_fault_is_blamed(fault: KnownFault) -> None:
 
 
 @same_torch
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", GALLERY, ids=named)
 def test_every_entry_is_wrong_as_recorded(fault: KnownFault) -> None:
     torch.compiler.reset()
@@ -64,7 +64,7 @@ def test_every_entry_is_wrong_as_recorded(fault: KnownFault) -> None:
 
 
 @same_torch
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(3000)
 def test_the_whole_gallery_is_caught_and_blamed() -> None:
     found = [measure(fault) for fault in GALLERY]

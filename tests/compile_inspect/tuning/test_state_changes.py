@@ -111,7 +111,7 @@ def test_changes_of_transformers_models_are_noticed(name: str) -> None:
     assert different >= 5
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LARGE)
 def test_all_changes_of_transformers_models_are_noticed(name: str) -> None:
     different, wrong = changes_noticed(name, FrozenGraph())
@@ -119,7 +119,7 @@ def test_all_changes_of_transformers_models_are_noticed(name: str) -> None:
     assert different >= 50
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["private attribute", "dataclass config", "residual", "closures"])
 @pytest.mark.parametrize("chosen", ["aot-inductor", "inductor-callable", "torchscript/trace"])
 def test_changes_are_noticed_by_compiled_variants(name: str, chosen: str) -> None:

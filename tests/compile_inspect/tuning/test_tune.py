@@ -116,7 +116,7 @@ def test_what_an_entry_depends_on() -> None:
     assert program_key(Task(lambda x: x * scale + 1, (X,))) != program_key(Task(lambda x: x * scale + 2, (X,)))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_eager_is_kept_where_nothing_wins() -> None:
     big = torch.randn(300, 300)
     tuned = compile_inspect.tune(torch.mm, big, big, variants=["torchscript/trace"])
@@ -222,7 +222,7 @@ def test_decisions_survive_json() -> None:
     assert serialization.from_data(Decision, serialization.to_data(tuned.decision)) == tuned.decision
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_in_the_background(tmp_path: Path) -> None:
     tuned = compile_inspect.tune(pointwise, X, background=True, cache=tmp_path)
     assert tuned.decision.chosen == "eager" and "another process" in tuned.decision.reason

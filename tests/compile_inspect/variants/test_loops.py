@@ -62,7 +62,7 @@ def test_only_sums_across_memory() -> None:
         with_loops(torch_private.trace(lambda x, data: [x @ data], [x, data]), [x, data], "across")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_package_with_loops() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(5, 9), torch.nn.ReLU(), torch.nn.Linear(9, 2))
     x = torch.randn(1, 5)

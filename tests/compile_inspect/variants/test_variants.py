@@ -56,7 +56,7 @@ def assert_equal_steps(first: Any, second: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        pytest.param(kind, name, marks=pytest.mark.slow if name == "aot-inductor" and kind != "module" else ())
+        pytest.param(kind, name, marks=pytest.mark.exhaustive if name == "aot-inductor" and kind != "module" else ())
         for kind in TASKS
         for name in NAMES
         if name != "torchscript/trace"

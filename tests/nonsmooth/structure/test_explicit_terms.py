@@ -431,7 +431,7 @@ def test_a_broken_promise_proves_nothing(name: str, how: str) -> None:
     assert result.f == pytest.approx(stepped.f, abs=1e-5) or result.f < stepped.f
 
 
-@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.slow)], ids=["40", "400"])
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.exhaustive)], ids=["40", "400"])
 def test_verdicts_of_broken_promises_are_those_of_a_black_box(seeds: range) -> None:
     """Random programs with kinks are given as smooth, and the point lies on many of these and of the terms."""
     proven = 0

@@ -139,7 +139,7 @@ def test_without_a_compiler_the_settings_are_still_shown(without_compiler: Guide
     assert set(settings) == set(torch_private.mode_settings()) >= {"default", "max-autotune"}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_mode_runs_and_cuda_graphs_come_to_nothing_on_a_cpu(with_compiler: Guide) -> None:
     found = run_mode_comparison(guide=with_compiler)
     assert with_compiler.notes == []
