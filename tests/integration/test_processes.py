@@ -24,6 +24,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Workers:
     return output, run_recorded(PROGRAMS / "workers.py", output=output, cache=output.with_name("cache"))
 
 
+@pytest.mark.slow
 def test_workers_and_spawned_processes_have_captures_of_their_own(workers: Workers, quick_cache: Path) -> None:
     output, seen = workers
     plain = run_plain(PROGRAMS / "workers.py", cache=quick_cache)

@@ -48,7 +48,11 @@ def test_every_entry_says_what_is_at_fault(fault: KnownFault) -> None:
 
 
 @same_torch
-@pytest.mark.parametrize("fault", filter(quick, GALLERY), ids=named)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, marks=[pytest.mark.slow] * (fault.name not in QUICK[:2])) for fault in filter(quick, GALLERY)],
+    ids=named,
+)
 def test_what_is_at_fault_is_blamed(fault: KnownFault) -> None:
     found = measure(fault)
     assert found.caught

@@ -85,5 +85,6 @@ def test_another_program_has_another_key(number: int, first: str, further: list[
     assert further[number] != first
 
 
+@pytest.mark.slow
 def test_another_processor_has_another_key(first: str, tmp_path: Path) -> None:
     assert keys(written(tmp_path / "model"), ATEN_CPU_CAPABILITY="default") != [first]

@@ -323,6 +323,7 @@ def test_a_result_travels() -> None:
     assert copied.structure == result.structure and copied.check() == result.check()
 
 
+@pytest.mark.slow
 def test_compiled_functions_take_over_where_kinks_are_stepped_over() -> None:
     smooth, terms, _, x0, more = PLAIN["weights"]
     terms = [*terms, Hinge(lambda x: x - 1), Max(identity), Norm2(lambda x: x + 1)]
