@@ -181,7 +181,7 @@ def test_a_file_that_cannot_be_written_does_not_cost_the_answer(
     def full(self: Trace, ended: float) -> Any:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(Trace, "_described", full)
+    monkeypatch.setattr(Trace, "_entries", full)
     with caplog.at_level(logging.WARNING, logger="nonsmooth"):
         result = minimize(absolute, START, profile=tmp_path / "trace.json")
     assert result.success and "no space left on device" in caplog.text
