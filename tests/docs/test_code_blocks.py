@@ -16,18 +16,20 @@ from page_blocks import LANGUAGES, ROOT, Block, Command, blocks, commands, pages
 from promised_output import agrees
 
 # Pages whose blocks a test of their own runs.
-ELSEWHERE = {"docs/explanation/seeds.md": "test_seeds.py", "docs/how-to/from-torchscript.md": "test_seeds.py"}
+ELSEWHERE = {
+    "docs/explanation/common-wrong-statements.md": "test_wrong_statements.py",
+    "docs/how-to/from-torchscript.md": "test_wrong_statements.py",
+}
 
 # The blocks that are not run, each with the reason that the page gives. Nothing is added here that could run.
 NOT_RUN: list[tuple[str, str]] = [
     ("README.md", "it creates an environment"),
     ("README.md", "it installs packages"),
-    ("README.md", "it needs uv"),
-    ("README.md", "it needs Docker"),
     ("docs/how-to/inspect-a-program.md", "it installs packages"),
     ("docs/how-to/inspect-a-program.md", "it needs a torch without a function that is observed"),
     ("docs/how-to/put-it-into-ci.md", "it is a workflow; its commands are those above"),
     ("docs/index.md", "it installs packages"),
+    ("docs/index.md", "it needs Docker"),
     ("docs/tutorials/tour.md", "it takes minutes; CI runs make tour"),
 ]
 

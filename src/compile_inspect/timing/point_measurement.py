@@ -17,7 +17,7 @@ from compile_inspect.timing.noise import ratio, summarize
 from compile_inspect.timing.payback import predict_payback
 from compile_inspect.timing.sampling import Rounds, sample_rounds
 from compile_inspect.timing.warm_up import WarmUp, warm_up
-from compile_inspect.variants import Prepared, Refused, Task, Variant
+from compile_inspect.variants import Prepared, RefusalError, Task, Variant
 from compile_inspect.variants.base import one_line
 
 EAGER = "eager"
@@ -74,7 +74,7 @@ class PointMeasurement:
                 self.report(step, _AFTER_BUILDS * index / len(self.variants))
                 try:
                     self.ready_variants[item.name] = _build_and_warm_up(self.task, item)
-                except Refused as error:
+                except RefusalError as error:
                     self.refusals[item.name] = str(error)
         except KeyboardInterrupt:
             if not self.ready_variants:
@@ -155,7 +155,7 @@ def _build_and_warm_up(task: Task, item: Variant) -> _ReadyVariant:
         warm = warm_up(_synchronized(task, call))
         memory = peak_memory(call, device=task.device)
     except Exception as error:  # it was built, but fails when it is called again
-        raise Refused(one_line(error)) from error
+        raise RefusalError(one_line(error)) from error
     measurement = Measurement(
         item.name,
         build=build,
