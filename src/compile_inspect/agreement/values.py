@@ -112,13 +112,13 @@ def judge_floats(
     allowed = MAX_ERROR_SPREADS * tolerance.spread
     ratio = distance / allowed
     worst = tuple(torch.nonzero(ratio == ratio.max())[0].tolist())
-    sizes = {"error": float(distance[worst]), "eager_error": float(eager_error[worst]), "allowed": float(allowed[worst])}
+    sizes = {"error": float(distance[worst]), "eager_error": float(eager_error[worst]), "tolerance": float(allowed[worst])}
     judgment.measured.append(MeasuredError(name, **sizes))
     wrong = ratio > 1
     if bool(wrong.any()):
         message = (
             f"{int(wrong.sum())} of {wrong.numel()} are off, worst at {list(worst)}: {actual[worst]:.9g} where eager has "
-            f"{eager[worst]:.9g}; {sizes['error']:.3g} from {against}, where {sizes['allowed']:.3g} is allowed "
+            f"{eager[worst]:.9g}; {sizes['error']:.3g} from {against}, where {sizes['tolerance']:.3g} is allowed "
             f"and eager's own error is {sizes['eager_error']:.3g}"
         )
         judgment.differences.append(
