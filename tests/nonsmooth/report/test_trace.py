@@ -178,10 +178,10 @@ def test_an_option_in_error_leaves_an_earlier_file_alone(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_does_not_cost_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(self: Trace, ended: float) -> Any:
+    def full(self: Trace, end: float) -> Any:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(Trace, "_described", full)
+    monkeypatch.setattr(Trace, "_entries", full)
     with caplog.at_level(logging.WARNING, logger="nonsmooth"):
         result = minimize(absolute, START, profile=tmp_path / "trace.json")
     assert result.success and "no space left on device" in caplog.text
