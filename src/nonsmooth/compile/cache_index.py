@@ -30,7 +30,7 @@ def has_entry(size: int, constraints: int, equalities: int) -> bool:
 
 
 def _path(size: int, constraints: int, equalities: int) -> Path:
-    """The index file, in the folder of `compile_inspect.tuning.store`."""
+    """The index file, in the folder of `compile_inspect.tuning.decision_cache`."""
     setting = os.environ.get("COMPILE_INSPECT_CACHE")
     folder = Path(setting) if setting else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "compile-inspect" / "tune"
     return folder.expanduser() / FOLDER / f"{size}-{constraints}-{equalities}"

@@ -38,8 +38,8 @@ class CapturedFunctions:
     """The user's functions captured as one graph with a guard, at a point where they are defined."""
 
     def __init__(self, form: FlatForm, at: Vector, device: torch.device | None = None) -> None:
-        """Raises `Refused` if the functions cannot be captured as one graph."""
-        from compile_inspect.packages import Refused, Task
+        """Raises `RefusalError` if the functions cannot be captured as one graph."""
+        from compile_inspect.packages import RefusalError, Task
 
         self.form = form
         x = torch.from_numpy(at.copy()).to(device or "cpu")
@@ -54,15 +54,15 @@ class CapturedFunctions:
         variables = {index for index in self._variable_inputs if index is not None}
         self._other_inputs: list[Any] = []
         """For every input that is not a variable: the tensor itself, or the index of the argument that supplies it."""
-        for index, source in enumerate(self.program.whole.sources):
+        for index, source in enumerate(self.program.fullgraph.sources):
             if index in variables:
                 continue
-            if index in self.program.whole.identified:
+            if index in self.program.fullgraph.identity_guarded:
                 self._other_inputs.append(self.program.inputs[index])
             elif source.startswith("args["):
                 self._other_inputs.append(int(source[5:-1]) - self._leaf_count)
             else:
-                raise Refused("they read a value that would have to be converted to a tensor at every call")
+                raise RefusalError("they read a value that would have to be converted to a tensor at every call")
         self.graph = captured_graph(form, self.program.results, self._variable_inputs, len(self.program.inputs))
 
     def label(self, what: str) -> str:
@@ -79,7 +79,7 @@ class CapturedFunctions:
         args = (*self._args[: self._leaf_count], *tensors)
         with torch.enable_grad():
             if not guard.holds(args, {}) and not guard.matches(args, {}):
-                raise GuardFailed(guard.why_not(args, {}))
+                raise GuardFailed(guard.failure_reason(args, {}))
 
     def rows(self, x: Tensor, *others: Tensor) -> list[Tensor]:
         """f, c and the gradients of all of them."""
@@ -94,7 +94,7 @@ class Packages:
     """The packages of a problem: stored by an earlier run, or being built in other processes."""
 
     def __init__(self, form: FlatForm, size: int, at: Vector) -> None:
-        """Raises `Refused` if the functions cannot be captured as one graph at a point."""
+        """Raises `RefusalError` if the functions cannot be captured as one graph at a point."""
         self.form, self.size = form, size
         self.captured = CapturedFunctions(form, at)
         x = torch.from_numpy(at.copy())
@@ -118,9 +118,9 @@ class Packages:
 
     def load_saved(self) -> Compiled | None:
         """The compiled form from packages of an earlier run, if all of them are stored and usable."""
-        from compile_inspect.packages import Store
+        from compile_inspect.packages import DecisionCache
 
-        store = Store()
+        store = DecisionCache()
         entries = {name: store.load(task) for name, task in self._tasks.items()}
         paths = {name: entry[1] for name, entry in entries.items() if entry is not None and entry[1] is not None}
         if len(paths) < len(self._tasks):
@@ -136,11 +136,11 @@ class Packages:
 
     def drop(self) -> None:
         """Remove the stored packages of an earlier run."""
-        from compile_inspect.packages import Store
+        from compile_inspect.packages import DecisionCache
 
         self.from_disk = False
         for task in self._tasks.values():
-            Store().drop(task)
+            DecisionCache().drop(task)
 
     def begin(self, *, idly: bool = False) -> None:
         """Start the builds; raises if that is impossible. `idly`: at idle priority."""
@@ -149,7 +149,7 @@ class Packages:
         self._started = perf_counter()
         try:
             for name, task in self._tasks.items():
-                self._builds[name] = Build(task, partial(self._derived, name), idly=idly)
+                self._builds[name] = Build(task, partial(self._derived, name), idle_priority=idly)
         except BaseException:
             self.stop()
             raise
@@ -169,8 +169,8 @@ class Packages:
             build.wait()
 
     def finish(self) -> Compiled:
-        """The compiled form from the finished builds, which are also stored on disk; raises `Refused` if a build failed."""
-        from compile_inspect.packages import Store, decide
+        """The compiled form from the finished builds, which are also stored on disk; raises `RefusalError` if a build failed."""
+        from compile_inspect.packages import DecisionCache, decide
 
         self.seconds = perf_counter() - self._started
         try:
@@ -178,7 +178,7 @@ class Packages:
             for name, task in self._tasks.items():
                 reason = "It was built for a solver run."
                 decision = decide(task, "aot-inductor", reason, self._started, {})
-                Store().save(task, decision, str(self._builds[name].package))
+                DecisionCache().save(task, decision, str(self._builds[name].package))
             add_entry(self.size, self.form.constraints, self.form.equalities)
         finally:
             self.stop()

@@ -37,7 +37,7 @@ class _GraphReplay:
     """One function of host vectors, run by a CUDA graph that includes the transfers of its inputs and its output."""
 
     def __init__(self, captured: CapturedFunctions, function: Callable[..., list[Tensor]], inputs: list[Tensor]) -> None:
-        from compile_inspect.packages import Recorded, replay, waiter
+        from compile_inspect.packages import GraphRecording, replay_function, stream_waiter
 
         self._captured, self._inputs = captured, inputs
         others = captured.other_inputs(captured.form.tensors)
@@ -56,12 +56,12 @@ class _GraphReplay:
             return [output]
 
         state = torch.cuda.get_rng_state()
-        self._recording = Recorded(round_trip, [*inputs, *others])  # owns the memory of the graph
+        self._recording = GraphRecording(round_trip, [*inputs, *others])  # owns the memory of the graph
         if not torch.equal(state, torch.cuda.get_rng_state()):
             raise ValueError("they draw random numbers")
         self._answer = answers[0].numpy()
-        self._replay = replay(self._recording.graph)
-        self._wait = waiter(inputs[0].device)
+        self._replay = replay_function(self._recording.graph)
+        self._wait = stream_waiter(inputs[0].device)
         self._pointers = [tensor.data_ptr for tensor in others]
         self._addresses = [tensor.data_ptr() for tensor in others]
 

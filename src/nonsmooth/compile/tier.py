@@ -138,7 +138,7 @@ class Tier:
         return self._evaluator.make_trial(x, f, values, forms[1].size, derivatives)
 
     def remember(self, trial: Trial) -> None:
-        """Store a point that was evaluated by the original functions."""
+        """DecisionCache a point that was evaluated by the original functions."""
         if not self._ended:
             self._recent.append((self._evaluator.in_user_units(trial.x), trial.f, trial.c))
 
@@ -390,6 +390,6 @@ def _build_after_seconds() -> float:
 
 def _line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
-    if lines and type(error).__name__ == "Refused":
+    if lines and type(error).__name__ == "RefusalError":
         return lines[0]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
