@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nonsmooth.arrays.memory import LONG, kept, new_vector
+from nonsmooth.arrays.memory import MIN_MMAP_ENTRIES, long_lived_copy, new_vector
 from nonsmooth.errors import ProblemError
 
 Vector = NDArray[np.float64]
@@ -86,7 +86,7 @@ class Variables:
     def rounded(self, x: Vector) -> Vector:
         """The nearest point that the variables' types can represent."""
         if not self.single_precision:
-            return kept(x) if len(x) >= LONG else x
+            return long_lived_copy(x) if len(x) >= MIN_MMAP_ENTRIES else x
         return self.flat([piece.detach() for piece in self._pieces(x)])
 
     def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
@@ -142,7 +142,7 @@ class Variables:
         if len(tensors) > 1 and self._on_cuda:  # one transfer instead of many
             tensors = [torch.cat([tensor.detach().reshape(-1).to(self.device, torch.float64) for tensor in tensors])]
         pieces = [numbers(tensor).reshape(-1) for tensor in tensors]
-        return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else kept(pieces[0])
+        return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else long_lived_copy(pieces[0])
 
     def rows(self, tensors: Sequence[Tensor], count: int) -> NDArray[np.float64]:
         """One array (count, n) from tensors that have a leading dimension of `count`."""

@@ -127,12 +127,13 @@ def test_a_deep_copy_shares_no_memory_and_can_be_checked() -> None:
 def test_copies_do_not_take_memory_that_belongs_to_others() -> None:
     result = run_valley(0)
     current = result.state.current
-    _ = current.places
+    _ = current.addresses
     copied = pickle.loads(pickle.dumps(current))
-    assert copied.serial != current.serial and set(copied.places).isdisjoint(current.places)
-    lines, others = result.state.bundle._kept.lines, pickle.loads(pickle.dumps(result.state.bundle))._kept.lines
+    assert copied.serial != current.serial and set(copied.addresses).isdisjoint(current.addresses)
+    bundle = result.state.bundle
+    lines, others = (each._linearizations.table for each in (bundle, pickle.loads(pickle.dumps(bundle))))
     assert lines is not None and others is not None
-    assert others.places[0] == others.points.ctypes.data and set(lines.keys).isdisjoint(others.keys)
+    assert others.addresses[0] == others.points.ctypes.data and set(lines.keys).isdisjoint(others.keys)
 
 
 @pytest.mark.parametrize("local", [False, True])

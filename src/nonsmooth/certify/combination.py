@@ -15,7 +15,7 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.arrays.rows import LARGE, Rows, stack, triangular_factor
+from nonsmooth.arrays.rows import MAX_DENSE_VARIABLES, Rows, stack, triangular_factor
 from nonsmooth.arrays.window import Window
 from nonsmooth.certify.nnls import nnls
 from nonsmooth.certify.span import MIN_INDEPENDENT_PART, Span
@@ -91,7 +91,7 @@ class Combination:
         self._span = self._new_span()
         self._all: list[_Gradient] = []
         self._outsides = Window(np.empty((0, len(at.x))), sys.maxsize)
-        """The components of the gradients orthogonal to those of the equalities, up to LARGE variables."""
+        """The components of the gradients orthogonal to those of the equalities, up to MAX_DENSE_VARIABLES variables."""
         self.longest = 0.0
         """Length of the longest gradient of f."""
         self.samples = 0
@@ -143,7 +143,7 @@ class Combination:
         if gradient.constraint < 0:
             self.samples += 1
             self.longest = max(self.longest, gradient.length)
-        if len(gradient.row) <= LARGE:
+        if len(gradient.row) <= MAX_DENSE_VARIABLES:
             self._outsides.add(gradient.outside)
 
     def _replace_all(self, gradients: list[_Gradient]) -> None:
@@ -272,9 +272,9 @@ class Combination:
             self._replace_all([replace(g, outside=self._outside(g.row, g.constraint)) for g in self._all])
 
     def _solve(self) -> None:
-        gradients, longest, large = self._all, self.longest, len(self._at.x) > LARGE
+        gradients, longest, large = self._all, self.longest, len(self._at.x) > MAX_DENSE_VARIABLES
         scale = max(longest, 1e-300)
-        rows = stack(*(g.outside[None] for g in gradients)) if large else self._outsides.kept
+        rows = stack(*(g.outside[None] for g in gradients)) if large else self._outsides.entries
         errors = np.array([g.error for g in gradients])
         scaled_errors = errors * (1.0 + longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])

@@ -40,8 +40,8 @@ class KinkedConstraints:
         involved = involved[involved.any(axis=1)]
         involved_terms = involved.any(axis=0)
         terms, sensitivities = reading.terms, reading.sensitivities[self.constraints]
-        self.convex = bool(reading.upwards[self.constraints][involved].all()) and not reading.is_nested(involved_terms)
-        slopes = np.where(involved, terms.left, terms.taken)
+        self.convex = bool(reading.convex[self.constraints][involved].all()) and not reading.is_nested(involved_terms)
+        slopes = np.where(involved, terms.left, terms.autograd_slopes)
         self._owners, self._terms = np.nonzero(involved)
         """For each z the index of its constraint in `constraints`, and its term."""
         bends = sensitivities[self._owners, self._terms] * (terms.right - terms.left)[self._terms]
@@ -99,7 +99,7 @@ class KinkedConstraints:
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.nan_to_num(np.clip(parts / self.multipliers[self._owners], 0.0, 1.0))
         terms = reading.terms
-        shares = np.full((len(reading.values), reading.places), np.nan)
+        shares = np.full((len(reading.values), reading.share_count), np.nan)
         rows = self.constraints[self._owners]
         shares[rows, terms.places[self._terms]] = values
         group_members = np.nonzero(terms.groups[self._terms] != ALONE)[0]

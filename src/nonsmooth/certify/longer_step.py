@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.arrays.rows import LARGE
+from nonsmooth.arrays.rows import MAX_DENSE_VARIABLES
 from nonsmooth.certify.combination import Combination
 from nonsmooth.evaluate import FunctionFailed, Trial
 from nonsmooth.options import Tolerances
@@ -78,7 +78,7 @@ class LongerStep:
             neighbor = gathered[0]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 yield self._bounded(-vector / np.abs(self._change(self._at, neighbor) / (neighbor.x - self._at.x)))
-        if gathered and len(vector) <= LARGE:
+        if gathered and len(vector) <= MAX_DENSE_VARIABLES:
             probe = self._balanced_probe(gathered, kinks)
             trial = None if probe is None else self._evaluated(model, self._at.x + probe)
             if probe is not None and trial is not None and trial.finite and trial.differentiable:

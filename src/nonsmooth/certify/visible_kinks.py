@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.arrays.ball_program import BallProgram, least_in_balls
+from nonsmooth.arrays.ball_program import BallProgram, solve_ball_program
 from nonsmooth.arrays.interior_point import NO_BALL
 from nonsmooth.certify.box_least_squares import box_least_squares
 from nonsmooth.certify.kinked_constraints import KinkedConstraints
@@ -85,11 +85,11 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
     smooth = np.setdiff1d(active, kinked.constraints)
     # Unknowns: the shares of kinks of f, the multipliers of smooth constraints, and those of kinked ones with their kinks.
     # The shares of entries of balls are 0 at the center and 1 on the sphere.
-    in_ball = terms.round[kinks]
+    in_ball = terms.in_ball[kinks]
     first = np.where(in_ball, 0.0, terms.left[kinks])
     widths = np.where(in_ball, terms.right[kinks], bends[kinks])
     columns = np.concatenate([widths[:, None] * terms.rows[kinks], at.jacobian[smooth]])
-    base = reading.gradient + (first - terms.taken[kinks]) @ terms.rows[kinks]
+    base = reading.gradient + (first - terms.autograd_slopes[kinks]) @ terms.rows[kinks]
     try:
         equalities = int((smooth < at.equalities).sum())
         solution, sums = _solve(
@@ -104,7 +104,7 @@ def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | N
     for group, rest in sums.items():
         shares[terms.largest[group]] = rest
     distant = _distant_norms(reading, near)
-    shares[terms.places[distant]] = 0.5 + 0.5 * terms.taken[distant] / terms.right[distant]
+    shares[terms.places[distant]] = 0.5 + 0.5 * terms.autograd_slopes[distant] / terms.right[distant]
     slopes = first + solution[: len(kinks)] * widths
     gap = terms.sum(np.where(near, terms.values, 0.0)) - float(slopes @ terms.values[kinks])
     constraint_shares = kinked.shares(solution[len(kinks) + len(smooth) :])
@@ -131,8 +131,8 @@ def _distant_norms(reading: Reading, near: NDArray[np.bool_]) -> NDArray[np.intp
     Their slopes at x are gradients of these norms there, and since the norms are convex, the linearizations are lower bounds.
     """
     terms = reading.terms
-    alone = np.array([not inner for inner in reading.inside], dtype=bool)
-    return np.nonzero(terms.round & ~near & (terms.right > 0.0) & alone[terms.sources])[0]
+    alone = np.array([not inner for inner in reading.inner_sources], dtype=bool)
+    return np.nonzero(terms.in_ball & ~near & (terms.right > 0.0) & alone[terms.sources])[0]
 
 
 def _solve(
@@ -185,5 +185,5 @@ def _least_squares(matrix: Matrix, target: Vector, lower: Vector, upper: Vector,
     members[in_ball] = np.unique(balls[in_ball], return_inverse=True)[1]
     program = BallProgram(matrix.T @ matrix, -matrix.T @ target, lower, upper, members)
     if (program.lengths(solution) > 1.0).any():
-        solution = least_in_balls(program)
+        solution = solve_ball_program(program)
     return program.feasible(solution)

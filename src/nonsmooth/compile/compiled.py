@@ -169,7 +169,7 @@ class Packages:
             build.wait()
 
     def finish(self) -> Compiled:
-        """The compiled form from the finished builds, which are also stored on disk; raises `RefusalError` if a build failed."""
+        """The compiled form from the finished builds, which are also stored on disk; raises `RefusalError` if one failed."""
         from compile_inspect.packages import DecisionCache, decide
 
         self.seconds = perf_counter() - self._started

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nonsmooth.arrays.memory import kept
+from nonsmooth.arrays.memory import long_lived_copy
 from nonsmooth.compile.compiled import CapturedFunctions, Compiled, GuardFailed
 from nonsmooth.compile.flat import FlatForm
 
@@ -73,4 +73,4 @@ class _GraphReplay:
         self._replay()
         self._captured.check(self._captured.form.tensors)  # while the device is busy
         self._wait()
-        return torch.from_numpy(kept(self._answer))
+        return torch.from_numpy(long_lived_copy(self._answer))

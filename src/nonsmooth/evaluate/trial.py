@@ -62,11 +62,11 @@ class Trial:
     """
 
     __slots__ = (
+        "_addresses",
         "_derivatives",
         "_differentiable",
         "_gradient",
         "_jacobian",
-        "_places",
         "_read",
         "_reading",
         "_rows_of",
@@ -90,7 +90,7 @@ class Trial:
         self._gradient: Vector | None = None
         self._jacobian: Matrix | None = None
         self._differentiable: bool | None = None
-        self._places: tuple[int, int, int, int] | None = None
+        self._addresses: tuple[int, int, int, int] | None = None
         self._read: Callable[[], Reading | None] | None = None
         self._reading: Reading | None = None
         self.finite = isfinite(f)
@@ -153,7 +153,7 @@ class Trial:
             with suppress(Exception):  # the gradients of the copy then raise an error
                 self._differentiate()
         state = {name: getattr(self, name) for name in self.__slots__}
-        return {**state, "_derivatives": None, "_places": None, "_read": None, "_reading": None}
+        return {**state, "_derivatives": None, "_addresses": None, "_read": None, "_reading": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -177,7 +177,7 @@ class Trial:
     def share_rows(self, other: Trial) -> None:
         """Share the gradients of the constraints, and their keys, with another point if they are equal."""
         if len(self.c) and np.array_equal(self.jacobian, other.jacobian):
-            self._jacobian, self._rows_of, self._places = other.jacobian, other._rows_of, None
+            self._jacobian, self._rows_of, self._addresses = other.jacobian, other._rows_of, None
 
     @property
     def violation(self) -> float:
@@ -230,15 +230,15 @@ class Trial:
         return self._jacobian
 
     @property
-    def places(self) -> tuple[int, int, int, int]:
+    def addresses(self) -> tuple[int, int, int, int]:
         """The addresses of x, the gradient of f, c and the gradients of the constraints, valid while this point exists."""
-        if self._places is None:
+        if self._addresses is None:
             self._differentiate()
             self.x, self.c, self._gradient, self._jacobian = (
                 np.ascontiguousarray(part, dtype=np.float64) for part in (self.x, self.c, self._gradient, self._jacobian)
             )
-            self._places = address(self.x), address(self._gradient), address(self.c), address(self._jacobian)
-        return self._places
+            self._addresses = address(self.x), address(self._gradient), address(self.c), address(self._jacobian)
+        return self._addresses
 
     @property
     def differentiable(self) -> bool:
@@ -275,14 +275,14 @@ class Trial:
     def gradient_with(self, shares: Vector) -> Vector:
         """Gradient of f with given slopes at its kinks, if this point has the same kinks as the one the slopes are for."""
         reading = self.reading
-        usable = reading is not None and not reading.hidden and reading.places == len(shares)
+        usable = reading is not None and not reading.hidden and reading.share_count == len(shares)
         return reading.combined(shares) if usable and reading is not None else self.gradient
 
     def constraint_gradient(self, multipliers: Vector, shares: Matrix | None) -> Vector:
         """The weighted sum of constraint gradients, with given slopes at their kinks if these are visible."""
         reading = self.reading if shares is not None else None
         constraints = None if reading is None else reading.constraints
-        if shares is None or constraints is None or constraints.places != shares.shape[1]:
+        if shares is None or constraints is None or constraints.share_count != shares.shape[1]:
             gradient: Vector = multipliers @ self.jacobian
             return gradient
         return constraints.weighted(multipliers, shares)

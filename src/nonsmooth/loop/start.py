@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import torch
 
-from nonsmooth.arrays.rows import LARGE
+from nonsmooth.arrays.rows import MAX_DENSE_VARIABLES
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
 from nonsmooth.evaluate.evaluator import EQUALITY, INEQUALITY, OBJECTIVE, natural_scales
@@ -102,8 +102,8 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
         return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
     pairs = options.memory or THRESHOLDS.default_pairs
     scale, fixed = options.scale_initial_hessian, options.fixed_scaling
-    device_pairs = DevicePairs(pairs, size, device) if device.type == "cuda" and size > LARGE else None
-    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, kept=device_pairs)
+    device_pairs = DevicePairs(pairs, size, device) if device.type == "cuda" and size > MAX_DENSE_VARIABLES else None
+    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, storage=device_pairs)
     if options.initial_pairs is not None:
         steps, changes, gamma = options.initial_pairs
         if np.ndim(steps) != 2 or np.shape(steps)[1:] != (size,) or np.shape(steps) != np.shape(changes):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.scaling import Scales
-from nonsmooth.hessian import InverseHessian, Outcome
+from nonsmooth.hessian import InverseHessian, UpdateOutcome
 from nonsmooth.kinks.bundle import Bundle
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.loop.incumbents import Incumbents
@@ -132,15 +132,15 @@ class State:
         """μ, the weight of the objective in μ·f + violation."""
         return 1.0 / self.weight
 
-    def count_update(self, outcome: Outcome, *, damped: bool) -> None:
+    def count_update(self, outcome: UpdateOutcome, *, damped: bool) -> None:
         """Count an update of the matrix by its outcome."""
-        done = outcome in (Outcome.UPDATED, Outcome.SCALED)
+        done = outcome in (UpdateOutcome.UPDATED, UpdateOutcome.SCALED)
         self.hessian_updates += done
         self.updates.updated += done
         self.updates.damped += done and damped
-        self.updates.scaled += outcome is Outcome.SCALED
-        self.updates.not_positive += outcome is Outcome.NOT_POSITIVE
-        self.updates.not_finite += outcome is Outcome.NOT_FINITE
+        self.updates.scaled += outcome is UpdateOutcome.SCALED
+        self.updates.not_positive += outcome is UpdateOutcome.NOT_POSITIVE
+        self.updates.not_finite += outcome is UpdateOutcome.NOT_FINITE
 
     def remember_hints(self) -> None:
         """Store the warm start before a step is computed, so that a continued run computes the same step."""

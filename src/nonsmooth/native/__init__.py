@@ -1,6 +1,6 @@
 """The native part of the solver: C sources, the library built from them, and the only module that loads it.
 
-The Python code is the specification of everything here: `qp.active` for the active-set method, `step.model` for models and
+The Python code is the specification of everything here: `qp.active_set` for the active-set method, `step.model` for models and
 their steps, `kinks.linearizations` for linearization errors.
 """
 

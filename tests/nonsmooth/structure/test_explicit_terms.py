@@ -188,7 +188,7 @@ def test_the_result_says_what_was_named_and_where() -> None:
     line = identity.__code__.co_firstlineno
     assert found.sources[0].line == f"test_explicit_terms.py:{line}" and found.sources[2].line == ""
     assert str(found).startswith(
-        f"60 kinks followed, {found.active} active at the answer ({found.exact} at exactly 0)\n"
+        f"60 visible kinks, used by the model; {found.active} active at the solution ({found.exact} exactly)\n"
         f"  abs at test_explicit_terms.py:{line}: 20, "
     )
 
@@ -229,7 +229,7 @@ def test_smooth_parts_may_be_anything(name: str) -> None:
     assert result.status is plain.status is Status.STATIONARY and result.check().stationary
     assert result.f == pytest.approx(plain.f, rel=1e-9)
     assert result.structure.followed and result.structure.assumptions == (reason,)
-    assert str(result.structure).endswith(f"  given as smooth, and not seen to be: {reason}")
+    assert str(result.structure).endswith(f"  declared smooth, but not known to be: {reason}")
     assert result.structure.active == plain.structure.active > 0
     assert result.evaluations < 0.5 * stepped.evaluations
     assert result.certificate.reason == "stationary within the radius"  # not by sight: a promise proves nothing
@@ -253,7 +253,7 @@ def test_what_must_not_be_watched_is_followed_all_the_same() -> None:
     result = minimize(problem, start(20), compile="never")
     plain = minimize(lambda x: torch.sin(ROWS @ x - TARGET).sum() + x @ x + 2 * x.abs().sum(), start(20))
     assert result.status is Status.STATIONARY and result.f == pytest.approx(plain.f, rel=1e-8)
-    assert result.structure.followed and result.structure.assumptions == ("a function that cannot be watched",)
+    assert result.structure.followed and result.structure.assumptions == ("a function that cannot be inspected",)
     assert result.check().stationary
 
 
