@@ -34,7 +34,7 @@ class _Entry:
 
 
 def remember(evaluator: Evaluator, compiled: Compiled) -> None:
-    """DecisionCache compiled functions for the next run."""
+    """Store compiled functions for the next run."""
     functions = _functions(evaluator)
     if functions and isinstance(functions[0], FunctionType) and evaluator.variables.module is None:
         entry = _Entry(functions, evaluator.variables.layout, evaluator.forms, threading.get_ident(), compiled)

@@ -138,7 +138,7 @@ class Tier:
         return self._evaluator.make_trial(x, f, values, forms[1].size, derivatives)
 
     def remember(self, trial: Trial) -> None:
-        """DecisionCache a point that was evaluated by the original functions."""
+        """Store a point that was evaluated by the original functions."""
         if not self._ended:
             self._recent.append((self._evaluator.in_user_units(trial.x), trial.f, trial.c))
 
