@@ -1,4 +1,4 @@
-"""A chapter of the tour of torch.compile: the same problem solved with and without compiled functions."""
+"""A topic of the tour of torch.compile: the same problem solved with and without compiled functions."""
 
 from __future__ import annotations
 
@@ -136,10 +136,10 @@ def run_with_and_without_compile(target: Target | None = None, *, guide: Guide |
     start = torch.linspace(-1, 2, SIZE, dtype=torch.float64, device=guide.machine.device)
     ways: list[tuple[str, CompileChoice]] = [('compile="never"', "never")]
     if guide.machine.inductor or start.is_cuda:  # CUDA graphs need no compiler
-        guide.guess("Compiled functions give the solver …", _CHOICES)
+        guide.ask("Compiled functions give the solver …", _CHOICES)
         ways += [('compile="always"', "always"), ('compile="always" again', "always")]
     else:
-        guide.note(guide.machine.lacking)
+        guide.note(guide.machine.missing_requirement)
     with _own_cache():
         minimize(bent_chain, start, compile="never", max_iterations=2)  # imports and threads, which no run should pay for
         runs = []
@@ -210,4 +210,4 @@ def _show(found: WithAndWithout, guide: Guide) -> None:
     if len(found.runs) > 1:
         plain, built = found.runs[0], found.runs[1]
         same = abs(built.f - plain.f) <= 1e-6 * max(1.0, abs(plain.f))
-        guide.settle(0 if not same else 1 if built.seconds < min(plain.seconds, *(before for before, _ in found.pairs)) else 2)
+        guide.reveal(0 if not same else 1 if built.seconds < min(plain.seconds, *(before for before, _ in found.pairs)) else 2)

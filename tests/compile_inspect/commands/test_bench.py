@@ -125,7 +125,7 @@ def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--export", "out.xyz"], "end the file name in .json, .csv or .md, or add --format"),
-        (["--export", "out.txt", "--format", "xml"], "--format xml is none of json, csv and md"),
+        (["--export", "out.txt", "--format", "xml"], "--format xml is not one of json, csv and md"),
         (["--export", "mine.py", "--format", "csv"], "mine.py exists already"),
         (["--export", "no/such/out.csv"], "does not exist"),
         (["--capture", "mine.py"], "mine.py is not a capture"),
