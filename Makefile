@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-slow test-python-method check check-frontend docs frontend screenshots bench bench-solver clean
+.PHONY: help tour test test-slow test-python-method check check-frontend docs frontend screenshots bench bench-solver results clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 22
@@ -72,6 +72,9 @@ bench: $(READY)  ## Measure what recording costs (about 20 minutes).
 
 bench-solver: $(READY)  ## Measure the solver (minutes); peers only with PYGRANSO_PYTHON=… and NCOPT_PYTHON=….
 	$(BIN)/python benchmarks/solver_quality.py
+
+results: $(READY)  ## Write the pages that show measurements, from the files in benchmarks/results.
+	$(BIN)/python benchmarks/render_results.py
 
 clean:  ## Remove the environments and the built documentation.
 	rm -rf .venv .venv-torch-* site

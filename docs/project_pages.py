@@ -19,11 +19,7 @@ PAGES = {
     "CHANGELOG.md": "project/changes.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "benchmarks/README.md": "project/benchmarks.md",
-    "benchmarks/RESULTS.md": "project/results.md",
     "examples/README.md": "project/examples.md",
-}
-PICTURES = {
-    path.relative_to(ROOT).as_posix(): f"project/plots/{path.name}" for path in (ROOT / "benchmarks/plots").glob("*.svg")
 }
 SOURCES = {
     path.relative_to(ROOT).as_posix(): f"project/{path.relative_to(ROOT).as_posix()}.txt"
@@ -34,7 +30,7 @@ LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the files."""
-    for path, uri in {**PAGES, **PICTURES, **SOURCES}.items():
+    for path, uri in {**PAGES, **SOURCES}.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     return files
 
@@ -57,4 +53,4 @@ def _uri(path: str) -> str | None:
         return "index.md"  # which says the same to readers of the site
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
-    return PAGES.get(path) or PICTURES.get(path) or SOURCES.get(path)
+    return PAGES.get(path) or SOURCES.get(path)

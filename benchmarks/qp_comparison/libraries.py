@@ -74,11 +74,11 @@ class Native:
         start = recorded.start if warm and recorded.start is not None else corner
         if not warm:
             self._kernel._matrix = None
-        found = self._kernel.solve(
+        solution = self._kernel.solve(
             program.matrix, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * program.size,
             program.pull,
         )  # fmt: skip
-        return None if found is None else found[0]
+        return None if solution is None else solution[0]
 
     def answer(self, prepared: Any, raw: Any) -> Any:
         return raw
