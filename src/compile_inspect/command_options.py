@@ -15,8 +15,8 @@ InputsOption = Annotated[
     typer.Option(
         "--inputs",
         metavar="INPUTS",
-        help="The inputs, as module:attribute or file.py:attribute: a tuple, mapping, tensor, or a function that returns one. "
-        "Or a description of them: 'float32[16, 8], int64[16], scale=0.5'.",
+        help="The inputs, as module:attribute or file.py:attribute: a tuple, a mapping, a tensor, or a function that returns "
+        "one. Or a description of them: 'float32[16, 8], int64[16], scale=0.5'.",
     ),
 ]
 NoGradOption = Annotated[bool, typer.Option("--no-grad", help="Run without gradients, as under torch.no_grad().")]

@@ -31,7 +31,7 @@ def report(
     title: Annotated[str, typer.Option("--title", help="The title of the page. Default: the names of the captures.")] = "",
     force: Annotated[
         bool,
-        typer.Option("--force", help="Overwrite the file given with -o. Without -o, an earlier report is always replaced."),
+        typer.Option("--force", help="Overwrite the file given with -o. Without -o, an earlier report is replaced."),
     ] = False,
 ) -> None:
     """Write captures as one HTML file: source, graphs and kernels side by side and linked, and all findings.

@@ -19,7 +19,7 @@ def run(
     ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Overwrite the file given with -o. Without -o, an earlier capture is always replaced."),
+        typer.Option("--force", help="Overwrite the file given with -o. Without -o, an earlier capture is replaced."),
     ] = False,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Recompile graphs instead of loading them from torch's on-disk caches.")
