@@ -24,8 +24,8 @@ PAGE = Path(__file__).parent / "reference" / "commands.md"
 EXIT_STATUSES = {
     "run": "the exit status of the program; 128 plus the number of the signal if a signal ended it, as in a shell. 2 also if "
     "`run` cannot start, for example because the capture already exists; the program then does not run.",
-    "inspect": "1 if a compilation failed or nothing was compiled; the capture is written all the same. With `--fullgraph`, most "
-    "kinds of graph breaks raise an error, but not all: `.item()`, for example, is captured then, and breaks the graph "
+    "inspect": "1 if a compilation failed or nothing was compiled; the capture is written all the same. With `--fullgraph`, "
+    "most kinds of graph breaks raise an error, but not all: `.item()`, for example, is captured then, and breaks the graph "
     "otherwise.",
     "breaks": "1 if a compilation failed or nothing was compiled. Graph breaks have no effect; use `--json` in scripts.",
     "fix": "1 if some breaks must still be fixed by hand.",

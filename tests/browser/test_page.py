@@ -155,7 +155,7 @@ def test_a_page_that_was_cut_off_says_so(browser: Any, tmp_path: Path) -> None:
     page = browser.new_page()
     page.goto(path.as_uri())
     page.wait_for_function("() => document.getElementById('page').textContent.includes('damaged')")
-    assert "Make it again with compile-inspect report." in page.locator("#page").inner_text()
+    assert "Create it again with compile-inspect report." in page.locator("#page").inner_text()
     page.close()
 
 

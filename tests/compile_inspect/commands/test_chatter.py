@@ -75,7 +75,7 @@ WINNERS = {
         "0.50–0.50×).",
         "",
     ),
-    1.0: ("Nothing is clearly faster than eager. The closest is eager-backend, 1.00×", ""),
+    1.0: ("Nothing is clearly faster than eager. The closest variant is eager-backend: speedup over eager 1.00×", ""),
     2.0: (
         "Use eager-backend: speedup over eager 2.00×",
         "Next: compile-inspect verify loud.py:model --inputs loud.py:inputs --variants eager-backend",

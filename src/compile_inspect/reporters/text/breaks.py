@@ -25,12 +25,12 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         print_empty(console, inspection, no_breaks(inspection), no_breaks(inspection))
         return
     leading = inspection.leading_breaks
-    shown = options.first(leading)
-    for number, item in enumerate(shown, 1):
+    visible = options.first(leading)
+    for number, item in enumerate(visible, 1):
         _print_break(item, number, len(leading), inspection, console, options)
         console.print()
-    if len(shown) < len(leading):
-        print_folded(console, len(leading) - len(shown), "graph break", indent="")
+    if len(visible) < len(leading):
+        print_folded(console, len(leading) - len(visible), "graph break", indent="")
         console.print()
 
 

@@ -28,12 +28,12 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         print_empty(console, inspection, sentence)
         return
     _print_totals(inspection, console)
-    known = by_identifier(inspection)
-    shown = options.first(inspection.caches, _MAX_LOOKUPS)
+    compilations = by_identifier(inspection)
+    visible = options.first(inspection.caches, _MAX_LOOKUPS)
     print_heading(console, "Lookups")
     table = new_table("Id", "Function", "Cache", "Outcome", "Reason", ">Saved", "Key")
-    for event in shown:
-        compilation = known.get(event.compilation or "")
+    for event in visible:
+        compilation = compilations.get(event.compilation or "")
         add_row(
             table,
             event.compilation or "-",
@@ -45,7 +45,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             plain((event.key if options.all else shorten(event.key, _KEY_WIDTH)) or "-", "dim"),
         )
     print_table(console, table)
-    print_folded(console, len(inspection.caches) - len(shown), "lookup")
+    print_folded(console, len(inspection.caches) - len(visible), "lookup")
     console.print()
 
 

@@ -22,10 +22,10 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if not generated:
         print_empty(console, inspection, "No generated code: Inductor generated none, or it was not recorded.")
         return
-    known = by_identifier(inspection)
-    shown = options.first(generated, _MAX_MODULES)
-    for lowering in shown:
-        facts = [*title(lowering.compilation, known, inspection), lowering.direction.value]
+    compilations = by_identifier(inspection)
+    visible = options.first(generated, _MAX_MODULES)
+    for lowering in visible:
+        facts = [*title(lowering.compilation, compilations, inspection), lowering.direction.value]
         facts.append(count(lowering.code.count("\n") + (not lowering.code.endswith("\n")), "line"))
         if lowering.from_cache:
             facts.append("from a cache")
@@ -35,8 +35,8 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             _print_comment(console, lowering.code_path, "dim", language)
         print_code(console, lowering.code, language)
         console.print()
-    if len(shown) < len(generated):
-        folded = count(len(generated) - len(shown), "more module")
+    if len(visible) < len(generated):
+        folded = count(len(generated) - len(visible), "more module")
         _print_comment(console, f"… {folded} (use --all, or select one with --compilation ID)", "dim")
         console.print()
 

@@ -31,12 +31,12 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if any(event.outcome is CudaGraphOutcome.NO_EFFECT for event in inspection.cuda_graphs):
         print_warning(console, "CUDA graphs were requested, without effect on a CPU: no CUDA device is involved.")
         console.print()
-    known = by_identifier(inspection)
-    shown = options.first(inspection.cuda_graphs, _MAX_EVENTS)
+    compilations = by_identifier(inspection)
+    visible = options.first(inspection.cuda_graphs, _MAX_EVENTS)
     print_heading(console, "CUDA graphs")
     table = new_table("Id", "Function", "Direction", "Outcome", ">Times", "Reason", "Line")
-    for event in shown:
-        compilation = known.get(event.compilation or "")
+    for event in visible:
+        compilation = compilations.get(event.compilation or "")
         outcome, style = _OUTCOMES[event.outcome]
         add_row(
             table,
@@ -49,5 +49,5 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             plain(where(event.location), "cyan"),
         )
     print_table(console, table)
-    print_folded(console, len(inspection.cuda_graphs) - len(shown), "event")
+    print_folded(console, len(inspection.cuda_graphs) - len(visible), "event")
     console.print()

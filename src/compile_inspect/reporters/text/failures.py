@@ -24,11 +24,11 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if not inspection.failures:
         print_empty(console, inspection, "No compilation failed, and the run ended without an exception.")
         return
-    shown = options.first(inspection.failures)
-    for failure in shown:
+    visible = options.first(inspection.failures)
+    for failure in visible:
         _print_failure(failure, inspection, console, options)
         console.print()
-    print_folded(console, len(inspection.failures) - len(shown), "failure", indent="")
+    print_folded(console, len(inspection.failures) - len(visible), "failure", indent="")
 
 
 def _print_failure(failure: Failure, inspection: Inspection, console: Console, options: ShowOptions) -> None:

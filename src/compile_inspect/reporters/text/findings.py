@@ -23,12 +23,12 @@ def render(
     findings: Sequence[Finding], console: Console, sources: Mapping[str, str], diff: Diff, *, tried: bool, limit: int | None
 ) -> None:
     """Print one block for every cause, the most expensive first."""
-    shown = findings if limit is None else findings[:limit]
-    for number, finding in enumerate(shown, 1):
+    visible = findings if limit is None else findings[:limit]
+    for number, finding in enumerate(visible, 1):
         _print_finding(finding, number, len(findings), console, sources, diff, tried)
         console.print()
-    if len(shown) < len(findings):
-        print_paragraph(console, f"… {count(len(findings) - len(shown), 'more cause')} (use a larger --limit)", style="dim")
+    if len(visible) < len(findings):
+        print_paragraph(console, f"… {count(len(findings) - len(visible), 'more cause')} (use a larger --limit)", style="dim")
         console.print()
 
 

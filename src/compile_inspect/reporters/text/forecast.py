@@ -24,13 +24,13 @@ def render(forecast: Forecast, console: Console, *, limit: int | None = None) ->
     """Print how many graphs are compiled, for which calls, and why."""
     title = f"{count(len(forecast.calls), 'call')}: {count(forecast.count, 'graph')} compiled"
     print_heading(console, title, f"predicted in {seconds(forecast.seconds)} by tracing alone, without a backend")
-    shown = forecast.graphs if limit is None else forecast.graphs[:limit]
+    visible = forecast.graphs if limit is None else forecast.graphs[:limit]
     rows = [
         (_label(forecast, item), function_name(item.function), place(item.file, item.line), _why(forecast, item))
-        for item in shown
+        for item in visible
     ]
     print_listing(console, ("For", "Function", "Line", "Reason"), rows, indent="  ", keep_ends=(0, 2), whole=True)
-    print_folded(console, len(forecast.graphs) - len(shown), "graph")
+    print_folded(console, len(forecast.graphs) - len(visible), "graph")
     for item in forecast.limits:
         label = _call(forecast, item.call)
         value = "" if item.value is None else f" = {item.value}"
@@ -125,7 +125,7 @@ def _listed(labels: Sequence[str]) -> str:
     >>> _listed(["n=1"]), _listed(["n=1", "n=2"]), _listed([f"n={n}" for n in range(9)])
     ('n=1', 'n=1 and n=2', 'n=0, n=1, n=2 and 6 more')
     """
-    shown = (
+    visible = (
         list(labels) if len(labels) <= _MAX_LABELS else [*labels[: _MAX_LABELS - 1], f"{len(labels) - _MAX_LABELS + 1} more"]
     )
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    return visible[0] if len(visible) == 1 else f"{', '.join(visible[:-1])} and {visible[-1]}"

@@ -25,10 +25,10 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         lost = f"No graph was recorded, although torch captured {captured:,}: the summary shows what is missing."
         print_empty(console, inspection, lost if captured else "No graphs: the traced code contained no tensor operation.")
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for identifier, graphs in grouped(inspection.graphs, lambda graph: graph.compilation).items():
-        print_heading(console, *title(identifier, known, inspection))
-        symbols = known[identifier].dynamic_symbols if identifier in known else {}
+        print_heading(console, *title(identifier, compilations, inspection))
+        symbols = compilations[identifier].dynamic_symbols if identifier in compilations else {}
         if symbols:
             symbols_text = ", ".join(f"{one_line(symbol)} = {one_line(value)}" for symbol, value in symbols.items())
             console.print(Text(f"  dynamic sizes: {symbols_text}", style="dim"), soft_wrap=True)
@@ -77,7 +77,7 @@ def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options
     if not graph.nodes:
         print_code(console, graph.text)
         return
-    shown = options.first(graph.nodes)
+    visible = options.first(graph.nodes)
     print_listing(
         console,
         ("Name", "Target", "Type", "Line"),
@@ -88,14 +88,14 @@ def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options
                 ", ".join(map(str, node.value)) or "-",
                 where(user_line(inspection, node.stack)),
             )
-            for node in shown
+            for node in visible
         ],
         styles=("bold", "green", "", "cyan"),
         indent="    ",
         keep_ends=(3,),
         whole=options.all,
     )
-    print_folded(console, len(graph.nodes) - len(shown), "node", indent="    ")
+    print_folded(console, len(graph.nodes) - len(visible), "node", indent="    ")
 
 
 def _target(node: Node) -> str:

@@ -26,9 +26,9 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if not inspection.guards:
         print_empty(console, inspection, "No guards: the compiled code depends on no condition.")
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for identifier, guards in grouped(inspection.guards, lambda guard: guard.compilation).items():
-        print_heading(console, *title(identifier, known, inspection), count(len(guards), "guard"))
+        print_heading(console, *title(identifier, compilations, inspection), count(len(guards), "guard"))
         _print_guards(guards, inspection, console, options)
         _print_specializations([item for item in inspection.specializations if item.compilation == identifier], console)
         console.print()
@@ -39,7 +39,7 @@ def _print_guards(guards: list[Guard], inspection: Inspection, console: Console,
     kinds = grouped(useful, lambda guard: guard.kind)
     for kind in sorted(kinds, key=lambda kind: kind not in _FIRST_KINDS):
         members = kinds[kind]
-        shown = options.first(members, _MAX_PER_KIND)
+        visible = options.first(members, _MAX_PER_KIND)
         print_heading(console, kind or "other", f"{len(members):,}", indent="  ")
         print_listing(
             console,
@@ -50,14 +50,14 @@ def _print_guards(guards: list[Guard], inspection: Inspection, console: Console,
                     _condition(guard),
                     where(guard.location or user_line(inspection, guard.stack)),
                 )
-                for guard in shown
+                for guard in visible
             ],
             styles=("bold", "", "cyan"),
             indent="    ",
             keep_ends=(0, 2),
             whole=options.all,
         )
-        print_folded(console, len(members) - len(shown), "of this kind", "of this kind", indent="    ")
+        print_folded(console, len(members) - len(visible), "of this kind", "of this kind", indent="    ")
     folded = len(guards) - len(useful)
     if folded:
         console.print(

@@ -31,10 +31,10 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             "No kernels: Inductor lowered no graph. Another backend was used, or nothing needed a kernel.",
         )
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for lowering in inspection.lowerings:
-        named = title(lowering.compilation, known, inspection)
-        print_heading(console, *named, lowering.direction.value, *_facts(lowering))
+        heading = title(lowering.compilation, compilations, inspection)
+        print_heading(console, *heading, lowering.direction.value, *_facts(lowering))
         _print_kernels(lowering, inspection, console, options)
         _print_not_fused(lowering, console, options)
         _print_unplaced(lowering, console, options)
@@ -49,8 +49,8 @@ def _facts(lowering: Lowering) -> list[str]:
     if lowering.memory is not None:
         facts.append(f"peak memory {size(lowering.memory.peak_bytes)} by Inductor's estimate")
     if lowering.from_cache:
-        known = any(kernel.nodes for kernel in lowering.kernels)
-        facts.append("from torch's cache" + ("" if known else ": record with --fresh to see nodes, lines and fusion"))
+        has_nodes = any(kernel.nodes for kernel in lowering.kernels)
+        facts.append("from torch's cache" + ("" if has_nodes else ": record with --fresh to see nodes, lines and fusion"))
     return facts
 
 
@@ -58,9 +58,9 @@ def _print_kernels(lowering: Lowering, inspection: Inspection, console: Console,
     if not lowering.kernels:
         console.print(Text("  No kernel: the wrapper does all the work.", style="dim"), soft_wrap=True)
         return
-    shown = options.first(lowering.kernels, _MAX_KERNELS)
+    visible = options.first(lowering.kernels, _MAX_KERNELS)
     table = new_table(">#", "Kernel", "Kind", ">Nodes", "Computes", "Lines")
-    for number, kernel in enumerate(shown, 1):
+    for number, kernel in enumerate(visible, 1):
         add_row(
             table,
             str(number),
@@ -71,7 +71,7 @@ def _print_kernels(lowering: Lowering, inspection: Inspection, console: Console,
             plain(kernel_places(inspection, kernel, None if options.all else _MAX_LINES), "cyan"),
         )
     print_table(console, table)
-    print_folded(console, len(lowering.kernels) - len(shown), "kernel")
+    print_folded(console, len(lowering.kernels) - len(visible), "kernel")
 
 
 def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions) -> None:
@@ -82,10 +82,10 @@ def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions)
     for item in lowering.not_fused:
         reasons.setdefault(item.reason, []).append(item)
     ranked = sorted(reasons.items(), key=lambda entry: -sum(item.times for item in entry[1]))
-    shown = options.first(ranked, _MAX_REASONS)
+    visible = options.first(ranked, _MAX_REASONS)
     console.print(Text("  Not fused", style="bold"), soft_wrap=True)
     table = new_table(">Times", "Reason", "Neighbors")
-    for reason, items in shown:
+    for reason, items in visible:
         pairs = list(dict.fromkeys(_pair(item, numbers) for item in items))
         add_row(
             table,
@@ -94,7 +94,7 @@ def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions)
             plain(enumerate_some(pairs, None if options.all else _MAX_PAIRS), "dim"),
         )
     print_table(console, table, indent=4)
-    print_folded(console, len(ranked) - len(shown), "reason", indent="    ")
+    print_folded(console, len(ranked) - len(visible), "reason", indent="    ")
 
 
 def _numbers(lowering: Lowering) -> dict[str, str]:

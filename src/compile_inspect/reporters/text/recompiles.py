@@ -28,14 +28,14 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             sentence = f"{count(unexplained, 'recompile')} happened, but no reason was recorded."
         print_empty(console, inspection, sentence)
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for (function, file, line), recompiles in by_function(inspection.recompiles).items():
         details = [place(file, line), count(len(recompiles), "recompile")]
-        spent = sum(_seconds(known.get(item.compilation)) for item in recompiles)
+        spent = sum(_seconds(compilations.get(item.compilation)) for item in recompiles)
         if spent:
             details.append(f"{seconds(spent)} compile time")
         print_heading(console, function_name(function), *details)
-        _print_timeline(recompiles, known, console, options)
+        _print_timeline(recompiles, compilations, console, options)
         console.print()
     if inspection.limits:
         print_heading(console, "Limits reached")
@@ -50,16 +50,18 @@ def _seconds(compilation: Compilation | None) -> float:
     return (compilation.seconds or 0.0) + (compilation.backward_seconds or 0.0)
 
 
-def _print_timeline(recompiles: list[Recompile], known: dict[str, Compilation], console: Console, options: ShowOptions) -> None:
+def _print_timeline(
+    recompiles: list[Recompile], compilations: dict[str, Compilation], console: Console, options: ShowOptions
+) -> None:
     # The last ones show best what the program does now.
-    shown = options.first(recompiles[::-1], _MAX_ROWS)[::-1]
-    if len(shown) < len(recompiles):
-        folded = count(len(recompiles) - len(shown), "earlier recompile")
+    visible = options.first(recompiles[::-1], _MAX_ROWS)[::-1]
+    if len(visible) < len(recompiles):
+        folded = count(len(recompiles) - len(visible), "earlier recompile")
         console.print(Text(f"  … {folded} (use --all)", style="dim"), soft_wrap=True)
     table = new_table("Id", "Version", "Variable", "Change", "Guard that failed", "Line", ">Time")
     hidden = 0
-    for recompile in shown:
-        took = seconds(_seconds(known.get(recompile.compilation)) or None)
+    for recompile in visible:
+        took = seconds(_seconds(compilations.get(recompile.compilation)) or None)
         failures = recompile.failures if options.all else recompile.failures[:1]
         hidden += len(recompile.failures) - len(failures)
         if not failures:

@@ -54,10 +54,10 @@ def _failures(inspection: Inspection, console: Console, options: ShowOptions) ->
     if not inspection.failures:
         return False
     print_heading(console, "Failed")
-    shown = options.first(inspection.failures, _MAX_ENTRIES)
-    for failure in shown:
+    visible = options.first(inspection.failures, _MAX_ENTRIES)
+    for failure in visible:
         print_paragraph(console, failure_sentence(failure, inspection), indent="  ", bullet="- ")
-    print_folded(console, len(inspection.failures) - len(shown), "failure")
+    print_folded(console, len(inspection.failures) - len(visible), "failure")
     return True
 
 
@@ -67,9 +67,9 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
     print_heading(console, "Graph breaks")
     # Numbered as in the section itself, most frequent first.
     ranked = sorted(enumerate(inspection.leading_breaks, 1), key=lambda item: -item[1].hits)
-    shown = options.first(ranked, _MAX_ENTRIES)
+    visible = options.first(ranked, _MAX_ENTRIES)
     table = new_table(">#", "Line", "Kind", "GB id", ">Hits", "Code")
-    for number, item in shown:
+    for number, item in visible:
         location = item.own_location or item.location
         add_row(
             table,
@@ -81,7 +81,7 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
             plain(shorten(location.code if location else "", 60), "dim"),
         )
     print_table(console, table)
-    print_folded(console, len(ranked) - len(shown), "graph break")
+    print_folded(console, len(ranked) - len(visible), "graph break")
     following_breaks = len(inspection.breaks) - len(ranked)
     if following_breaks:
         print_paragraph(
@@ -107,9 +107,9 @@ def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) 
         return False
     print_heading(console, "Recompiles")
     functions = sorted(by_function(inspection.recompiles).items(), key=lambda item: -len(item[1]))
-    shown = options.first(functions, _MAX_ENTRIES)
+    visible = options.first(functions, _MAX_ENTRIES)
     table = new_table("Function", ">Times", "Latest", "Latest cause", "Line")
-    for (function, file, line), recompiles in shown:
+    for (function, file, line), recompiles in visible:
         latest = recompiles[-1]
         failure = latest.latest
         add_row(
@@ -121,7 +121,7 @@ def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) 
             Text(where(failure.location if failure else None), style="cyan"),
         )
     print_table(console, table)
-    print_folded(console, len(functions) - len(shown), "function")
+    print_folded(console, len(functions) - len(visible), "function")
     return True
 
 
@@ -129,10 +129,10 @@ def _limits(inspection: Inspection, console: Console, options: ShowOptions) -> b
     if not inspection.limits:
         return False
     print_heading(console, "Limits reached")
-    shown = options.first(inspection.limits, _MAX_ENTRIES)
-    for limit in shown:
+    visible = options.first(inspection.limits, _MAX_ENTRIES)
+    for limit in visible:
         print_paragraph(console, limit_sentence(limit), indent="  ", bullet="- ")
-    print_folded(console, len(inspection.limits) - len(shown), "limit")
+    print_folded(console, len(inspection.limits) - len(visible), "limit")
     return True
 
 
@@ -161,10 +161,10 @@ def _cuda_graphs(inspection: Inspection, console: Console, options: ShowOptions)
         times[key] = times.get(key, 0) + event.times
         examples.setdefault(key, event)
     ranked = sorted(examples, key=lambda key: -times[key])
-    shown = options.first(ranked, _MAX_ENTRIES)
-    for key in shown:
+    visible = options.first(ranked, _MAX_ENTRIES)
+    for key in visible:
         print_paragraph(console, cuda_graph_sentence(examples[key], times[key]), indent="  ", bullet="- ")
-    print_folded(console, len(ranked) - len(shown), "reason")
+    print_folded(console, len(ranked) - len(visible), "reason")
     return True
 
 

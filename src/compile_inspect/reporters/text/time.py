@@ -34,14 +34,14 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     trees = {identifier: tree(phases) for identifier, phases in grouped(timed, lambda phase: phase.compilation).items()}
     # Helper threads compile kernels while the compilation waits: their time is not the compilation's own.
     slowest = sorted(trees, key=lambda identifier: (identifier is None, -trees[identifier].seconds))
-    shown = set(options.first(slowest, _MAX_COMPILATIONS))
-    known = by_identifier(inspection)
+    visible = set(options.first(slowest, _MAX_COMPILATIONS))
+    compilations = by_identifier(inspection)
     for identifier, root in trees.items():
-        if identifier in shown:
-            print_heading(console, *title(identifier, known, inspection), seconds(root.seconds))
+        if identifier in visible:
+            print_heading(console, *title(identifier, compilations, inspection), seconds(root.seconds))
             _print_tree(root, console, options)
             console.print()
-    folded = [identifier for identifier in trees if identifier not in shown]
+    folded = [identifier for identifier in trees if identifier not in visible]
     if folded:
         nouns = ("compilation that took less time", "compilations that took less time")
         print_folded(console, sum(identifier is not None for identifier in folded), *nouns, indent="")
@@ -85,14 +85,14 @@ def _print_top(phases: Sequence[Phase], console: Console, options: ShowOptions) 
     if total <= 0:
         return
     ranked = sorted(spent, key=lambda name: -spent[name])
-    shown = options.first(ranked, _MAX_PHASES)
+    visible = options.first(ranked, _MAX_PHASES)
     print_heading(console, "Phases by own time", f"{seconds(total)} in total")
-    labels = [one_line(name) + (f" {TIMES} {len(own[name]):,}" if len(own[name]) > 1 else "") for name in shown]
+    labels = [one_line(name) + (f" {TIMES} {len(own[name]):,}" if len(own[name]) > 1 else "") for name in visible]
     width = max(map(len, labels))
-    for name, label in zip(shown, labels, strict=True):
+    for name, label in zip(visible, labels, strict=True):
         line = Text(f"  {label.ljust(width)}  {seconds(spent[name]):>9}  {percent(spent[name], total):>5}  ")
         line.append(_bar(spent[name], total, console), style="blue")
         line.rstrip()
         console.print(line, soft_wrap=True)
-    print_folded(console, len(ranked) - len(shown), "phase")
+    print_folded(console, len(ranked) - len(visible), "phase")
     console.print()

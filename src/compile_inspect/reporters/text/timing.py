@@ -37,10 +37,10 @@ def print_timing(timing: Timing, console: Console, options: ShowOptions) -> None
     """Print one timing: its tables, the plot over its sizes, and doubts about the measurements."""
     title, *details = words.heading(timing)
     print_heading(console, title, *(detail for detail in details if detail))
-    shown = options.first(timing.points, _MAX_POINTS)
-    for point in shown:
+    visible = options.first(timing.points, _MAX_POINTS)
+    for point in visible:
         _print_point(point, console, alone=len(timing.points) == 1)
-    print_folded(console, len(timing.points) - len(shown), "size")
+    print_folded(console, len(timing.points) - len(visible), "size")
     _print_lines(timing, console)
     for note in words.build_notes(timing):
         print_paragraph(console, note, indent="  ", bullet="- ", style="dim")
