@@ -73,9 +73,9 @@ class FixedGraphBreaks:
         before, after = (sum(model.graphs[side] for model in self.models) for side in (0, 1))
         first, models = self.breaks[0], count(len(self.models), "model")
         effect = {
-            BreakEffect.SPLIT: "It ended the graph on_device, let Python run the line, and started another graph",
+            BreakEffect.SPLIT: "It ended the graph there, let Python run the line, and started another graph",
             BreakEffect.SKIPPED: "It skipped the whole function, which then runs in eager mode",
-            BreakEffect.MIXED: "It skipped one function, which then runs in eager mode, and split another one on_device",
+            BreakEffect.MIXED: "It skipped one function, which then runs in eager mode, and split another one there",
             BreakEffect.RAISED: "It raised an error",
         }[first.effect]
         sentences = [

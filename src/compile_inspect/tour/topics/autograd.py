@@ -100,7 +100,7 @@ def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def squashed(x: Any, weight: Any) -> Any:
+def squash(x: Any, weight: Any) -> Any:
     """A matrix product, then a chain of cheap operations: some results are worth saving, some are not."""
     import torch
 
@@ -151,7 +151,7 @@ def _default_target(device: str) -> Target:
 
     generator = torch.Generator().manual_seed(0)
     x, weight = torch.randn(8, 16, generator=generator), torch.randn(16, 16, generator=generator)
-    return Target(squashed, (x.to(device), weight.to(device).requires_grad_()))
+    return Target(squash, (x.to(device), weight.to(device).requires_grad_()))
 
 
 def _compile(target: Target, backend: str) -> Callable[..., Any]:

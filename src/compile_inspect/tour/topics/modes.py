@@ -160,7 +160,7 @@ def _show(comparison: ModeComparison, guide: Guide) -> None:
         deviation = "-" if run.difference is None else f"{run.difference:.1g}"
         figures = [seconds(run.build_seconds), seconds(run.call_seconds), deviation, kernels]
         rows.append([run.mode, *figures, effect, graphs])
-    columns = ["Mode", ">Build", ">Call", ">Max difference", ">Kernels + library calls", "Effect here", "CUDA graphs"]
+    columns = ["Mode", ">Build", ">Call", ">Max difference", ">Kernels + calls", "Effect here", "CUDA graphs"]
     guide.table(f"{comparison.model} in each mode", columns, rows)
     if not comparison.completed:
         return

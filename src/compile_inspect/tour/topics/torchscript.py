@@ -20,7 +20,7 @@ PROGRAM = '''\
 """A function with two branches; the input values decide which one runs."""
 
 
-def doubled_or_lowered(x):
+def double_or_lower(x):
     if x.sum() > 0:
         return x * 2
     return x - 10
@@ -110,7 +110,7 @@ def run_torchscript_comparison(target: Target | None = None, *, guide: Guide | N
     path = guide.folder.write("branch.py", PROGRAM)
     folders = list(sys.path)
     try:
-        function = find_object(f"{path}:doubled_or_lowered")
+        function = find_object(f"{path}:double_or_lower")
     finally:
         sys.path[:] = folders
     guide.listing(path.name, PROGRAM, language="python")
@@ -197,7 +197,7 @@ def _show(result: TorchScriptComparison, guide: Guide) -> None:
         ]
         for way in result.ways
     ]
-    guide.table("Built with an input of ones, then called with 1 and with -1", columns, rows)
+    guide.table("Built with ones, then called with ones and with minus ones", columns, rows)
     for way in result.ways:
         if way.code:
             guide.listing(f"The code of {way.name}", way.code, language="python")
