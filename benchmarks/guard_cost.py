@@ -19,7 +19,7 @@ from rendering.compile_tables import guard_table
 from stored_results import Measurement, add_output_argument
 from torch import Tensor, nn
 
-from compile_inspect.tuning.fused import Body, fused
+from compile_inspect.tuning.fused_call import Body, fuse
 from compile_inspect.variants import Task
 
 
@@ -89,7 +89,7 @@ def seconds_after(other: Callable[[], Any], call: Callable[[], Any], times: int 
 def measure(name: str, rounds: int) -> dict[str, Any]:
     function, args = PROGRAMS[name]()
     guard = Task(function, args).program.guard
-    checked = fused(guard, Body(("return True",), {}), lambda args, kwargs: False)
+    checked = fuse(guard, Body(("return True",), {}), lambda args, kwargs: False)
     with torch.no_grad():
         assert checked(*args) is True
         checks, after_model, eager = [], [], []

@@ -19,8 +19,8 @@ from workloads import workloads
 
 from compile_inspect.timing.sampling import interleave, summarize
 from compile_inspect.tuning import tune
-from compile_inspect.tuning.choosing import once
-from compile_inspect.variants import Refused, Task, variant
+from compile_inspect.tuning.selection import single_call
+from compile_inspect.variants import RefusalError, Task, variant
 
 MODES = {
     "cpu": ["inductor", "inductor/max-autotune-no-cudagraphs"],
@@ -48,10 +48,10 @@ def measure(name: str, device: str, seconds: float, modes: list[str], budget: fl
         try:
             prepared = variant(mode).prepare(task)
             calls[mode] = task.function if prepared.call is None else prepared.call
-        except Refused as refusal:
+        except RefusalError as refusal:
             refused[mode] = str(refusal)
     # No context around each call: the modes are set once, outside.
-    ready = {key: once(task, call) if task.gradients else _plain(task, call) for key, call in calls.items()}
+    ready = {key: single_call(task, call) if task.gradients else _plain(task, call) for key, call in calls.items()}
     if "tune, outputs reused" in calls:
         prepared = variant(tuned.decision.chosen).prepare(task)
         ready["raw"] = prepared.flat.direct.graph.replay

@@ -1,8 +1,8 @@
-"""Draw the picture of docs/explanation/what-the-solver-sees.md: its first example, solved with kinks in sight and without.
+"""Draw the figure of docs/explanation/what-the-solver-sees.md: its first example, solved with and without visible kinks.
 
     python docs/draw_kinks_in_sight.py
 
-The answer's flats are where the solver says that kinks are active; the errors are those of the best points so far.
+The flat parts of the answer are where the solver reports active kinks; the errors are those of the best points so far.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from torch import Tensor
 from nonsmooth import State, minimize
 
 PICTURE = Path(__file__).parent / "images" / "kinks-in-sight.svg"
-LEAST = 1e-12
-"""Errors below this are drawn as this."""
+MIN_DRAWN_ERROR = 1e-12
+"""Smaller errors are drawn at this value."""
 
 
 def errors(structure: str, function: object, start: Tensor, best: float) -> tuple[list[int], list[float]]:
@@ -29,7 +29,7 @@ def errors(structure: str, function: object, start: Tensor, best: float) -> tupl
 
     def note(state: State) -> None:
         evaluations.append(state.evaluations)
-        above.append(max(state.f - best, LEAST))
+        above.append(max(state.f - best, MIN_DRAWN_ERROR))
 
     minimize(function, start, structure=structure, compile="never", callback=note)  # type: ignore[arg-type]
     return evaluations, list(np.minimum.accumulate(above))

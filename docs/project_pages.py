@@ -1,7 +1,7 @@
-"""A hook of mkdocs: pages of the repository that lie outside docs/ become part of the site, and links lead to them there.
+"""An mkdocs hook: pages outside docs/ become part of the site, and links lead to them there.
 
-Links in the sources are those of the repository, so that they also work where files are looked at one by one. A link that
-leads to no file of the site is left as it is, and the strict build then stops at it.
+Links in the sources are links between files of the repository, so that they also work on GitHub and in an editor. A link
+that leads to no file of the site is left unchanged, and the strict build then fails at it.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     uri = page.file.src_uri
     source = next((path for path, at in PAGES.items() if at == uri), f"docs/{uri}")
 
-    def led(match: re.Match[str]) -> str:
+    def site_link(match: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[1]))
         target = _uri(path)
         return match[0] if target is None else posixpath.relpath(target, posixpath.dirname(uri) or ".")
 
-    return LINK.sub(led, markdown)
+    return LINK.sub(site_link, markdown)
 
 
 def _uri(path: str) -> str | None:
     if path == "README.md":
-        return "index.md"  # which says the same to readers of the site
+        return "index.md"  # the front page of the site covers the same
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
     return PAGES.get(path) or SOURCES.get(path)

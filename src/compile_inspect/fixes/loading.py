@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from compile_inspect.agreement.observation import seeded
+from compile_inspect.agreement.run_outcome import seed_generators
 from compile_inspect.records.locations import is_library_file
 from compile_inspect.target import Target, find_target
 
@@ -51,7 +51,7 @@ class Program:
         All modules of the user's are new but the `shared` ones. Random numbers begin at the same seed, so that weights that
         are drawn while loading are those of the original.
         """
-        with replaced_sources(texts or {}), own_modules(), _own_path(sys.path), seeded(seed):
+        with replaced_sources(texts or {}), own_modules(), _own_path(sys.path), seed_generators(seed):
             sys.modules.update(shared or {})
             target = find_target(specification, inputs, no_grad=no_grad)
             modules, path = _modules_of_the_user(), tuple(sys.path)

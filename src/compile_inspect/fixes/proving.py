@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.observation import observe, preserved_state
 from compile_inspect.agreement.reference import Point
+from compile_inspect.agreement.run_outcome import observe, preserve_state
 from compile_inspect.capture.api import inspect
 from compile_inspect.eager import require_eager
 from compile_inspect.errors import InspectError, TargetError
@@ -80,7 +80,7 @@ class Laboratory:
         target = replace(target, gradients=False if self._program.target.gradients is False else None)
         torch_private.forget_compiled_code()
         # What a call changes, such as running means, must not be there when results are compared.
-        with preserved_state(Task.of(target)), torch_private.suppressed_compiler_output(), silence():
+        with preserve_state(Task.of(target)), torch_private.suppressed_compiler_output(), silence():
             return inspect(target, backend=self._backend)
 
     def _compiled(self, target: Target) -> Callable[..., Any]:
@@ -110,7 +110,7 @@ class Laboratory:
             _ = self._original.points  # with the original's modules: those that are imported at a call, too
         # Compiled code does not remember the settings it was made with: its time is taken before they are changed.
         earlier = self._alone(self._before) if proposal.settings else None
-        with torch_private.preserved_configuration(), silence():
+        with torch_private.preserve_configuration(), silence():
             for setting in proposal.settings:
                 torch_private.run_setting(setting.code)
             try:
@@ -176,7 +176,7 @@ class Laboratory:
         """
         codes = [setting.code for setting in proposal.settings] if proposal is not None else []
         if proposal is None:
-            with self._program.installed(), preserved_state(self.task):
+            with self._program.installed(), preserve_state(self.task):
                 return fullgraph_failure(self._program.target, self._backend)
         try:
             texts = self.texts(proposal)
@@ -210,9 +210,9 @@ class Laboratory:
         """Give a copy the parameters and buffers of the original, whatever was drawn while it was loaded."""
         import torch
 
-        own = {item.name: item.now() for item in self.task.held}
+        own = {item.name: item.now() for item in self.task.held_tensors}
         with torch.no_grad():
-            for item in Task.of(target).held:
+            for item in Task.of(target).held_tensors:
                 tensor, right = item.now(), own.get(item.name)
                 if right is not None and right.shape == tensor.shape and right.dtype == tensor.dtype:
                     tensor.copy_(right)
@@ -240,7 +240,7 @@ class Laboratory:
             return lambda: function(*self.target.args, **self.target.kwargs)
 
         calls = {name: call(function) for name, function in functions.items()}
-        with preserved_state(self.task):
+        with preserve_state(self.task):
             for once in calls.values():
                 for _ in range(WARM_UPS):
                     once()

@@ -37,5 +37,5 @@ def predict(
             print(compilation.call, compilation.cause)
     """
     calls = as_calls(inputs)
-    ran = run(target, calls, dynamo_state.Counting(), dynamic=dynamic, limit=limit, sparing=True, on_call=on_call)
+    ran = run(target, calls, dynamo_state.GraphRecorder(), dynamic=dynamic, limit=limit, sparing=True, on_call=on_call)
     return read(ran, calls, dynamic)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.observation import preserved_state, seeded
+from compile_inspect.agreement.run_outcome import preserve_state, seed_generators
 from compile_inspect.capture.collectors.exceptions import causes_of
 from compile_inspect.capture.recorder import Recording, tap
 from compile_inspect.errors import TargetError
@@ -50,7 +50,7 @@ class Run:
 def run(
     target: Target,
     calls: Sequence[Call],
-    backend: dynamo_state.Counting,
+    backend: dynamo_state.GraphRecorder,
     *,
     dynamic: bool | None = None,
     limit: int | None = None,
@@ -66,11 +66,11 @@ def run(
 
     if limit is not None and limit < 1:
         raise TargetError(f"the recompile limit is {limit}: give a whole number from 1")
-    function = dynamo_state.original(target.function)
+    function = dynamo_state.original_function(target.function)
     task = Task.of(Target(function, calls[0].args, calls[0].kwargs, gradients=False))
     start = time.perf_counter()
-    with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
-        with torch_private.suppressed_compiler_output(), dynamo_state.isolated(limit=limit), Recording() as recording:
+    with tap.apart(), preserve_state(task), _preserved_attributes(task), seed_generators(SEED), silence():
+        with torch_private.suppressed_compiler_output(), dynamo_state.isolate_dynamo(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
             passages = []
             for number, call in enumerate(calls):
@@ -84,21 +84,21 @@ def run(
     return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
 
 
-def _pass(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Counting, sparing: bool) -> Passage:
+def _pass(compiled: Callable[..., Any], call: Call, backend: dynamo_state.GraphRecorder, sparing: bool) -> Passage:
     passage, before = Passage(), dynamo_state.frame_counts()
     backend.used.clear()
     with call.situation():
         args, kwargs = copied(call.inputs)
         try:
             compiled(*args, **kwargs)
-        except dynamo_state.Enough:
+        except dynamo_state.CallEnded:
             pass
         except Exception as error:
             passage.error = one_line(causes_of(error)[-1])  # the next call may be a good one
     for frame, count in dynamo_state.frame_counts().items():
         passage.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
     passage.used = list(dict.fromkeys(backend.used))
-    if sparing and passage.error is None and len(passage.used) == 1 and dynamo_state.is_whole(passage.used[0]):
+    if sparing and passage.error is None and len(passage.used) == 1 and dynamo_state.covers_whole_call(passage.used[0]):
         backend.enough.update(passage.used)
     return passage
 
@@ -106,7 +106,7 @@ def _pass(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Counti
 def _tell_eager(passage: Passage, function: Callable[..., Any], call: Call) -> None:
     """Call it once more without the compiler: what it raises there has nothing to do with compilations."""
     task = Task.of(Target(function, call.args, call.kwargs, gradients=False))
-    with call.situation(), preserved_state(task), _preserved_attributes(task):
+    with call.situation(), preserve_state(task), _preserved_attributes(task):
         args, kwargs = copied(call.inputs)
         try:
             function(*args, **kwargs)

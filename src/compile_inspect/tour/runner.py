@@ -21,13 +21,13 @@ _MAX_ERROR_CHARACTERS = 300
 def run_lesson(plan: LessonPlan, guide: Guide, target: Target | None = None, *, position: str = "") -> Lesson:
     """Run one lesson: question, evidence, answer. A lesson that fails reports why and does not end the tour."""
     from compile_inspect import torch_private
-    from compile_inspect.torch_private.dynamo_state import quiet
+    from compile_inspect.torch_private.dynamo_state import silence_loggers
 
     guide.begin(f"{position}{plan.title}", plan.question, plan.theory)
     start, waiting_before = perf_counter(), guide.waiting_seconds
     failed = False
     try:
-        with quiet(), torch_private.suppressed_compiler_output():
+        with silence_loggers(), torch_private.suppressed_compiler_output():
             answer = plan.load_function()(target, guide=guide).answer()
     except Exception as error:
         first_line = next((line for line in str(error).splitlines() if line.strip()), "").strip()

@@ -30,7 +30,7 @@ def noted(size: int, constraints: int, equalities: int) -> bool:
 
 
 def _place(size: int, constraints: int, equalities: int) -> Path:
-    """In the folder of `compile_inspect.tuning.store`."""
+    """In the folder of `compile_inspect.tuning.decision_cache`."""
     chosen = os.environ.get("COMPILE_INSPECT_CACHE")
     folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "compile-inspect" / "tune"
     return folder.expanduser() / FOLDER / f"{size}-{constraints}-{equalities}"

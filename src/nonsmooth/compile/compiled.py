@@ -38,8 +38,8 @@ class Captured:
     """The user's functions as one graph under a guard, at a point where they work."""
 
     def __init__(self, form: FlatForm, at: Vector, device: torch.device | None = None) -> None:
-        """Raises `Refused` where the functions cannot be captured whole."""
-        from compile_inspect.packages import Refused, Task
+        """Raises `RefusalError` where the functions cannot be captured whole."""
+        from compile_inspect.packages import RefusalError, Task
 
         self.form = form
         x = torch.from_numpy(at.copy()).to(device or "cpu")
@@ -54,15 +54,15 @@ class Captured:
         variables = {place for place in self._at if place is not None}
         self._others: list[Any] = []
         """For every input that is no variable: the tensor itself, or the number of the argument it comes with."""
-        for place, source in enumerate(self.program.whole.sources):
+        for place, source in enumerate(self.program.fullgraph.sources):
             if place in variables:
                 continue
-            if place in self.program.whole.identified:
+            if place in self.program.fullgraph.identity_guarded:
                 self._others.append(self.program.inputs[place])
             elif source.startswith("args["):
                 self._others.append(int(source[5:-1]) - self._leaf_count)
             else:
-                raise Refused("they read something that must be turned into a tensor at every call")
+                raise RefusalError("they read something that must be turned into a tensor at every call")
         self.graph = captured_graph(form, self.program.results, self._at, len(self.program.inputs))
 
     def label(self, what: str) -> str:
@@ -79,7 +79,7 @@ class Captured:
         args = (*self._args[: self._leaf_count], *tensors)
         with torch.enable_grad():
             if not guard.holds(args, {}) and not guard.matches(args, {}):
-                raise Changed(guard.why_not(args, {}))
+                raise Changed(guard.failure_reason(args, {}))
 
     def rows(self, x: Tensor, *others: Tensor) -> list[Tensor]:
         """f, c and the gradients of all of them."""
@@ -94,7 +94,7 @@ class Packages:
     """The packages of a problem on their way: kept from an earlier run, or being built in other processes."""
 
     def __init__(self, form: FlatForm, size: int, at: Vector) -> None:
-        """Raises `Refused` where the functions cannot be captured whole at a point."""
+        """Raises `RefusalError` where the functions cannot be captured whole at a point."""
         self.form, self.size = form, size
         self.captured = Captured(form, at)
         x = torch.from_numpy(at.copy())
@@ -118,9 +118,9 @@ class Packages:
 
     def kept(self) -> Compiled | None:
         """The compiled form from packages that an earlier run has kept, if all of them are there and can be used."""
-        from compile_inspect.packages import Store
+        from compile_inspect.packages import DecisionCache
 
-        store = Store()
+        store = DecisionCache()
         found = {name: store.load(task) for name, task in self._tasks.items()}
         paths = {name: entry[1] for name, entry in found.items() if entry is not None and entry[1] is not None}
         if len(paths) < len(self._tasks):
@@ -136,11 +136,11 @@ class Packages:
 
     def drop(self) -> None:
         """Remove what an earlier run has kept."""
-        from compile_inspect.packages import Store
+        from compile_inspect.packages import DecisionCache
 
         self.from_disk = False
         for task in self._tasks.values():
-            Store().drop(task)
+            DecisionCache().drop(task)
 
     def begin(self, *, idly: bool = False) -> None:
         """Begin to build; raises where that cannot be. `idly`: with time that nothing else wants."""
@@ -149,7 +149,7 @@ class Packages:
         self._started = perf_counter()
         try:
             for name, task in self._tasks.items():
-                self._builds[name] = Build(task, partial(self._derived, name), idly=idly)
+                self._builds[name] = Build(task, partial(self._derived, name), idle_priority=idly)
         except BaseException:
             self.stop()
             raise
@@ -169,8 +169,8 @@ class Packages:
             build.wait()
 
     def finish(self) -> Compiled:
-        """The compiled form of what was built, kept on disk for the next run; raises `Refused` where there is none."""
-        from compile_inspect.packages import Store, decide
+        """The compiled form of what was built, kept on disk for the next run; raises `RefusalError` where there is none."""
+        from compile_inspect.packages import DecisionCache, decide
 
         self.seconds = perf_counter() - self._started
         try:
@@ -178,7 +178,7 @@ class Packages:
             for name, task in self._tasks.items():
                 reason = "It was built for a run of the solver."
                 decision = decide(task, "aot-inductor", reason, self._started, {})
-                Store().save(task, decision, str(self._builds[name].package))
+                DecisionCache().save(task, decision, str(self._builds[name].package))
             note(self.size, self.form.constraints, self.form.equalities)
         finally:
             self.stop()

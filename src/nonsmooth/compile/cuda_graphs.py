@@ -37,7 +37,7 @@ class _Replayed:
     """One function of host vectors, run by a recording that fetches its inputs and brings back its answer."""
 
     def __init__(self, captured: Captured, function: Callable[..., list[Tensor]], inputs: list[Tensor]) -> None:
-        from compile_inspect.packages import Recorded, replay, waiter
+        from compile_inspect.packages import GraphRecording, replay_function, stream_waiter
 
         self._captured, self._inputs = captured, inputs
         others = captured.others(captured.form.tensors)
@@ -56,12 +56,12 @@ class _Replayed:
             return [output]
 
         state = torch.cuda.get_rng_state()
-        self._recording = Recorded(there_and_back, [*inputs, *others])  # it owns the memory that is used
+        self._recording = GraphRecording(there_and_back, [*inputs, *others])  # it owns the memory that is used
         if not torch.equal(state, torch.cuda.get_rng_state()):
             raise ValueError("they draw random numbers")
         self._answer = answers[0].numpy()
-        self._replay = replay(self._recording.graph)
-        self._wait = waiter(inputs[0].device)
+        self._replay = replay_function(self._recording.graph)
+        self._wait = stream_waiter(inputs[0].device)
         self._pointers = [tensor.data_ptr for tensor in others]
         self._addresses = [tensor.data_ptr() for tensor in others]
 

@@ -390,6 +390,6 @@ def _patience() -> float:
 
 def _line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
-    if lines and type(error).__name__ == "Refused":
+    if lines and type(error).__name__ == "RefusalError":
         return lines[0]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

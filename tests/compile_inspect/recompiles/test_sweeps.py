@@ -316,7 +316,7 @@ def plain_count(sweep: Sweep) -> tuple[list[int], list[bool]]:
 
 
 @pytest.mark.parametrize(
-    "sweep", [pytest.param(sweep, id=sweep.name, marks=[pytest.mark.slow] * (sweep.name in ALIKE)) for sweep in SWEEPS]
+    "sweep", [pytest.param(sweep, id=sweep.name, marks=[pytest.mark.exhaustive] * (sweep.name in ALIKE)) for sweep in SWEEPS]
 )
 def test_foretold_as_it_comes(sweep: Sweep) -> None:
     compiled_for, raised = plain_count(sweep)

@@ -333,7 +333,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resu
     patch.undo()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_packages_are_built_used_and_kept(built: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
     place, first = built
     assert first.compilation.outcome is Outcome.USED and not first.compilation.from_disk, first.compilation
@@ -345,7 +345,7 @@ def test_packages_are_built_used_and_kept(built: tuple[Path, Result], monkeypatc
     assert again.success and again.f == pytest.approx(first.f, abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_the_function_reads_changes(built: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
     """A closure tensor that is replaced is noticed at the next call; one that changes in place is read as it is."""
     place, _ = built
@@ -368,7 +368,7 @@ def test_what_the_function_reads_changes(built: tuple[Path, Result], monkeypatch
     assert result.success and result.check().stationary
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_damaged_package_is_dropped(built: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 
@@ -393,7 +393,7 @@ def test_the_report_says_when_the_run_was_over_first(monkeypatch: pytest.MonkeyP
     packages.stop()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_runs_that_follow_each_other_share_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tier, "BUILD_AFTER", 0.05)
     monkeypatch.setattr(tier, "BUILD_AFTER_ALONE", 0.05)

@@ -69,7 +69,7 @@ def test_kinks_that_bend_downwards_are_on_the_side_that_is_asked_for() -> None:
     np.testing.assert_allclose(reading.pieces(step, reading.sides).reached, [1.25])  # above: what bends downwards has tangents
 
 
-@pytest.mark.parametrize("seed", [*range(60), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(60, 1000))])
+@pytest.mark.parametrize("seed", [*range(60), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(60, 1000))])
 def test_models_of_random_constraints_are_right(seed: int) -> None:
     """Along 20 random rays they agree with the constraints to first order."""
     random = np.random.default_rng(seed)
@@ -175,7 +175,7 @@ def test_fewer_evaluations_to_the_same_proven_answer(name: str, n: int) -> None:
     assert result.evaluations <= 0.7 * stepped.evaluations
 
 
-@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 300))])
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(20, 300))])
 def test_no_verdict_on_random_constraints_is_false(seed: int) -> None:
     """Programs that bend both ways, under a convex objective: beside a proven answer nothing is better to first order."""
     program, other = Program(7000 + seed, growth=1.0), Program(9000 + seed)

@@ -323,6 +323,7 @@ def test_a_result_travels() -> None:
     assert copied.structure == result.structure and copied.check() == result.check()
 
 
+@pytest.mark.slow
 def test_compiled_functions_take_over_where_kinks_are_stepped_over() -> None:
     smooth, terms, _, x0, more = PLAIN["weights"]
     terms = [*terms, Hinge(lambda x: x - 1), Max(identity), Norm2(lambda x: x + 1)]
@@ -431,7 +432,7 @@ def test_a_broken_promise_proves_nothing(name: str, how: str) -> None:
     assert result.f == pytest.approx(stepped.f, abs=1e-5) or result.f < stepped.f
 
 
-@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.slow)], ids=["40", "400"])
+@pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 400), marks=pytest.mark.exhaustive)], ids=["40", "400"])
 def test_verdicts_of_broken_promises_are_those_of_a_black_box(seeds: range) -> None:
     """Random programs with kinks are given as smooth, and the point lies on many of these and of the terms."""
     proven = 0

@@ -35,7 +35,9 @@ def one_sided_derivative(function: Callable[[Tensor], Tensor], x: Tensor, direct
     return 2.0 * short - long
 
 
-@pytest.mark.parametrize("seeds", [range(250), pytest.param(range(250, 1000), marks=pytest.mark.slow)], ids=["250", "1000"])
+@pytest.mark.parametrize(
+    "seeds", [range(250), pytest.param(range(250, 1000), marks=pytest.mark.exhaustive)], ids=["250", "1000"]
+)
 def test_random_programs_are_read_rightly_or_declined(seeds: range) -> None:
     """Many of their kinks are met exactly."""
     told, kinked = 0, 0

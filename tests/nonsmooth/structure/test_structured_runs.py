@@ -116,7 +116,7 @@ def test_what_was_not_seen_is_said() -> None:
     assert not off.structure.followed
 
 
-@pytest.mark.parametrize("seeds", [range(80), pytest.param(range(80, 600), marks=pytest.mark.slow)], ids=["80", "600"])
+@pytest.mark.parametrize("seeds", [range(80), pytest.param(range(80, 600), marks=pytest.mark.exhaustive)], ids=["80", "600"])
 def test_no_false_verdict_on_random_programs(seeds: range) -> None:
     by_kinks = 0
     for seed in seeds:

@@ -174,7 +174,7 @@ def _gradients(target: Target, function: Callable[..., Any]) -> list[Any]:
 
     def call_and_differentiate(*args: Any, **kwargs: Any) -> list[Any]:
         outputs = _differentiable(function(*args, **kwargs))
-        variables = task.wanted(args, kwargs)
+        variables = task.differentiated_tensors(args, kwargs)
         if not variables or not outputs:
             return []
         ones = [torch.ones_like(output) for output in outputs]
@@ -187,7 +187,7 @@ def _gradients(target: Target, function: Callable[..., Any]) -> list[Any]:
 def _differentiable(result: Any) -> list[Any]:
     """The tensors in a result that require a gradient, at any depth."""
     from compile_inspect import torch_private
-    from compile_inspect.agreement.observation import named_leaves
+    from compile_inspect.agreement.run_outcome import named_leaves
 
     return [leaf for _, leaf in named_leaves(result) if torch_private.is_tensor(leaf) and leaf.requires_grad]
 

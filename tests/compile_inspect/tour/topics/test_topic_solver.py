@@ -24,7 +24,7 @@ def test_without_a_compiler_the_functions_run_as_they_are(without_compiler: Guid
     assert f"{run.evaluations} evaluations" in found.answer()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_compiled_functions_give_the_same_answer(with_compiler: Guide) -> None:
     found = run_with_and_without_compile(guide=with_compiler)
     plain, built, again = found.runs

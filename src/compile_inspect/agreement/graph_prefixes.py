@@ -1,4 +1,4 @@
-"""Parts of a graph by themselves: the shortest prefix that a compiler gets wrong, and one operation alone."""
+"""Compile parts of a graph by themselves: the shortest prefix that a compiler gets wrong, and one operation alone."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 
 from compile_inspect import torch_private
 from compile_inspect.agreement.comparison import compare
-from compile_inspect.agreement.inputs import clone_tensor, cloned
-from compile_inspect.agreement.observation import Observation, observe
+from compile_inspect.agreement.inputs import clone_inputs, clone_tensor
 from compile_inspect.agreement.reference import make_reference
-from compile_inspect.agreement.sources import line_of_stack
+from compile_inspect.agreement.run_outcome import RunOutcome, observe
+from compile_inspect.agreement.source_lines import line_of_stack
 from compile_inspect.records.agreement import Verdict
-from compile_inspect.variants import Prepared, Refused, Task
+from compile_inspect.variants import Prepared, RefusalError, Task
 
 Prepare = Callable[[Task], Prepared]
-NO_GRADIENT = "TargetError"
-"""What a run raises when nothing it gives depends on what requires a gradient."""
+NO_GRADIENT_ERROR = "TargetError"
+"""What a run raises when none of its results depends on a tensor that requires a gradient."""
 
 
 def first_wrong_node(graph: Any, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> Any:
-    """The first node whose value, or gradient, comes out wrong when everything up to it is compiled; None if none does.
+    """The first node whose value or gradient is wrong when everything up to it is compiled; None if there is none.
 
-    All loose ends of a prefix are compared, so one that contains the culprit stays wrong when it grows, and bisection
+    All unused values of a prefix are compared, so a prefix with the culprit stays wrong when it grows, and bisection
     finds it.
     """
     nodes = _candidates(graph, inputs)
@@ -39,12 +39,12 @@ def first_wrong_node(graph: Any, inputs: list[Any], prepare: Prepare, *, gradien
 
 
 def is_wrong_up_to(graph: Any, nodes: list[Any], last: int, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool:
-    """Whether the graph up to a node, compiled, does something else than the same operations run eagerly."""
-    return _is_wrong(prefix(graph, nodes[: last + 1]), tuple(inputs), prepare, gradients=gradients)
+    """Whether the graph up to a node, compiled, differs from the same operations run eagerly."""
+    return _is_wrong(prefix_graph(graph, nodes[: last + 1]), tuple(inputs), prepare, gradients=gradients)
 
 
 def is_wrong_alone(graph: Any, node: Any, inputs: list[Any], prepare: Prepare, *, gradients: bool) -> bool | None:
-    """Whether one operation, compiled alone on the values that eager gives it, is wrong; None where it cannot be cut out."""
+    """Whether one operation, compiled alone on eager's values, is wrong; None where it cannot be compiled alone."""
     import torch
 
     values = _arguments(graph, node, inputs)
@@ -61,39 +61,39 @@ def is_wrong_alone(graph: Any, node: Any, inputs: list[Any], prepare: Prepare, *
         single.output((single.node_copy(node, lambda argument: copies.get(argument, values[argument])),))
         module = torch.fx.GraphModule(graph, single)
         return _is_wrong(module, tuple(leaves), prepare, gradients=gradients, signs=True)
-    except Exception:  # an operation that makes no sense by itself, such as one half of a transform
+    except Exception:  # an operation may make no sense by itself, such as one half of a transform
         return None
 
 
 def _is_wrong(module: Any, inputs: tuple[Any, ...], prepare: Prepare, *, gradients: bool, signs: bool = False) -> bool:
-    """Whether a compiled graph does something else than eager; with `signs`, zeros with another sign count too.
+    """Whether a compiled graph differs from eager; with `signs`, zeros with a different sign count too.
 
-    They are no error by themselves, and a sum in another order has them; but they may be what a later operation, such
-    as a reciprocal, makes an error of.
+    Such zeros are not errors by themselves, and a sum in another order produces them; but a later operation, such as a
+    reciprocal, may turn them into errors.
     """
-    for wanted in [True, False] if gradients else [False]:
-        task = Task(module, inputs, {}, wanted)
+    for with_gradients in [True, False] if gradients else [False]:
+        task = Task(module, inputs, {}, with_gradients)
         reference = make_reference(task, samples=0)
         raised = reference.points[0].eager.error
-        if raised is not None and raised.startswith(NO_GRADIENT):
+        if raised is not None and raised.startswith(NO_GRADIENT_ERROR):
             continue
         try:
             prepared = prepare(task)
-        except Refused:
+        except RefusalError:
             if raised is None:
-                return True  # it runs eagerly, and cannot be compiled
+                return True  # eager runs it, but it cannot be compiled
             continue
         if raised is not None or compare(task, prepared, reference=reference).verdict is Verdict.DISAGREES:
             return True
-        if signs and _other_signs(reference.points[0].eager, observe(task, prepared.run, (inputs, {}), 0)):
+        if signs and _zero_signs_differ(reference.points[0].eager, observe(task, prepared.run, (inputs, {}), 0)):
             return True
     return False
 
 
-def _other_signs(eager: Observation, seen: Observation) -> bool:
-    """Whether zeros of eager's have another sign."""
+def _zero_signs_differ(eager: RunOutcome, outcome: RunOutcome) -> bool:
+    """Whether the outcome has zeros whose sign differs from eager's."""
     for name, value in eager.values.items():
-        other = seen.values.get(name)
+        other = outcome.values.get(name)
         if other is None or not torch_private.is_tensor(other) or not other.is_floating_point():
             continue
         if bool(((value == 0) & (other == 0) & (value.signbit() != other.signbit())).any()):
@@ -101,14 +101,14 @@ def _other_signs(eager: Observation, seen: Observation) -> bool:
     return False
 
 
-def prefix(graph: Any, nodes: list[Any]) -> Any:
-    """A graph that stops after the last of some nodes, and gives the values of those that no other of them uses."""
+def prefix_graph(graph: Any, nodes: list[Any]) -> Any:
+    """A graph that stops after the last of some nodes, and returns the values of those that no other of them uses."""
     import torch
 
     shorter = torch.fx.Graph()
     copies: dict[Any, Any] = {}
     for node in graph.graph.nodes:
-        # Every input stays one, so that the graph is called as before.
+        # Keep every input, so that the graph is called as before.
         if node.op == "placeholder" or (node.op != "output" and nodes[-1] not in copies):
             copies[node] = shorter.node_copy(node, lambda argument: copies[argument])
     loose = [node for node in nodes if not any(user in nodes for user in node.users)]
@@ -117,33 +117,37 @@ def prefix(graph: Any, nodes: list[Any]) -> Any:
 
 
 def node_named(graph: Any, name: str) -> Any:
-    """The node of a graph with a name, None where there is none."""
+    """The node of a graph with a given name; None if there is none."""
     return next((node for node in graph.graph.nodes if node.name == name), None)
 
 
 def node_of_source(graph: Any, source: str, stack_trace: str) -> Any:
-    """The node of Dynamo's graph that later graphs know under a name: it was renamed after the user's variable.
+    """The node of Dynamo's graph that later graphs know under a name (nodes are renamed after the user's variables).
 
-    Where a function makes several graphs the names start anew in each; the lines do not.
+    Where a function makes several graphs, the names start again in each; the lines do not.
     """
     line = line_of_stack(stack_trace)
     for node in graph.graph.nodes:
         names = node.meta.get("source_fn_stack") or [(node.name, None)]
-        own = line_of_stack(node.meta.get("stack_trace"))
-        if names[-1][0] == source and (line is None or own is None or (own.file, own.line) == (line.file, line.line)):
+        node_line = line_of_stack(node.meta.get("stack_trace"))
+        if names[-1][0] == source and (
+            line is None or node_line is None or (node_line.file, node_line.line) == (line.file, line.line)
+        ):
             return node
     return None
 
 
 def _leaf(value: Any) -> Any:
-    """A tensor with the same contents that is nobody's result, and requires a gradient where the original does."""
+    """A leaf tensor with the same contents, which requires a gradient if the original does."""
     return clone_tensor(value.detach()).requires_grad_(bool(value.requires_grad))
 
 
-def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any, Any]], None] | None = None) -> dict[Any, Any]:
-    """What every node of a graph gives when it runs eagerly; the first that raises gives None, and is the last.
+def _interpret_values(
+    graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any, Any]], None] | None = None
+) -> dict[Any, Any]:
+    """The value of every node of a graph when it runs eagerly; None for the first node that raises, which is the last.
 
-    `before` is told of every node that is about to run, and of the values up to there.
+    `before` is called with every node that is about to run, and with the values so far.
     """
     import torch
 
@@ -156,31 +160,31 @@ def _interpreted(graph: Any, inputs: list[Any], before: Callable[[Any, dict[Any,
             values[n] = super().run_node(n)
             return values[n]
 
-    # The graph may leave the grad mode changed, and eager may be the one that raises.
-    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.closed_transforms():
+    # The graph may leave the grad mode changed, and eager may raise.
+    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.close_transforms():
         try:
-            Recorder(graph, garbage_collect_values=False).run(*cloned((tuple(inputs), {}))[0])
+            Recorder(graph, garbage_collect_values=False).run(*clone_inputs((tuple(inputs), {}))[0])
         except Exception:
             values[_first_missing(graph, values)] = None
     return values
 
 
 def _arguments(graph: Any, node: Any, inputs: list[Any]) -> dict[Any, Any] | None:
-    """What one node is given when the graph runs eagerly, copied just before: others may change it in place.
+    """The arguments of one node when the graph runs eagerly, copied just before: later nodes may change them in place.
 
     None where the node does not run, or runs within a transform of torch.func.
     """
     if _depths(graph)[node]:
         return None
-    found: dict[Any, Any] = {}
+    arguments: dict[Any, Any] = {}
 
     def note(next_node: Any, values: dict[Any, Any]) -> None:
         if next_node is node:
             for item in node.all_input_nodes:
-                found[item] = _leaf(values[item]) if torch_private.is_tensor(values[item]) else values[item]
+                arguments[item] = _leaf(values[item]) if torch_private.is_tensor(values[item]) else values[item]
 
-    _interpreted(graph, inputs, note)
-    return found if len(found) == len(node.all_input_nodes) else None
+    _interpret_values(graph, inputs, note)
+    return arguments if len(arguments) == len(node.all_input_nodes) else None
 
 
 def _first_missing(graph: Any, values: dict[Any, Any]) -> Any:
@@ -188,8 +192,8 @@ def _first_missing(graph: Any, values: dict[Any, Any]) -> Any:
 
 
 def _candidates(graph: Any, inputs: list[Any]) -> list[Any]:
-    """Nodes that compute tensors, or raise, in order. A part between the ends of a transform cannot be cut out."""
-    values = _interpreted(graph, inputs)
+    """Nodes that compute tensors, or raise, in order, except inside a transform, which cannot be cut."""
+    values = _interpret_values(graph, inputs)
     last = list(values)[-1]
     depths = _depths(graph)
     candidates = []
@@ -202,7 +206,7 @@ def _candidates(graph: Any, inputs: list[Any]) -> list[Any]:
 
 
 def _depths(graph: Any) -> dict[Any, int]:
-    """How many transforms of torch.func every node runs within."""
+    """The number of torch.func transforms that each node runs within."""
     depth = 0
     depths: dict[Any, int] = {}
     for node in graph.graph.nodes:

@@ -11,7 +11,7 @@ import pytest
 
 PROGRAM = """
 import dataclasses, torch
-from compile_inspect.tuning.key import program_key
+from compile_inspect.tuning.cache_key import program_key
 from compile_inspect.variants import Task
 import settings_of_the_model as settings
 
@@ -85,5 +85,6 @@ def test_another_program_has_another_key(number: int, first: str, further: list[
     assert further[number] != first
 
 
+@pytest.mark.slow
 def test_another_processor_has_another_key(first: str, tmp_path: Path) -> None:
     assert keys(written(tmp_path / "model"), ATEN_CPU_CAPABILITY="default") != [first]

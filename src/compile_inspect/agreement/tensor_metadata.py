@@ -1,4 +1,4 @@
-"""What a tensor is besides its numbers: its kind, strides, memory and place in autograd's graph."""
+"""Everything about a tensor except its numbers: kind, strides, memory and autograd state."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from compile_inspect import torch_private
 
 
 @dataclass(frozen=True)
-class Form:
-    """What can be seen of a tensor without looking at its numbers."""
+class TensorMetadata:
+    """The properties of a tensor that do not depend on its numbers."""
 
     kind: str
     """Its class and layout."""
     strides: tuple[int, ...] | None
-    """Of dimensions with more than one element; None where elements overlap or there is no such thing."""
+    """Strides of dimensions with more than one element; None where elements overlap or there are no strides."""
     requires_grad: bool
     shares: frozenset[str]
-    """Names of inputs, held tensors and other results that lie in the same memory."""
+    """Names of inputs, held tensors and other results that share its memory."""
 
 
-def forms_of(results: list[tuple[str, Any]], known: Iterable[tuple[str, Any]]) -> dict[str, Form]:
-    """The form of every tensor among named results; `known` are inputs and held tensors by name."""
+def metadata_of(results: list[tuple[str, Any]], other_tensors: Iterable[tuple[str, Any]]) -> dict[str, TensorMetadata]:
+    """The metadata of every tensor among named results; `other_tensors` are inputs and held tensors by name."""
     owners: dict[int, set[str]] = {}
     tensors = [(name, value) for name, value in results if torch_private.is_tensor(value)]
-    for name, value in (*known, *tensors):
+    for name, value in (*other_tensors, *tensors):
         address = _address(value)
         if address:
             owners.setdefault(address, set()).add(name)
     return {
-        name: Form(kind_of(value), _strides(value), value.requires_grad, frozenset(owners.get(_address(value), set()) - {name}))
+        name: TensorMetadata(
+            kind_of(value), _strides(value), value.requires_grad, frozenset(owners.get(_address(value), set()) - {name})
+        )
         for name, value in tensors
     }
 
 
 def kind_of(tensor: Any) -> str:
-    """Class and layout in words: `Tensor`, `sparse_coo Tensor`, `jagged NestedTensor`."""
+    """Class and layout as text: `Tensor`, `sparse_coo Tensor`, `jagged NestedTensor`."""
     import torch
 
     name = "Tensor" if isinstance(tensor, torch.nn.Parameter) else type(tensor).__name__
@@ -46,7 +48,7 @@ def kind_of(tensor: Any) -> str:
 
 
 def is_plain(tensor: Any) -> bool:
-    """Whether a tensor is numbers in memory at strides, and nothing else."""
+    """Whether a tensor is an ordinary strided one, neither quantized nor nested nor of a subclass."""
     import torch
 
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter) or tensor.layout is not torch.strided:
@@ -55,7 +57,7 @@ def is_plain(tensor: Any) -> bool:
 
 
 def parts_of(tensor: Any) -> list[tuple[str, Any]]:
-    """The plain tensors that a tensor is made of, each with what its name ends in; the tensor itself if it is plain."""
+    """The plain tensors that a tensor consists of, each with the suffix of its name; a plain tensor consists of itself."""
     import torch
 
     tensor = tensor.detach()
@@ -86,7 +88,7 @@ def parts_of(tensor: Any) -> list[tuple[str, Any]]:
 
 
 def _address(value: Any) -> int:
-    """Where a plain tensor's storage begins; 0 where it has none."""
+    """The address of a plain tensor's storage; 0 where it has none."""
     if not torch_private.is_tensor(value) or not is_plain(value) or not value.numel():
         return 0
     return int(value.untyped_storage().data_ptr())
@@ -97,5 +99,5 @@ def _strides(tensor: Any) -> tuple[int, ...] | None:
         return None
     pairs = [(stride, size) for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
     extent = 1 + sum((size - 1) * stride for stride, size in pairs)
-    # An expanded or padded tensor has no strides of its own: whoever copies it may close the gaps.
+    # An expanded or padded tensor has no strides of its own: a copy of it may close the gaps.
     return tuple(stride for stride, _ in pairs) if extent == tensor.numel() else None

@@ -8,8 +8,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from compile_inspect.agreement.inputs import cloned
-from compile_inspect.agreement.precision import intercepted
+from compile_inspect.agreement.inputs import clone_inputs
+from compile_inspect.agreement.precision import intercept_operations
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.variants import Task
 from compile_inspect.variants.base import one_line
@@ -19,7 +19,7 @@ _PACKAGE = str(Path(__file__).resolve().parents[1])
 
 
 def line_of_stack(text: str | None) -> Location | None:
-    """The innermost line outside torch in a stack as torch writes it.
+    """The innermost line outside torch in a stack as torch prints it.
 
     >>> str(line_of_stack('  File "/home/me/model.py", line 3, in forward\\n    return x.relu()\\n'))
     '/home/me/model.py:3'
@@ -32,36 +32,36 @@ def line_of_stack(text: str | None) -> Location | None:
 
 
 def line_of_operation(task: Task, graph: Any, node: Any) -> Location | None:
-    """The user's line behind a node of a traced graph: a run of the function sees the same operations in the same order."""
+    """The user's line behind a node of a traced graph: a run of the function has the same operations in the same order."""
     nodes = [item for item in graph.graph.nodes if item.op == "call_function" and item.target is node.target]
-    place = nodes.index(node)
-    seen: list[Location | None] = []
+    position = nodes.index(node)
+    lines: list[Location | None] = []
 
     def note(operation: Any, args: Any, kwargs: Any) -> Any:
         if operation is node.target:
-            seen.append(own_line())
+            lines.append(running_user_line())
         return operation(*args, **kwargs)
 
-    args, kwargs = cloned((task.args, task.kwargs))
-    with intercepted(note):
+    args, kwargs = clone_inputs((task.args, task.kwargs))
+    with intercept_operations(note):
         task.run(task.function, args, kwargs)
-    return seen[place] if place < len(seen) else None
+    return lines[position] if position < len(lines) else None
 
 
-def own_line() -> Location | None:
-    """The innermost line of the user's that is running now; None within a backward."""
+def running_user_line() -> Location | None:
+    """The user's innermost line that is running now; None within a backward."""
     for frame in reversed(traceback.extract_stack()):
         location = Location(frame.filename, frame.lineno or 0, frame.name, frame.line or "")
         if location.in_torch or frame.filename.startswith(_PACKAGE):
             if frame.filename.startswith(_PACKAGE) and frame.name == "gradients":
-                return None  # a backward runs where the gradients are asked for, not where the user computes
+                return None  # a backward runs where gradients are requested, not at the user's operation
             continue
         return location
     return None
 
 
 def line_of_exception(error: BaseException) -> Location | None:
-    """The user's line that a compiler was at when it raised: torch writes the stack into one of the messages."""
+    """The user's line that a compiler was processing when it raised: torch puts the stack into one of the messages."""
     for cause in causes(error):
         location = line_of_stack(str(cause))
         if location is not None:
@@ -70,7 +70,7 @@ def line_of_exception(error: BaseException) -> Location | None:
 
 
 def causes(error: BaseException) -> list[BaseException]:
-    """An exception and what it was raised from, the innermost last."""
+    """The chain of exceptions that led to one, the innermost last."""
     chain: list[BaseException] = []
     following: BaseException | None = error
     while following is not None and following not in chain:
@@ -80,12 +80,12 @@ def causes(error: BaseException) -> list[BaseException]:
 
 
 def innermost_cause(error: BaseException) -> str:
-    """The innermost cause of an exception in one line: what a compiler says, not that it was called in vain.
+    """The innermost cause of an exception in one line: the compiler's own message rather than that of its caller.
 
     >>> innermost_cause(RuntimeError("C++ compile error\\n/tmp/kernel.cpp:3:7: error: no such overload"))
     'RuntimeError: no such overload'
     """
     chain = [item for item in causes(error) if not isinstance(item, subprocess.SubprocessError)]
     cause = chain[-1] if chain else error
-    said = [line.partition(" error: ")[2] for line in str(cause).splitlines() if " error: " in line]
-    return f"{type(cause).__name__}: {said[0]}" if said else one_line(cause)
+    messages = [line.partition(" error: ")[2] for line in str(cause).splitlines() if " error: " in line]
+    return f"{type(cause).__name__}: {messages[0]}" if messages else one_line(cause)

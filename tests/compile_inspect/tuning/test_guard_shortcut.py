@@ -15,7 +15,7 @@ from tuning_state.programs import PROGRAMS
 
 from compile_inspect.torch_private.guard_shortcut import Shortcut
 from compile_inspect.torch_private.object_memory import supported
-from compile_inspect.tuning.fused import Body, fused
+from compile_inspect.tuning.fused_call import Body, fuse
 from compile_inspect.variants import Task, guard
 from compile_inspect.variants.guard import Guard
 
@@ -31,7 +31,7 @@ def without_gradients() -> Iterator[None]:
 def check(task: Task) -> tuple[Guard, Callable[..., str]]:
     """A guard, and what comes of a call: the fast way or another one."""
     found = task.program.guard
-    return found, fused(found, Body(('return "fast"',), {}), lambda args, kwargs: "elsewhere")
+    return found, fuse(found, Body(('return "fast"',), {}), lambda args, kwargs: "elsewhere")
 
 
 def scope_of(task: Task) -> dict[str, Any]:
@@ -73,10 +73,10 @@ def test_an_assignment_that_does_not_matter_costs_one_look() -> None:
     found, checked = check(Task(model, (X,)))
     before = only(found)
     model.comment = "nothing reads it"
-    assert not before.holds(scope_of(Task(model, (X,))), found._around.scope)
+    assert not before.holds(scope_of(Task(model, (X,))), found._signs.scope)
     assert checked(X) == "fast"
     assert only(found) is not before
-    assert only(found).holds(scope_of(Task(model, (X,))), found._around.scope)
+    assert only(found).holds(scope_of(Task(model, (X,))), found._signs.scope)
 
 
 CHANGES: dict[str, Callable[[Scaled], object]] = {
@@ -102,10 +102,10 @@ def test_a_shortcut_never_holds_where_the_guard_does_not(change: str) -> None:
     task = Task(model, (X,))
     found, checked = check(task)
     shortcut, scope = only(found), scope_of(task)
-    assert shortcut.holds(scope, found._around.scope)
+    assert shortcut.holds(scope, found._signs.scope)
     CHANGES[change](model)
-    guarded = task.program.whole.check(scope) and found._around.check(found._around.scope)
-    assert not shortcut.holds(scope, found._around.scope) or guarded
+    guarded = task.program.fullgraph.check(scope) and found._signs.check(found._signs.scope)
+    assert not shortcut.holds(scope, found._signs.scope) or guarded
     assert checked(X) == ("fast" if guarded else "elsewhere")
 
 
@@ -116,8 +116,8 @@ def test_modes_are_looked_at_anew(mode: Callable[[], Any]) -> None:
     task = Task(model, (X,))
     found, _ = check(task)
     with mode():
-        assert not only(found).holds(scope_of(task), found._around.scope)
-    assert only(found).holds(scope_of(task), found._around.scope)
+        assert not only(found).holds(scope_of(task), found._signs.scope)
+    assert only(found).holds(scope_of(task), found._signs.scope)
 
 
 WEIGHT = torch.randn(3, 4)
@@ -133,11 +133,11 @@ def test_an_input_that_is_a_held_tensor() -> None:
     found, checked = check(task)
     assert checked(X.clone()) == "fast"
     assert checked(WEIGHT) == "elsewhere"
-    assert not only(found).holds({"function": add_weight, "args": (WEIGHT,), "kwargs": {}}, found._around.scope)
+    assert not only(found).holds({"function": add_weight, "args": (WEIGHT,), "kwargs": {}}, found._signs.scope)
 
 
 def test_an_object_that_is_assigned_to_all_the_time_is_left_to_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "pays", lambda one, other: True)
+    monkeypatch.setattr(guard, "is_quicker", lambda one, other: True)
     model = Scaled()
     task = Task(model, (X,))
     found, checked = check(task)
@@ -148,13 +148,13 @@ def test_an_object_that_is_assigned_to_all_the_time_is_left_to_the_tree(monkeypa
     assert "L['function'].scale" in shortcut.retained
     assert not any("layers" in source and "eps" in source for source in shortcut.retained)
     model.last_step = -1
-    assert shortcut.holds(scope_of(task), found._around.scope)
+    assert shortcut.holds(scope_of(task), found._signs.scope)
     model.scale = 5.0
     assert checked(X) == "elsewhere"
 
 
 def test_a_shortcut_is_taken_only_where_it_is_quicker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "pays", lambda one, other: False)
+    monkeypatch.setattr(guard, "is_quicker", lambda one, other: False)
     found, checked = check(Task(Scaled(), (X,)))
     for _ in range(3):
         assert checked(X) == "fast"

@@ -1,4 +1,4 @@
-"""Which of several callables is the fastest, and the record of how that was found."""
+"""Select the fastest of several callables, and record how."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import replace
 from time import perf_counter
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.observation import preserved_state, seeded
+from compile_inspect.agreement.run_outcome import preserve_state, seed_generators
 from compile_inspect.records.decision import Decision, Outcome, Tried
 from compile_inspect.timing.sampling import faster, interleave, summarize
-from compile_inspect.tuning.runners import Runner
+from compile_inspect.tuning.callables import TunedFunction
 from compile_inspect.variants import Prepared, Task
 from compile_inspect.variants.base import one_line
 
 SAMPLING_SECONDS = 2.0
-MARGIN = 0.03
-"""A variant must be this much faster than eager to be preferred to it."""
+MIN_SPEEDUP_MARGIN = 0.03
+"""A variant must be this much faster than eager to be preferred."""
 
 
-def fastest(
-    task: Task, ready: dict[str, tuple[Runner, Prepared]], tried: dict[str, Tried], seconds: float = SAMPLING_SECONDS
-) -> tuple[Runner, str, str]:
+def select_fastest(
+    task: Task, ready: dict[str, tuple[TunedFunction, Prepared]], tried: dict[str, Tried], seconds: float = SAMPLING_SECONDS
+) -> tuple[TunedFunction, str, str]:
     """The callable to use, the name of its variant, and the reason."""
     calls = {"eager": task.function} | {name: call for name, (call, _) in ready.items()}
-    times = _times(task, calls, tried, seconds)
+    times = _sample_times(task, calls, tried, seconds)
     summaries = {name: summarize(values) for name, values in times.items()}
     best = min(summaries, key=lambda name: summaries[name].median)
-    if best != "eager" and not faster(times[best], times["eager"], by=MARGIN):
+    if best != "eager" and not faster(times[best], times["eager"], by=MIN_SPEEDUP_MARGIN):
         best = "eager"
     ratio = summaries["eager"].median / summaries[best].median
     reason = "Nothing is faster beyond the noise." if best == "eager" else f"It is {ratio:.2g} times as fast as eager."
@@ -39,25 +39,27 @@ def fastest(
     return calls[best], best, reason
 
 
-def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], seconds: float) -> dict[str, tuple[float, ...]]:
-    """Samples of all that can be called again and again; what fails meanwhile is taken out, and the rest timed anew."""
+def _sample_times(
+    task: Task, calls: dict[str, TunedFunction], tried: dict[str, Tried], seconds: float
+) -> dict[str, tuple[float, ...]]:
+    """Time everything that can be called repeatedly; whatever fails is removed, and the rest timed again."""
     failed: list[str] = []
 
-    def watched(name: str, call: Callable[[], object]) -> Callable[[], object]:
-        def watching() -> object:
+    def watch(name: str, call: Callable[[], object]) -> Callable[[], object]:
+        def watched_call() -> object:
             try:
                 return call()
             except Exception:
                 failed.append(name)
                 raise
 
-        # Eager is not watched: where it fails, the user must hear of it.
-        return call if name == "eager" else watching
+        # Eager is not wrapped: if it fails, the user must see the exception.
+        return call if name == "eager" else watched_call
 
     while True:
         try:
-            with kept(task):
-                ready = {name: watched(name, once(task, call)) for name, call in calls.items()}
+            with preserve_inputs(task):
+                ready = {name: watch(name, single_call(task, call)) for name, call in calls.items()}
                 return interleave(ready, device=task.device, seconds=seconds)
         except Exception as error:
             if not failed:
@@ -69,15 +71,15 @@ def _times(task: Task, calls: dict[str, Runner], tried: dict[str, Tried], second
 
 
 @contextmanager
-def kept(task: Task) -> Iterator[None]:
-    """Whatever is run meanwhile, inputs, held tensors and random generators are afterwards as they were.
+def preserve_inputs(task: Task) -> Iterator[None]:
+    """Restore inputs, held tensors and random generators afterwards.
 
     Inputs keep their memory: a CUDA graph may have been recorded to read it.
     """
     leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
     inputs = [leaf.detach() for leaf in leaves if torch_private.is_tensor(leaf)]
     copies, versions = [tensor.clone() for tensor in inputs], [tensor._version for tensor in inputs]
-    with preserved_state(task), seeded(0):
+    with preserve_state(task), seed_generators(0):
         try:
             yield
         finally:
@@ -86,7 +88,7 @@ def kept(task: Task) -> Iterator[None]:
                     tensor.copy_(copy)
 
 
-def once(task: Task, call: Runner) -> Callable[[], object]:
+def single_call(task: Task, call: TunedFunction) -> Callable[[], object]:
     """One call as the user makes it: without gradients, or with the backward."""
     import torch
 
@@ -101,7 +103,7 @@ def once(task: Task, call: Runner) -> Callable[[], object]:
 
 
 def decide(task: Task, chosen: str, reason: str, started: float, tried: dict[str, Tried]) -> Decision:
-    """The record of a decision that began at a time."""
+    """The record of a decision, with the time since `started`."""
     import torch
 
     device = torch.cuda.get_device_name() if task.device == "cuda" else task.device

@@ -15,8 +15,8 @@ from torch import Tensor
 
 from compile_inspect import Target, TargetError, verify
 from compile_inspect.agreement import compare, make_reference
-from compile_inspect.agreement.inputs import cloned, generated, same_signature
-from compile_inspect.agreement.rounding import disturbed
+from compile_inspect.agreement.inputs import clone_inputs, generate_inputs, same_signature
+from compile_inspect.agreement.rounding import perturbed_run
 from compile_inspect.records import DifferenceKind, Verdict
 from compile_inspect.variants import Prepared, Task, variant
 
@@ -43,7 +43,7 @@ def test_a_maximum_stays_equal_to_its_source_under_disturbance() -> None:
 
     x = torch.randn(50, 40)
     for seed in range(5):
-        assert torch.equal(disturbed(Task(is_largest, (x,)), seed)(x).result, is_largest(x))
+        assert torch.equal(perturbed_run(Task(is_largest, (x,)), seed)(x).result, is_largest(x))
     assert not against(is_largest, lambda s: is_largest(s) * 0.5, x).agrees
 
 
@@ -53,9 +53,9 @@ def test_every_operation_of_the_random_programs_can_be_disturbed() -> None:
         source = "lambda x, y: " + expression.format(a="x", b="y", n=4, m=5)
         task = Task(eval(source, {"torch": torch, "F": torch.nn.functional}), (x, y))
         plain = task.function(x, y)
-        assert disturbed(task, 1)(x, y).result.shape == plain.shape, expression
+        assert perturbed_run(task, 1)(x, y).result.shape == plain.shape, expression
         if plain.requires_grad:
-            found = disturbed(replace(task, gradients=True), 1)(x, y)
+            found = perturbed_run(replace(task, gradients=True), 1)(x, y)
             assert found.gradients[0].shape == x.shape and found.gradients[0].isfinite().all(), expression
 
 
@@ -80,7 +80,7 @@ def in_another_order(x: Tensor) -> Tensor:
         (torch.mean, lambda x: x.flip(0).view(1000, -1).mean(1).mean(), 10.0),
         (lambda x: x.logsumexp(0), in_another_order, 10.0),
         # What is added to all is taken away before the powers are: the same sum once more.
-        pytest.param(lambda x: x.logsumexp(0), in_another_order, 0.0, marks=pytest.mark.slow),
+        pytest.param(lambda x: x.logsumexp(0), in_another_order, 0.0, marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_million_values_in_another_order_are_no_alarm(one: Any, other: Any, shift: float) -> None:
@@ -110,13 +110,13 @@ def appending() -> Any:
 def test_nothing_is_claimed_about_a_function_with_state(function: Any) -> None:
     found = verify(function, torch.ones(3, dtype=torch.float64), variants=["eager-backend"]).variants[0]
     assert found.verdict is Verdict.NONDETERMINISTIC and not found.agrees
-    assert "eager itself gives a different result when run again" in found.reason
+    assert "eager itself returns a different result when it runs again" in found.reason
 
 
 def test_an_exhausted_iterator_is_state() -> None:
     values = iter([2.0])
     reference = make_reference(Task(lambda x: x * next(values), (torch.ones(3),)))
-    assert reference.unsteady == ("result (it raises StopIteration)",)
+    assert reference.nondeterministic == ("result (it raises StopIteration)",)
 
 
 def test_a_target_that_raises_is_refused_unless_a_variant_hides_it() -> None:
@@ -173,11 +173,11 @@ def test_a_tensor_that_says_nothing_about_itself_is_declined() -> None:
 def test_clones_share_memory_as_the_inputs_do() -> None:
     base = torch.arange(10.0)
     inputs = (base[:6], base[4:], torch.ones(2)), {"z": base[::2]}
-    (one, other, alone), named = cloned(inputs)
+    (one, other, alone), named = clone_inputs(inputs)
     other.zero_()
     assert one.tolist() == [0, 1, 2, 3, 0, 0] and named["z"].tolist() == [0, 2, 0, 0, 0] and alone.tolist() == [1, 1]
     assert base[9] == 9 and one.stride() == (1,) and named["z"].stride() == (2,)
-    for _, made in generated(inputs, 3, seed=0):
+    for _, made in generate_inputs(inputs, 3, seed=0):
         assert same_signature(made, inputs)
         assert made[0][0][4] == made[0][1][0]
     assert not same_signature(((base[:6].clone(), base[4:], torch.ones(2)), {"z": base[::2]}), inputs)
@@ -201,13 +201,13 @@ def test_probes_that_would_do_harm_are_left_out_and_named() -> None:
         return x
 
     unseen = verify(halved, torch.rand(3), variants=["eager-backend"]).variants[0].not_probed
-    assert "inputs with infinities: eager does not end there" in unseen
+    assert "inputs with infinities: eager does not finish there" in unseen
 
     def sized(x: Tensor) -> Tensor:
         return torch.zeros(int(x.sum().item()) + 2)
 
     unseen = verify(sized, torch.rand(3), variants=["eager-backend"], samples=1).variants[0].not_probed
-    assert "huge inputs: the function takes numbers out of tensors, which may be sizes" in unseen
+    assert "huge inputs: the function converts tensors to Python numbers, which may be sizes" in unseen
 
 
 def test_extreme_integers_are_tried_where_they_are_only_numbers() -> None:
@@ -246,7 +246,7 @@ def test_second_derivatives_where_they_are_asked_for() -> None:
     assert {"gradient of x", "second derivative by x"} <= {item.name for item in found.variant("reordered").measured}
     # What AOTAutograd makes can be differentiated once.
     assert found.variant("aot_eager").differences[0].name == "second derivative by x"
-    with pytest.raises(TargetError, match="leave out one of the two"):
+    with pytest.raises(TargetError, match="leave out gradients=False"):
         verify(function, x, gradients=False, second_derivatives=True)
 
 

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from compile_inspect import TargetError, verify
 from compile_inspect.agreement import Comparison, compare, make_reference
-from compile_inspect.agreement.inputs import clone_tensor, cloned, generated, same_signature
-from compile_inspect.agreement.observation import input_names, seeded
-from compile_inspect.agreement.precision import floating_precision, in_float64
-from compile_inspect.agreement.rounding import disturbed
-from compile_inspect.agreement.sources import line_of_stack
-from compile_inspect.agreement.stages import compiled_with
+from compile_inspect.agreement.inputs import clone_inputs, clone_tensor, generate_inputs, same_signature
+from compile_inspect.agreement.precision import float64_run, floating_precision
+from compile_inspect.agreement.rounding import perturbed_run
+from compile_inspect.agreement.run_outcome import input_names, seed_generators
+from compile_inspect.agreement.source_lines import line_of_stack
+from compile_inspect.agreement.stages import compile_with
 from compile_inspect.records import Agreement, DifferenceKind, Verdict
 from compile_inspect.serialization import from_data, to_data
 from compile_inspect.variants import Prepared, Task, variant
@@ -151,7 +151,7 @@ def test_other_random_numbers_cannot_be_compared_but_what_is_not_random_is() -> 
 
     found = against(right, other_stream, torch.ones(5))
     assert found.verdict is Verdict.RANDOM and not found.agrees
-    assert found.reason == "random, cannot be compared: result[0] come from other random numbers than eager's"
+    assert found.reason == "random, cannot be compared: result[0] were drawn from different random numbers than eager's"
     wrong = against(right, lambda x: (x + torch.rand(7)[2:], x * 3), torch.ones(5))
     assert wrong.verdict is Verdict.DISAGREES and wrong.differences[0].name == "result[1]"
 
@@ -190,7 +190,7 @@ def test_clones_keep_strides_overlaps_and_gradients() -> None:
         copy = clone_tensor(tensor)
         assert torch.equal(copy, tensor) and copy.stride() == tensor.stride() and copy.requires_grad == tensor.requires_grad
         assert copy.numel() == 0 or copy.data_ptr() != tensor.data_ptr()
-    (one, other), _ = cloned(((base, base), {}))
+    (one, other), _ = clone_inputs(((base, base), {}))
     assert one is other
 
 
@@ -199,22 +199,22 @@ def test_generated_inputs_are_like_the_example() -> None:
         (torch.randn(3, 4).t() * 5, torch.tensor([4, 1, 1]), torch.tensor([True, False]), "text", 2.5),
         {"z": torch.ones(2, dtype=torch.complex64, requires_grad=True), "w": torch.ones(1, 3).expand(4, 3)},
     )
-    made = list(generated(example, 5, seed=3))
+    made = list(generate_inputs(example, 5, seed=3))
     assert [name for name, _ in made[:4]] == ["drawn at random", "negated", "drawn large", "shuffled"]
     for _, inputs in made:
         assert same_signature(inputs, example)
         assert sorted(inputs[0][1].tolist()) == [1, 1, 4]
     assert torch.equal(made[1][1][0][0], -example[0][0])
-    again = list(generated(example, 5, seed=3))
+    again = list(generate_inputs(example, 5, seed=3))
     assert torch.equal(made[0][1][0][0], again[0][1][0][0])
 
 
 def test_generators_are_put_back() -> None:
     random.seed(1)
     before, state = random.getstate(), torch.get_rng_state()
-    with seeded(4):
+    with seed_generators(4):
         first = (random.random(), torch.rand(1).item())
-    with seeded(4):
+    with seed_generators(4):
         assert first == (random.random(), torch.rand(1).item())
     assert random.getstate() == before and torch.equal(torch.get_rng_state(), state)
 
@@ -225,7 +225,7 @@ def test_float64_reaches_what_the_function_makes_itself() -> None:
         return (x.float() + torch.zeros(3) + ones).half() / 3
 
     task = Task(function, (torch.ones(3),))
-    step = in_float64(task)(torch.ones(3))
+    step = float64_run(task)(torch.ones(3))
     assert step.result.dtype == torch.float64
     assert step.result.tolist() == [2 / 3] * 3
     assert torch.get_default_dtype() == torch.float32
@@ -236,7 +236,7 @@ def test_disturbing_moves_roundings_and_nothing_else() -> None:
         lambda x: (x.sin() * 3, x.relu(), x.reshape(-1).flip(0), torch.ones(3), x.to(torch.int32)), (torch.randn(2, 50),)
     )
     x = task.args[0]
-    moved, *same = disturbed(task, 1)(x).result
+    moved, *same = perturbed_run(task, 1)(x).result
     assert not torch.equal(moved, x.sin() * 3)
     assert (moved - x.sin() * 3).abs().max() < 2e-6
     expected = (x.relu(), x.reshape(-1).flip(0), torch.ones(3), x.to(torch.int32))
@@ -246,7 +246,7 @@ def test_disturbing_moves_roundings_and_nothing_else() -> None:
 def test_sums_that_need_no_rounding_are_not_disturbed() -> None:
     task = Task(lambda x: (x + 0, x * 2, x + x, x + 0.1, x * 0.1), (torch.randn(1000),))
     x = task.args[0]
-    seen = disturbed(task, 1)(x).result
+    seen = perturbed_run(task, 1)(x).result
     expected = (x + 0, x * 2, x + x, x + 0.1, x * 0.1)
     assert [torch.equal(one, other) for one, other in zip(seen, expected, strict=True)] == [True, True, True, False, False]
 
@@ -291,7 +291,7 @@ def test_stages_are_compiled_however_often_a_function_was_compiled_before() -> N
             seen.append(index)
             return graph.forward
 
-        compiled_with(Task(function, ()), backend)(torch.ones(2))
+        compile_with(Task(function, ()), backend)(torch.ones(2))
     assert seen == list(range(12))
 
 
@@ -308,7 +308,7 @@ def test_records_go_to_json_and_back() -> None:
 
 
 def test_mistakes_are_named() -> None:
-    with pytest.raises(TargetError, match="samples must not be negative, and is -1"):
+    with pytest.raises(TargetError, match="samples must not be negative, but is -1"):
         verify(torch.sin, torch.ones(1), samples=-1)
     with pytest.raises(TargetError, match="not a variant"):
         verify(torch.sin, torch.ones(1), variants=["nothing"])

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from compile_inspect.tuning.fused import calling, fused, listed_inputs, result_form
+from compile_inspect.tuning.fused_call import call_body, fuse, input_list_source, result_source
 from compile_inspect.variants import Task
 
 X = torch.randn(4, 6)
@@ -39,14 +39,14 @@ FORMS: list[tuple[Callable[[Tensor, Tensor], Any], str | None]] = [
 
 def run(task: Task) -> Callable[..., Any]:
     program = task.program
-    return fused(program.guard, calling(program, lambda tensors: program.function(*tensors)), lambda *_: pytest.fail("no"))
+    return fuse(program.guard, call_body(program, lambda tensors: program.function(*tensors)), lambda *_: pytest.fail("no"))
 
 
 @pytest.mark.parametrize(("form", "source"), FORMS)
 def test_results_have_their_own_form(form: Callable[[Tensor, Tensor], Any], source: str | None) -> None:
     task = Task(lambda x: form(x + 1, x * 2), (X,))
     expected, seen = task.function(X), run(task)(X)
-    assert result_form(task.program) == source
+    assert result_source(task.program) == source
     assert type(seen) is type(expected)
     if isinstance(expected, Result):
         assert torch.equal(seen.value, expected.value) and seen.name == expected.name
@@ -74,7 +74,7 @@ def test_arrays_are_read_at_every_call() -> None:
 
     array = np.ones(6, dtype=np.float32)
     task = Task(lambda x: x + torch.from_numpy(array), (X,))
-    assert listed_inputs(task.program, {}) is None
+    assert input_list_source(task.program, {}) is None
     fast = run(task)
     array[:] = 5.0
     assert torch.equal(fast(X), X + 5)

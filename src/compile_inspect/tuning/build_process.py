@@ -1,6 +1,6 @@
-"""Builds a package in a process of its own: `python -m compile_inspect.tuning.builder PROGRAM PACKAGE`.
+"""Build a package in a separate process: `python -m compile_inspect.tuning.build_process PROGRAM PACKAGE`.
 
-It gets a traced graph, never the user's function: nothing of the program is run or imported here.
+It receives a traced graph, never the user's function: it runs and imports nothing of the program.
 """
 
 from __future__ import annotations

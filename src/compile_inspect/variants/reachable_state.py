@@ -1,8 +1,8 @@
-"""What a function reaches without being given it: modules, tensors and Python values of its closure and globals.
+"""State that a function reaches without arguments: modules, tensors and Python values of its closure and globals.
 
-This is a search by name, for comparing a function with its variants: what it finds is put back between two runs, and
-disturbed or widened to float64 for a reference. What a variant depends on is not guessed here; Dynamo's capture says it
-(see `program`).
+This is a search by name, for comparing a function with its variants: what it finds is restored between two runs, and
+perturbed or widened to float64 for a reference. It does not decide what a variant depends on; Dynamo's capture does
+(see `captured_program`).
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-MOST_FUNCTIONS = 200
-"""So many functions are looked into for what they hold."""
-MOST_WRAPPERS = 20
+MAX_FUNCTIONS = 200
+"""Maximum number of functions to search."""
+MAX_WRAPPERS = 20
 SCALARS = (bool, int, float, complex, str, type(None))
 FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 LIBRARIES = ("torch", "numpy", "builtins", "math", "functools", "typing", "collections")
 
 
 @dataclass(frozen=True)
-class Holding:
-    """A tensor that a function reaches without being given it, and how to get at it now.
+class ReachableTensor:
+    """A tensor that a function reaches without arguments, and how to look it up.
 
-    `owner[key]` is the tensor: the dictionary of parameters or buffers of a module, the globals of a function, or a
-    one-entry view of a closure cell.
+    `owner[key]` is the tensor: `owner` is the dictionary of parameters or buffers of a module, the globals of a function,
+    or a one-entry view of a closure cell.
     """
 
     name: str
@@ -37,12 +37,12 @@ class Holding:
     differentiable: bool
 
     def now(self) -> Any:
-        """The tensor as it is now."""
+        """The current tensor."""
         return self.owner[self.key]
 
 
-class Cell:
-    """A closure cell, seen as a dictionary with one entry."""
+class CellView:
+    """A closure cell as a dictionary with one entry."""
 
     __slots__ = ("_cell",)
 
@@ -58,7 +58,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Constant:
-    """A Python value that a function reaches without being given it."""
+    """A Python value that a function reaches without arguments."""
 
     name: str
     owner: Any
@@ -66,10 +66,10 @@ class Constant:
     value: Any
 
 
-def _plain(function: Any) -> Any:
-    """The Python function behind a method or a partial, None where there is none."""
+def _unwrapped_function(function: Any) -> Any:
+    """The Python function behind a method or a partial; None if there is none."""
     try:
-        for _ in range(MOST_WRAPPERS):
+        for _ in range(MAX_WRAPPERS):
             if hasattr(function, "__func__"):
                 function = function.__func__
             elif hasattr(function, "func"):
@@ -78,27 +78,27 @@ def _plain(function: Any) -> Any:
                 function = function.__wrapped__
             else:
                 return function if isinstance(function, types.FunctionType) else None
-    except Exception:  # an object of the user's that does not like to be asked
+    except Exception:  # a user's object may not support attribute access
         return None
     return None
 
 
-def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
-    """(name, owner, key) of everything a Python function finds in its closure and globals, and so do those it finds."""
+def _reachable(function: Any) -> Iterator[tuple[str, Any, Any]]:
+    """(name, owner, key) of everything in a Python function's closure and globals, and in those of functions found there."""
     pending = [("", function)]
-    seen: set[int] = set()  # functions, not their code: two closures of one factory read different things
+    visited: set[int] = set()  # functions rather than code: two closures of one factory read different things
     own = function.__self__ if isinstance(function, types.MethodType) else function
     attributes = _attributes(own)
-    if attributes is not None:  # a method, or an object that can be called: what it is about
+    if attributes is not None:  # a method, or a callable object: its attributes
         yield from [(f"self.{key}", attributes, key) for key in attributes]
         pending += [("self.", method) for method in _methods(type(own))] if own is function else []
     while pending:
         prefix, current = pending.pop(0)
-        plain = _plain(current)
-        if plain is None or id(plain) in seen or len(seen) > MOST_FUNCTIONS:
+        plain = _unwrapped_function(current)
+        if plain is None or id(plain) in visited or len(visited) > MAX_FUNCTIONS:
             continue
-        seen.add(id(plain))
-        for name, owner, key in _found(plain):
+        visited.add(id(plain))
+        for name, owner, key in _names_of(plain):
             yield prefix + name, owner, key
             value = owner[key]
             if isinstance(value, FUNCTIONS) and not _of_a_library(value):
@@ -106,13 +106,13 @@ def _reached(function: Any) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _methods(kind: type) -> list[types.FunctionType]:
-    """The methods of a class of the user's, and of those it comes from."""
+    """The methods of a user's class and of its bases."""
     classes = [each for each in kind.__mro__ if each.__module__.partition(".")[0] not in LIBRARIES]
     return [value for each in classes for value in vars(each).values() if isinstance(value, types.FunctionType)]
 
 
 def _attributes(value: Any) -> dict[str, Any] | None:
-    """The attributes of an object of a class of the user's; None where it is something else."""
+    """The attributes of an instance of a user's class; None for anything else."""
     import torch
 
     kind = type(value)
@@ -122,25 +122,25 @@ def _attributes(value: Any) -> dict[str, Any] | None:
     if home in LIBRARIES or home in sys.stdlib_module_names:
         return None
     try:
-        found = vars(value)
-    except Exception:  # it has none, or does not like to be asked
+        attributes = vars(value)
+    except Exception:  # it has none, or does not support attribute access
         return None
-    return found if type(found) is dict else None
+    return attributes if type(attributes) is dict else None
 
 
 def _of_a_library(function: Any) -> bool:
-    """Whether a function belongs to torch or Python itself, which read nothing of the user's."""
-    top = str(getattr(_plain(function), "__module__", "") or "").partition(".")[0]
+    """Whether a function belongs to torch or Python itself, which read none of the user's state."""
+    top = str(getattr(_unwrapped_function(function), "__module__", "") or "").partition(".")[0]
     return top in LIBRARIES
 
 
-def _found(plain: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
+def _names_of(plain: types.FunctionType) -> Iterator[tuple[str, Any, Any]]:
     for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
         try:
             cell.cell_contents  # noqa: B018 (an empty cell raises)
         except ValueError:
             continue
-        yield name, Cell(cell), 0
+        yield name, CellView(cell), 0
     for name in _global_names(plain.__code__):
         if name in plain.__globals__:
             yield name, plain.__globals__, name
@@ -159,59 +159,59 @@ def modules_of(function: Any) -> Iterator[Any]:
     import torch
 
     owner = function.__self__ if isinstance(function, types.MethodType) else None
-    seen: set[int] = set()
-    for candidate in (function, owner, *(place[key] for _, place, key in _reached(function))):
-        if isinstance(candidate, torch.nn.Module) and id(candidate) not in seen:
-            seen.add(id(candidate))
+    visited: set[int] = set()
+    for candidate in (function, owner, *(place[key] for _, place, key in _reachable(function))):
+        if isinstance(candidate, torch.nn.Module) and id(candidate) not in visited:
+            visited.add(id(candidate))
             yield candidate
 
 
-def tensors_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Holding]:
-    """Tensors a function reaches by itself: parameters, buffers, tensors of its closure and globals."""
+def tensors_of(function: Any, modules: tuple[Any, ...]) -> Iterator[ReachableTensor]:
+    """Tensors that a function reaches by itself: parameters, buffers, tensors of its closure and globals."""
     import torch
 
-    seen: set[int] = set()
+    visited: set[int] = set()
     for module in modules:
         for prefix, part in module.named_modules():
             dot = f"{prefix}." if prefix else ""
             for store, differentiable in ((part._parameters, True), (part._buffers, False)):
                 for key, tensor in store.items():
-                    if tensor is not None and id(tensor) not in seen:
-                        seen.add(id(tensor))
-                        yield Holding(dot + key, store, key, differentiable)
+                    if tensor is not None and id(tensor) not in visited:
+                        visited.add(id(tensor))
+                        yield ReachableTensor(dot + key, store, key, differentiable)
             for key, value in vars(part).items():
-                if isinstance(value, torch.Tensor) and id(value) not in seen:
-                    seen.add(id(value))
-                    yield Holding(dot + key, vars(part), key, value.requires_grad)
-    for name, owner, key in _reached(function):
+                if isinstance(value, torch.Tensor) and id(value) not in visited:
+                    visited.add(id(value))
+                    yield ReachableTensor(dot + key, vars(part), key, value.requires_grad)
+    for name, owner, key in _reachable(function):
         value = owner[key]
-        if not isinstance(value, torch.Tensor) or (value.requires_grad and id(value) in seen):
+        if not isinstance(value, torch.Tensor) or (value.requires_grad and id(value) in visited):
             continue
-        # A tensor without gradient may be found in several places: whoever replaces it must replace it in all of them.
-        seen.add(id(value))
-        yield Holding(name, owner, key, value.requires_grad)
+        # A tensor without gradient may be in several places: all of them must be replaced together.
+        visited.add(id(value))
+        yield ReachableTensor(name, owner, key, value.requires_grad)
 
 
 def constants_of(function: Any, modules: tuple[Any, ...]) -> Iterator[Constant]:
-    """Python values a function reaches by itself, and that may change between calls."""
-    for name, owner, key in _reached(function):
+    """Python values that a function reaches by itself, and that may change between calls."""
+    for name, owner, key in _reachable(function):
         if isinstance(owner[key], SCALARS):
             yield Constant(name, owner, key, owner[key])
     for module in modules:
         for prefix, part in module.named_modules():
             dot = f"{prefix}." if prefix else ""
-            if "training" in vars(part):  # a scripted module keeps it elsewhere
+            if "training" in vars(part):  # a scripted module stores it elsewhere
                 yield Constant(dot + "training", vars(part), "training", part.training)
             if type(part).__module__.startswith("torch.nn"):
-                continue  # sizes and the like, which nobody changes
+                continue  # sizes and the like, which do not change
             for key, value in vars(part).items():
                 if not key.startswith("_") and key not in ("training", "call_super_init") and isinstance(value, SCALARS):
                     yield Constant(dot + key, vars(part), key, value)
 
 
 @contextmanager
-def replaced(held: tuple[Holding, ...], tensors: list[Any]) -> Iterator[None]:
-    """For a while, let a function find other tensors where it finds those it holds."""
+def replace_tensors(held: tuple[ReachableTensor, ...], tensors: list[Any]) -> Iterator[None]:
+    """Replace the tensors that a function holds by others for a while."""
     before = [item.now() for item in held]
     try:
         for item, tensor in zip(held, tensors, strict=True):
