@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from composite.families import Convex, Function, Split
-from nonsmooth.evaluate.sight import read_problem, together
+from nonsmooth.evaluate.problem_reading import concatenate_constraints, read_problem
 from nonsmooth.structure import Arguments, summarize
 from nonsmooth.variables import Variables
 
@@ -66,5 +66,5 @@ def kinks_near(function: Function, x: Tensor) -> int:
     with arguments:
         value = function(argument)
     f, inequalities, equalities = value if isinstance(value, tuple) else (value, None, None)
-    reading = read_problem(f, together(equalities, inequalities), leaves, variables, arguments)
+    reading = read_problem(f, concatenate_constraints(equalities, inequalities), leaves, variables, arguments)
     return summarize(reading, arguments, followed=True, radius=NEAR).active

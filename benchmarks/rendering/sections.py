@@ -187,7 +187,7 @@ SOLVER_SECTIONS = (
         'Evaluations (values and Jacobians) with `structure="auto"` and with "off", from the same start.',
         lambda document: (
             f"{solver_tables.composite_summary(document['samples'])} [Every problem, beside Clarabel and "
-            "IPOPT](../explanation/what-the-solver-sees.md#what-it-is-worth)."
+            "IPOPT](../explanation/what-the-solver-sees.md#what-visible-kinks-save)."
         ),
     ),
     Section(

@@ -64,7 +64,7 @@ def test_shares_of_several_pieces_add_up() -> None:
 def test_kinks_that_bend_downwards_are_on_the_side_that_is_asked_for() -> None:
     reading = seen(lambda x: (1 - x.abs().sum()).reshape(1), tensor(0.5, -0.25))
     step = np.array([-1.0, 0.0])
-    assert not reading.upwards.any()
+    assert not reading.convex.any()
     np.testing.assert_allclose(reading.pieces(step).reached, [0.25])
     np.testing.assert_allclose(reading.pieces(step, reading.sides).reached, [1.25])  # above: what bends downwards has tangents
 
@@ -207,7 +207,7 @@ def test_equalities_with_kinks() -> None:
 
     result = minimize(function, draw(10), compile="never")
     assert result.status is Status.STATIONARY and result.check().stationary
-    assert "kinks that are seen" in result.certificate.reason
+    assert "kinks read from the program" in result.certificate.reason
     assert abs(float(torch.as_tensor(result.x).abs().sum()) - 1) < 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Exceptions of the user's functions that count as points outside their domain."""
+"""Exceptions of the user's functions that are treated as points outside their domain."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ Matrix = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 ENDS_THE_RUN = (NonsmoothError, MemoryError, torch.OutOfMemoryError)
-"""What says nothing about the point: what was returned describes no problem, or there is no memory left."""
+"""Exceptions that are not about the point: an invalid return value, or no memory left."""
 
 
 @dataclass
 class SkippedErrors:
-    """The exceptions that were taken as "this point is outside the domain" (`on_error="skip"`)."""
+    """The exceptions that were treated as points outside the domain (`on_error="skip"`)."""
 
     count: int = 0
     last: Exception | None = None
 
     def note(self, error: Exception) -> None:
-        """Count an exception, or raise it again where it must end the run."""
+        """Count an exception, or raise it again if it must end the run."""
         original = error.original if isinstance(error, FunctionFailed) else error
         if isinstance(original, ENDS_THE_RUN):
             raise error
         self.count, self.last = self.count + 1, original
-        logger.info("the function raised %r; the point counts as outside its domain", original)
+        logger.info("the function raised %r; treating the point as outside its domain", original)
 
 
 class NoDerivatives:
-    """The derivatives at a point outside the domain: not a number."""
+    """The derivatives at a point outside the domain: NaN."""
 
     def __init__(self, size: int, constraints: int) -> None:
         self._size, self._constraints = size, constraints
 
     def combination(self, objective: float, constraints: Vector) -> Vector:
-        """Not a number."""
+        """A vector of NaN."""
         return np.full(self._size, np.nan)
 
     def full(self) -> tuple[Vector, Matrix]:
-        """Not a number."""
+        """Arrays of NaN."""
         return np.full(self._size, np.nan), np.full((self._constraints, self._size), np.nan)
 
 
 class SkippingDerivatives:
-    """Derivatives that are not a number where differentiating raises: a point without gradients is not moved to."""
+    """Derivatives that are NaN if differentiation raises: the solver does not move to a point without gradients."""
 
     def __init__(self, inner: Derivatives, skipped: SkippedErrors, size: int, constraints: int) -> None:
         self._inner, self._skipped, self._none = inner, skipped, NoDerivatives(size, constraints)

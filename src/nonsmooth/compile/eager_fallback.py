@@ -1,4 +1,4 @@
-"""Gradients where values came from compiled functions that may not fit any more when the gradients are asked for."""
+"""Gradients at points that compiled functions evaluated, whose guard may fail by the time the gradients are needed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.compile.compiled import Changed
+from nonsmooth.compile.compiled import GuardFailed
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 
-class OrEager:
-    """Gradients from the compiled functions, or from the functions themselves where those do not fit any more."""
+class EagerFallback:
+    """Gradients from the compiled functions, or from the original functions if the guard fails."""
 
     def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
         self._inner, self._evaluator, self._x = inner, evaluator, x
@@ -26,14 +26,14 @@ class OrEager:
         """Gradient of objective·f + constraints·c."""
         try:
             return self._inner.combination(objective, constraints)
-        except Changed:
-            self._inner = self._evaluator.again(self._x)
+        except GuardFailed:
+            self._inner = self._evaluator.derivatives_at(self._x)
             return self._inner.combination(objective, constraints)
 
     def full(self) -> tuple[Vector, NDArray[np.float64]]:
         """Gradient of f and Jacobian of c."""
         try:
             return self._inner.full()
-        except Changed:
-            self._inner = self._evaluator.again(self._x)
+        except GuardFailed:
+            self._inner = self._evaluator.derivatives_at(self._x)
             return self._inner.full()

@@ -1,4 +1,4 @@
-"""Gradients with bounds added, in other units, or timed: what stands around those of the user's functions."""
+"""Wrappers of derivatives that add bounds, convert units or measure time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-class WithBounds:
+class DerivativesWithBounds:
     """Gradients of the user's constraints and of the bounds, in the evaluator's order."""
 
     def __init__(self, inner: Derivatives, bounds: Bounds, equalities: int, count: int) -> None:
@@ -45,7 +45,7 @@ class WithBounds:
         return gradient, np.concatenate(rows)
 
 
-class Scaled:
+class ScaledDerivatives:
     """Gradients in the solver's units."""
 
     def __init__(self, inner: Derivatives, scales: Scales) -> None:
@@ -64,8 +64,8 @@ class Scaled:
         return (gradient, jacobian) if scales.variables is None else (gradient * scales.variables, jacobian * scales.variables)
 
 
-class Timed:
-    """Gradients that are counted as phases of the run."""
+class TimedDerivatives:
+    """Gradients whose time counts for phases of the run."""
 
     __slots__ = ("_inner", "_spans")
 

@@ -1,11 +1,11 @@
-"""A primal active-set method: exact, and cheap where it starts near the answer.
+"""A primal active-set method: exact, and cheap if it starts near the solution.
 
-Entries are held at a bound or free. The free ones go to where their part of the gradient vanishes, or up to the first
-bound on the way, which then holds; when they have arrived, the entry at a bound whose slope points most strongly away
-from it becomes free. The factor of the matrix of the free entries follows each change.
+Entries are either at a bound or free. The free entries move to where their part of the gradient vanishes, or to the first bound
+on the way, which becomes active. When they arrive, the entry at a bound whose slope points most strongly away from the bound
+becomes free. The factor of the free entries' matrix is updated with each change.
 
-On a simplex the sum of the weights w is 1, so that adding ½σ(Σw)² to the objective changes nothing; but it makes the
-matrix of the free entries definite where only its restriction to Σw = 0 is, as at a kink where gradients cancel.
+On a simplex the sum of the weights w is 1, so adding ½σ(Σw)² to the objective changes nothing. It makes the matrix of the free
+entries definite if only its restriction to Σw = 0 is, as at a kink where gradients cancel.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 REFINEMENTS = 3
-"""How often the free entries are corrected with the same factor."""
+"""The number of refinements of the free entries with the same factor."""
 
 
-class OutOfTime(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """The time that a run has was used up within a quadratic program."""
+class OutOfTime(Exception):  # noqa: N818 (control flow, not an error for users)
+    """The run's time limit was reached within a quadratic program."""
 
 
 def active_set(program: Program, y: Vector, *, rounds: int, enough: float = 1e-9, deadline: float = np.inf) -> Vector:
-    """A point at least as good as the feasible y, exact up to rounding if the rounds suffice.
+    """A point at least as good as the feasible y, and a solution up to rounding if the rounds suffice.
 
-    Raises `OutOfTime` where the clock (`time.perf_counter`) passes the deadline.
+    Raises `OutOfTime` when `time.perf_counter` passes the deadline.
 
     >>> program = Program(np.eye(2), np.array([-0.5, 1.0]), np.zeros(2), np.ones(2))
     >>> active_set(program, np.array([0.49, 1e-12]), rounds=10)
@@ -43,7 +43,7 @@ def active_set(program: Program, y: Vector, *, rounds: int, enough: float = 1e-9
 
 
 class _Search:
-    """Where a search stands."""
+    """The state of an active-set search."""
 
     def __init__(self, program: Program, y: Vector) -> None:
         self.program, self.simplex = program, program.simplex
@@ -59,7 +59,7 @@ class _Search:
         self.free: Indices = np.nonzero(~(self.low | self.high))[0]
         self.row = (self.free < self.simplex).astype(np.float64)
         """1 for the free entries of the simplex, else 0."""
-        # Gradients that vanish have no length of their own; they get one so small that it only keeps steps finite.
+        # Zero gradients get a tiny diagonal entry, which only keeps steps finite.
         largest = float(program.diagonal.max(initial=0.0))
         self.diagonal = np.maximum(program.diagonal, 1e-20 * (largest if largest > 0 else 1.0))
         squares = self.diagonal[: self.simplex]
@@ -70,7 +70,7 @@ class _Search:
         self._rebuild()
 
     def _refresh(self) -> None:
-        """The slopes from y itself: what was added up step by step drifts."""
+        """Recompute the slopes from y, because their incremental updates drift."""
         self.slope = self.program.matrix @ self.y + self.program.linear
 
     def _rebuild(self) -> None:
@@ -79,7 +79,7 @@ class _Search:
         self.factor.rebuild(matrix + self.sigma * np.outer(self.row, self.row))
 
     def run(self, rounds: int, enough: float, deadline: float) -> Vector:
-        """Search until nothing is wrong, or the rounds are used up."""
+        """Search until the optimality conditions hold or the rounds are used up."""
         program, start = self.program, self.y.copy()
         refinements, fresh = 0, True
         for _ in range(rounds):
@@ -97,57 +97,58 @@ class _Search:
                 if fresh or refinements > REFINEMENTS:
                     break
                 self._refresh()
-                if refinements:  # the factor has drifted too
+                if refinements:  # the factor drifts too
                     self._rebuild()
                 refinements, fresh = refinements + 1, True
             elif unsolved > max(allowed, wrong[worst]) and refinements < REFINEMENTS:
                 refinements += 1
             else:
-                self._enter(worst)
+                self._release(worst)
                 refinements, fresh = 0, False
-        found = program.feasible(self.y)
-        residual = np.inf if found is None else program.residual(found)
-        return found if found is not None and (residual <= enough or residual <= program.residual(start)) else start
+        y = program.feasible(self.y)
+        residual = np.inf if y is None else program.residual(y)
+        return y if y is not None and (residual <= enough or residual <= program.residual(start)) else start
 
     def _excess(self) -> Vector:
-        """The slopes, on the simplex relative to what its free entries share, in the units of `residual`."""
+        """The slopes in the units of `residual`; on the simplex relative to their weighted mean."""
         if not self.simplex:
             return self.slope / self.program.scale
         excess, weights = self.slope.copy(), self.y[: self.simplex]
-        total = float(weights.sum())  # 0 where the matrix is so ill-conditioned that steps are rounding
+        total = float(weights.sum())  # 0 if the matrix is so ill-conditioned that steps are rounding errors
         excess[: self.simplex] -= float(weights @ self.slope[: self.simplex]) / total if total > 0 else np.nan
         excess /= self.program.scale
         return excess
 
     def _size(self) -> float:
-        """The root of the objective, which the residual is relative to."""
+        """The square root of the objective, to which residuals are relative."""
         linear = float(self.program.linear @ self.y)
         return self.program.measure(self.y, float(self.slope @ self.y) - linear, linear)
 
     def _advance(self) -> bool:
-        """Go toward the best values of the free entries; whether a bound stopped it."""
+        """Move toward the minimum over the free entries; whether a bound stopped the step."""
         free = self.free
         if not len(free):
             return False
         if self.simplex:
             down, along = self.factor.solve(np.array([self.slope[free], self.row]).T).T
             steepness = float(self.row @ along)
-            way = (float(self.row @ down) / steepness if steepness > 0 else 0.0) * along - down
+            step = (float(self.row @ down) / steepness if steepness > 0 else 0.0) * along - down
         else:
-            way = -self.factor.solve(self.slope[free])
-        values, bound = self.y[free], np.where(way < 0, self.program.lower[free], self.upper[free])
+            step = -self.factor.solve(self.slope[free])
+        values, bound = self.y[free], np.where(step < 0, self.program.lower[free], self.upper[free])
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            room = np.where(way != 0, (bound - values) / way, np.inf)
-        position = int(np.argmin(room))
-        length = min(1.0, max(0.0, float(room[position])))
-        self.y[free] = values + length * way
-        self.slope += self.program.combined(free, length * way)
-        if not room[position] < 1.0:
+            lengths = np.where(step != 0, (bound - values) / step, np.inf)
+        position = int(np.argmin(lengths))
+        length = min(1.0, max(0.0, float(lengths[position])))
+        self.y[free] = values + length * step
+        self.slope += self.program.combined(free, length * step)
+        if not lengths[position] < 1.0:
             return False
-        self._hold(position, low=bool(way[position] < 0))
+        self._activate(position, low=bool(step[position] < 0))
         return True
 
-    def _hold(self, position: int, *, low: bool) -> None:
+    def _activate(self, position: int, *, low: bool) -> None:
+        """Fix a free entry at its bound."""
         entry = self.free[position]
         self.y[entry] = self.program.lower[entry] if low else self.upper[entry]
         (self.low if low else self.high)[entry] = True
@@ -156,8 +157,8 @@ class _Search:
         if not self.factor.delete(position):
             self._rebuild()
 
-    def _enter(self, entry: int) -> None:
-        """Let an entry go from its bound."""
+    def _release(self, entry: int) -> None:
+        """Free an entry from its bound."""
         mine = float(entry < self.simplex)
         column = self.program.block(self.free, np.array([entry]))[:, 0] + self.sigma * mine * self.row
         self.factor.append(column, float(self.diagonal[entry]) + self.sigma * mine)

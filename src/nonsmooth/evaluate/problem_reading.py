@@ -1,4 +1,4 @@
-"""What can be seen of the kinks of a problem at one point: those of f, and those of its constraints among bounds."""
+"""Reads the kinks of a problem at one point: those of f and of its constraints, including bounds."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Vector = NDArray[np.float64]
 
 
 def read_problem(f: Tensor, c: Tensor | None, leaves: Sequence[Tensor], variables: Variables, arguments: Arguments) -> Reading:
-    """Read the kinks of f and, where those can be seen, those of the constraints."""
+    """Read the kinks of f and, where visible, those of the constraints."""
     reading = read(f, leaves, variables, arguments)
-    _ = reading.terms.rows  # as long as the graph is whole, and a module holds this point
+    _ = reading.terms.rows  # computed now, while the graph exists and a module is at this point
     if reading.hidden or c is None or not c.requires_grad:
         return reading
     if arguments.term_nodes is not None and not arguments.was_entered:
@@ -36,25 +36,25 @@ def read_problem(f: Tensor, c: Tensor | None, leaves: Sequence[Tensor], variable
     return replace(reading, constraints=constraints)
 
 
-def together(equalities: Any, inequalities: Any) -> Tensor | None:
-    """The constraints that a function returned as one tensor, equalities first; None where there are none."""
+def concatenate_constraints(equalities: Any, inequalities: Any) -> Tensor | None:
+    """The constraints that a function returned as one tensor, equalities first; None if there are none."""
     blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
-    known = [block.reshape(-1) for block in blocks if block is not None]
-    return torch.cat(known) if known else None
+    parts = [block.reshape(-1) for block in blocks if block is not None]
+    return torch.cat(parts) if parts else None
 
 
-def among_bounds(reading: Reading, bounds: Bounds, x: Vector, equalities: int) -> Reading:
-    """The same where bounds are constraints like others: after equalities those of fixed variables, the others at the end."""
+def insert_bounds(reading: Reading, bounds: Bounds, x: Vector, equalities: int) -> Reading:
+    """The reading with bounds inserted as constraints: those of fixed variables after the equalities, the others at the end."""
     constraints = reading.constraints
     if constraints is None or not bounds.any:
         return reading
     own = np.arange(len(constraints.values))
     places = np.where(own < equalities, own, own + len(bounds.fixed))
 
-    def merged(parts: Vector, fixed: Vector, sides: Vector) -> Vector:
+    def merge(parts: Vector, fixed: Vector, sides: Vector) -> Vector:
         return np.concatenate([parts[:equalities], fixed, parts[equalities:], sides])
 
-    values = merged(constraints.values, bounds.equalities(x), bounds.inequalities(x))
-    jacobian = merged(constraints.jacobian, bounds.equality_rows(), bounds.inequality_rows())
-    placed: ConstraintReading = constraints.among(places, values, jacobian)
-    return replace(reading, constraints=placed)
+    values = merge(constraints.values, bounds.equalities(x), bounds.inequalities(x))
+    jacobian = merge(constraints.jacobian, bounds.equality_rows(), bounds.inequality_rows())
+    with_bounds: ConstraintReading = constraints.among(places, values, jacobian)
+    return replace(reading, constraints=with_bounds)

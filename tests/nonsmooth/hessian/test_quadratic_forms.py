@@ -9,7 +9,7 @@ import pytest
 
 from nonsmooth.arrays.rows import Rows, inner_products
 from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, curvature_pair, products
-from nonsmooth.hessian.form import without_zeros
+from nonsmooth.hessian.quadratic_form import sparse_rows
 
 Make = Callable[[int], InverseHessian]
 MAKERS = {
@@ -115,7 +115,7 @@ def test_a_triangle_or_what_was_learnt_is_the_whole_matrix(size: int, updates: i
     whole._triangle = False
     for hessian in (triangle, whole):
         learn(hessian, size, updates)
-    assert (triangle._apart is not None) == (size == 300 and updates < 75 and not initial)
+    assert (triangle._corrections is not None) == (size == 300 and updates < 75 and not initial)
     np.testing.assert_allclose(triangle.matrix, whole.matrix, rtol=1e-9, atol=1e-11)
     np.testing.assert_array_equal(triangle.matrix, triangle.matrix.T)
     generator = np.random.default_rng(2)
@@ -211,7 +211,7 @@ def test_rows_that_are_mostly_zero_give_the_same_form(size: int) -> None:
     units = np.eye(size)
     rows = np.vstack([generator.standard_normal((2, size)), units[generator.permutation(size)], -units[: size - 2]])
     rows = rows if size > 100 else np.vstack([rows, units])
-    assert without_zeros(rows) is not None and without_zeros(rows[:2]) is None
+    assert sparse_rows(rows) is not None and sparse_rows(rows[:2]) is None
     form, dense = hessian.form(rows), hessian.apply(np.eye(size))
     np.testing.assert_allclose(form.matrix, rows @ dense @ rows.T, rtol=1e-10, atol=1e-11)
     np.testing.assert_array_equal(form.matrix, form.matrix.T)

@@ -1,8 +1,8 @@
 """Draw the figure of docs/explanation/what-the-solver-sees.md: its first example, solved with and without visible kinks.
 
-    python docs/draw_kinks_in_sight.py
+    python docs/draw_visible_kinks.py
 
-The flat parts of the answer are where the solver reports active kinks; the errors are those of the best points so far.
+The flat parts of the solution are where kinks are active. The errors are those of the best points so far.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from torch import Tensor
 
 from nonsmooth import State, minimize
 
-PICTURE = Path(__file__).parent / "images" / "kinks-in-sight.svg"
-MIN_DRAWN_ERROR = 1e-12
+FIGURE = Path(__file__).parent / "images" / "visible-kinks.svg"
+SMALLEST_ERROR = 1e-12
 """Smaller errors are drawn at this value."""
 
 
@@ -29,7 +29,7 @@ def errors(structure: str, function: object, start: Tensor, best: float) -> tupl
 
     def note(state: State) -> None:
         evaluations.append(state.evaluations)
-        above.append(max(state.f - best, MIN_DRAWN_ERROR))
+        above.append(max(state.f - best, SMALLEST_ERROR))
 
     minimize(function, start, structure=structure, compile="never", callback=note)  # type: ignore[arg-type]
     return evaluations, list(np.minimum.accumulate(above))
@@ -51,20 +51,20 @@ def main() -> None:
     answer = result.x.numpy()
     figure, (left, right) = plt.subplots(1, 2, figsize=(8.5, 2.9))
     left.plot(signal, ".", color="0.65", markersize=4, label="signal")
-    left.step(np.arange(80), answer, where="mid", color="tab:blue", label="answer")
+    left.step(np.arange(80), answer, where="mid", color="tab:blue", label="solution")
     jumps = np.nonzero(np.diff(answer))[0]
     left.plot(jumps + 0.5, (answer[jumps] + answer[jumps + 1]) / 2, "|", color="tab:red", markersize=14, label="jumps")
-    left.set_title(f"{result.structure.terms} kinks, {result.structure.exact} active: the flats", fontsize=9)
-    left.set_xlabel("place")
+    left.set_title(f"{result.structure.terms} kinks, {result.structure.exact} active: where the signal is flat", fontsize=9)
+    left.set_xlabel("index")
     left.legend(frameon=False, fontsize=8)
-    for structure, name, color in (("auto", "kinks in sight", "tab:blue"), ("off", "stepped over", "tab:orange")):
+    for structure, name, color in (("auto", "visible kinks", "tab:blue"), ("off", "detected at trial points", "tab:orange")):
         evaluations, above = errors(structure, total_variation, start, result.f)
         right.step(evaluations, above, where="post", color=color, label=name)
         right.plot(evaluations[-1], above[-1], "o", color=color, markersize=4)
-    right.set(xscale="log", yscale="log", xlabel="evaluations", ylabel="objective above the best")
+    right.set(xscale="log", yscale="log", xlabel="evaluations", ylabel="objective above the best value")
     right.legend(frameon=False, fontsize=8)
     figure.tight_layout()
-    figure.savefig(PICTURE, metadata={"Date": None})
+    figure.savefig(FIGURE, metadata={"Date": None})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Saved states: arrays and numbers in one file, written and checked by the roles that a state's fields declare."""
+"""Saved states: arrays and numbers in one file, written and checked according to the declared roles of a state's fields."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ def save(state: State, path: Path) -> None:
             arrays[name] = hint
     arrays["numbers"] = np.frombuffer(json.dumps(numbers).encode(), dtype=np.uint8)
     partial = path.with_name(path.name + ".partial")
-    with partial.open("wb") as file:  # array by array: the whole need not be in memory once more
+    with partial.open("wb") as file:  # array by array, which avoids a second copy in memory
         np.savez(file, **arrays)  # type: ignore[arg-type]
-    partial.replace(path)  # a reader never sees half a file
+    partial.replace(path)  # a reader never sees an incomplete file
 
 
 def load(path: Path, kind: type[State]) -> SavedState:
-    """Read a file that `save` wrote, for a state of some kind."""
+    """Read a file that `save` wrote, for a state of this class."""
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         numbers = json.loads(arrays.pop("numbers").tobytes().decode())
     except FileNotFoundError as error:
         raise StateError(f"there is no file {path}: write one with result.state.save(path)") from error
-    except Exception as error:  # a damaged archive raises whatever its damage happens to hit
+    except Exception as error:  # a damaged archive may raise any exception
         raise StateError(f"{path} is not a saved state: {error}") from error
     if not isinstance(numbers, dict):
         raise StateError(f"{path} is not a saved state: its numbers have no names")
@@ -85,19 +85,19 @@ def _part(arrays: Mapping[str, Any], group: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SavedState:
-    """A state read from a file: arrays and numbers, to be filled into a new run."""
+    """A state read from a file: arrays and numbers to load into a new run."""
 
     arrays: Arrays
     numbers: dict[str, Any]
     kind: type[State]
 
     def check(self, path: Path) -> None:
-        """Raise StateError unless everything is there and fits together."""
+        """Raise StateError unless the data is complete and consistent."""
         arrays = self.arrays
         for name, role in roles(self.kind).items():
             missing = role.kind in (Kind.NUMBER, Kind.COUNTS) and name not in self.numbers
             if missing or (name == "current" and "current.x" not in arrays):
-                raise StateError(f"{path} is not a whole saved state: it lacks {name!r}")
+                raise StateError(f"{path} is not a complete saved state: {name!r} is missing")
             if role.kind is Kind.NUMBER and not _like(self.numbers[name], role.default):
                 raise StateError(f"{path} is damaged: {name!r} is {self.numbers[name]!r}")
         for name, shape in self._shapes(path).items():
@@ -105,20 +105,20 @@ class SavedState:
                 raise StateError(f"{path} is damaged: {name!r} should be numbers of shape {shape}")
 
     def _shapes(self, path: Path) -> dict[str, tuple[int, ...]]:
-        """What every array must look like: code that is not Python reads as many numbers as there should be."""
+        """The expected shape of every array; native code relies on these lengths."""
         arrays = self.arrays
         variables, constraints = (len(np.atleast_1d(arrays.get(f"current.{name}", np.zeros(0)))) for name in ("x", "c"))
         parts: dict[str, Any] = dict(PARTS)
         parts["hessian"] = MATRICES.get(str(self.numbers.get("hessian")))
         if parts["hessian"] is None:
-            raise StateError(f"{path} is not a whole saved state: it lacks 'hessian'")
+            raise StateError(f"{path} is not a complete saved state: 'hessian' is missing")
         shapes: dict[str, tuple[int, ...]] = {"history": (len(np.atleast_1d(arrays.get("history", 0))), COLUMN_COUNT)}
         for group, part in parts.items():
-            given = _part(arrays, group)
-            if group in OPTIONAL and not given:
+            members = _part(arrays, group)
+            if group in OPTIONAL and not members:
                 continue
             try:
-                expected = part.shapes(given, variables, constraints)
+                expected = part.shapes(members, variables, constraints)
             except ValueError as error:
                 raise StateError(f"{path} is damaged: {group}.{error}") from error
             shapes |= {f"{group}.{name}": shape for name, shape in expected.items()}
@@ -130,21 +130,21 @@ class SavedState:
 
     @property
     def scales(self) -> Scales | None:
-        """The units of the run; None where they are the user's."""
-        given = _part(self.arrays, "scales")
-        return Scales.restored(given) if given else None
+        """The units of the run; None if they are the user's."""
+        arrays = _part(self.arrays, "scales")
+        return Scales.restored(arrays) if arrays else None
 
     def check_sizes(self, start: Trial) -> None:
-        """Raise StateError unless it is of a problem with as many variables and constraints."""
+        """Raise StateError unless the state belongs to a problem with the same numbers of variables and constraints."""
         variables, constraints = len(self.arrays["current.x"]), len(self.arrays["current.c"])
         if (variables, constraints) != (len(start.x), len(start.c)):
             raise StateError(
                 f"the saved state has {variables} variables and {constraints} constraints, "
-                f"this problem {len(start.x)} and {len(start.c)}"
+                f"this problem has {len(start.x)} and {len(start.c)}"
             )
 
     def fill(self, state: State, units: Vector | None = None) -> None:
-        """Make a state that a new run has built the one that was saved; `units` are the factors of pre-scaling."""
+        """Load the saved values into the state of a new run; `units` are the factors of prescaling."""
         try:
             self._fill(state, units)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
@@ -155,7 +155,8 @@ class SavedState:
         self.check_sizes(state.current)
         if numbers["hessian"] != type(state.hessian).__name__:
             raise StateError(
-                f"the saved state used {numbers['hessian']}, these options {type(state.hessian).__name__}; use the same memory"
+                f"the saved state uses {numbers['hessian']} and these options {type(state.hessian).__name__}; use the same "
+                "memory"
             )
         for name, role in roles(type(state)).items():
             if role.kind is Kind.NUMBER:
@@ -175,7 +176,7 @@ class SavedState:
 
 
 def _like(value: object, default: object) -> bool:
-    """Whether a number has the type of a default: whole where that is, any number where that is a float."""
+    """Whether a number has the type of a default: an int for an int, any number for a float."""
     if isinstance(default, bool):
         return isinstance(value, bool)
     return isinstance(value, int | float if isinstance(default, float) else int) and not isinstance(value, bool)

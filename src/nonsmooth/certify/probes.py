@@ -1,4 +1,4 @@
-"""Points around x that the independent check looks at: beside it, nearer and nearer to it, and along a direction."""
+"""Points that the independent check evaluates around x: random neighbors, points closer and closer to x, and a direction."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ Vector = NDArray[np.float64]
 
 
 def neighbors(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:
-    """A few points at random within the radius at which everything is finite."""
+    """A few random points within the radius at which values and gradients are finite."""
     generator = np.random.default_rng(0)
     for _ in range(THRESHOLDS.neighbors):
         direction = generator.standard_normal(len(at.x))
-        way = radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction)
-        for side in (way, -way):  # x may lie at the edge of where the functions are defined
-            trial = evaluate(at.x + side)
+        step = radius * generator.uniform(0.1, 0.9) * direction / np.linalg.norm(direction)
+        for offset in (step, -step):  # x may lie on the boundary of the domain
+            trial = evaluate(at.x + offset)
             if trial.finite and trial.differentiable:
                 yield trial
                 break
 
 
-def find_denial(
-    evaluate: Callable[[Vector], Trial], at: Trial, beside: Trial, combination: Combination, tolerances: Tolerances
+def find_refutation(
+    evaluate: Callable[[Vector], Trial], at: Trial, neighbor: Trial, combination: Combination, tolerances: Tolerances
 ) -> Trial | None:
-    """A point whose gradients deny what those at x prove, although they are similar; None where none do.
+    """A point whose gradients refute the proof from those at x, although they are similar; None if there is none.
 
-    Between x and a point beside it a sum of gradients changes by curvature, and then the less the nearer that is; or it jumps.
+    Between x and a neighbor, a sum of gradients changes either by curvature, which vanishes as the neighbor approaches x, or
+    by a jump.
     """
-    drift, way, trial = combination.drift(beside), beside.x - at.x, beside
+    drift, step, trial = combination.drift(neighbor), neighbor.x - at.x, neighbor
     for _ in range(THRESHOLDS.approaches):
         if drift <= tolerances.stationarity:
             return None
-        way, before = THRESHOLDS.approach * way, drift
-        closer = evaluate(at.x + way)
+        step, before = THRESHOLDS.approach * step, drift
+        closer = evaluate(at.x + step)
         if np.array_equal(closer.x, at.x) or not (closer.finite and closer.differentiable):
             return trial
         trial, drift = closer, combination.drift(closer)
-        if not drift <= max(tolerances.stationarity, 3.0 * THRESHOLDS.approach * before):  # also where it is not a number
+        if not drift <= max(tolerances.stationarity, 3.0 * THRESHOLDS.approach * before):  # also true for NaN
             return trial
     return None
 
@@ -52,7 +53,7 @@ def find_denial(
 def follow(
     evaluate: Callable[[Vector], Trial], at: Trial, direction: Vector, size: float, radius: float, weight: float
 ) -> tuple[Trial | None, Trial | None]:
-    """A better point within the radius along a direction, or a point whose gradient denies the descent."""
+    """A better point within the radius along a direction, or a point whose gradient rules out the descent."""
     value, step, lowest, highest = at.penalty(weight), radius, 0.0, radius
     for _ in range(30):
         trial = evaluate(at.x + step * direction)

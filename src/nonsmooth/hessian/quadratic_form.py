@@ -1,4 +1,4 @@
-"""What a quadratic program needs of an inverse Hessian H and the rows G of its gradients."""
+"""The Hessian G·H·Gᵀ of the dual quadratic program, from an inverse Hessian H and rows G of gradients."""
 
 from __future__ import annotations
 
@@ -14,52 +14,51 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Keys = NDArray[np.int64]
 
-FORMED = 500
-"""The matrix of up to so many gradients is formed, and of more if there are not more than twice as many as variables."""
-MOSTLY_ZERO = 20_000, 0.1
-"""Rows with so many entries, of which at most this fraction is not 0, are multiplied without the zeros."""
+MAX_FORMED_ROWS = 500
+"""The matrix is formed for up to this many gradients, and for more if there are at most twice as many as variables."""
+MIN_SPARSE_ENTRIES, MAX_SPARSE_DENSITY = 20_000, 0.1
+"""Rows with at least this many entries and at most this fraction of nonzeros are multiplied as a sparse matrix."""
 
 
-def without_zeros(rows: Matrix) -> Any | None:
-    """The rows as a sparse matrix where that is quicker to multiply with: bounds and constraints of single entries.
+def sparse_rows(rows: Matrix) -> Any | None:
+    """The rows as a sparse matrix if that multiplies faster (bounds and constraints on single entries), otherwise None.
 
-    >>> without_zeros(np.eye(200)).nnz
+    >>> sparse_rows(np.eye(200)).nnz
     200
-    >>> without_zeros(np.ones((200, 200))) is None
+    >>> sparse_rows(np.ones((200, 200))) is None
     True
     """
-    least, density = MOSTLY_ZERO
-    if rows.size < least or np.count_nonzero(rows) > density * rows.size:
+    if rows.size < MIN_SPARSE_ENTRIES or np.count_nonzero(rows) > MAX_SPARSE_DENSITY * rows.size:
         return None
     from scipy.sparse import csr_array
 
     return csr_array(rows)
 
 
-class Form(Protocol):
-    """The matrix G·H·Gᵀ, and H times combinations of the rows of G. It holds until H is updated."""
+class QuadraticForm(Protocol):
+    """The matrix G·H·Gᵀ, and H times combinations of the rows of G; valid until H is updated."""
 
     @property
     def matrix(self) -> Matrix | Product:
         """G·H·Gᵀ, symmetric."""
 
     def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
-        """H·r for the combination r of the rows from `first` on; `combined` is r itself where it is known."""
+        """H·r for the combination r of the rows from `first` on; `combined` is r itself, if known."""
 
 
 class DenseForm:
-    """The form from H·Gᵀ, which is n × rows."""
+    """The quadratic form from H·Gᵀ, which is n × rows."""
 
-    def __init__(self, rows: Matrix, scaled: Matrix, thin: Any | None = None) -> None:
-        """`thin` are the rows once more, without their zeros, where there are many."""
+    def __init__(self, rows: Matrix, scaled: Matrix, sparse: Any | None = None) -> None:
+        """`sparse` is a sparse copy of the rows, if most of their entries are 0."""
         self.scaled = scaled.T
         """H times each row."""
-        # With many more gradients than variables it is better left as a product.
+        # With many more gradients than variables the matrix is not formed.
         self.matrix: Matrix | Product
-        if len(rows) > max(FORMED, 2 * len(scaled)):
+        if len(rows) > max(MAX_FORMED_ROWS, 2 * len(scaled)):
             self.matrix = Product(rows, np.ascontiguousarray(scaled.T))
         else:
-            matrix = (rows if thin is None else thin) @ scaled
+            matrix = (rows if sparse is None else sparse) @ scaled
             self.matrix = 0.5 * (matrix + matrix.T)
 
     def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
@@ -74,11 +73,11 @@ class DenseForm:
         return self
 
     def extended(self, rows: Matrix, keys: Keys, apply: Callable[[Matrix], Matrix]) -> DenseForm | None:
-        """The form for other rows, where nearly all of them are among those of this one; None where they are not.
+        """The form for other rows that nearly all belong to this form too; None if they do not.
 
-        Between two programs at one point one gradient is gathered: what it has to do with the others is all that is new.
+        After a null step there is one new gradient, and only its products with the others have to be computed.
         """
-        if isinstance(self.matrix, Product) or len(rows) > max(FORMED, 2 * rows.shape[1]):
+        if isinstance(self.matrix, Product) or len(rows) > max(MAX_FORMED_ROWS, 2 * rows.shape[1]):
             return None
         places = np.minimum(np.searchsorted(self._sorted, keys), len(self._sorted) - 1)
         fresh = np.nonzero(self._sorted[places] != keys)[0]
@@ -99,7 +98,7 @@ class DenseForm:
 
 
 class ScaledForm:
-    """The form for γI, from that of the identity."""
+    """The quadratic form for γI, from that of the identity."""
 
     def __init__(self, plain: DenseForm, gamma: float) -> None:
         self._plain, self._gamma = plain, gamma

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nonsmooth.qp import LARGE, Product, Program, QPSolver
-from nonsmooth.qp.active import active_set
+from nonsmooth.qp import MIN_WARM_START_ENTRIES, Product, Program, QPSolver
+from nonsmooth.qp.active_set import active_set
 from nonsmooth.qp.factor import Factor
 
 
@@ -227,7 +227,7 @@ def test_large_programs_need_no_other_solver_and_no_matrix(monkeypatch: pytest.M
     monkeypatch.setattr(Product, "dense", lambda self: pytest.fail("the matrix was formed"))
     solver = QPSolver()
     for seed in range(3):
-        piecewise = Piecewise.random(seed, size=15, cuts=1 + 10 * seed, rows=2 * LARGE)
+        piecewise = Piecewise.random(seed, size=15, cuts=1 + 10 * seed, rows=2 * MIN_WARM_START_ENTRIES)
         given = piecewise.program(formed=False)
         solution = solver.session(given.matrix, given.simplex).solve(given.linear, given.lower, given.upper)
         assert solution.trusted
