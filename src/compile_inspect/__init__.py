@@ -84,6 +84,6 @@ def _from_report(name: str, *arguments: object, **options: object) -> str:
     return text
 
 
-rendering.register(rendering.OutputFormat.SUMMARY, partial(_from_report, "summary_text"))
-rendering.register(rendering.OutputFormat.TIMING, partial(_from_report, "timing_text"))
-rendering.register(rendering.OutputFormat.PAGE, partial(_from_report, "html"))
+rendering.register(rendering.Format.SUMMARY, partial(_from_report, "summary_text"))
+rendering.register(rendering.Format.TIMING, partial(_from_report, "timing_text"))
+rendering.register(rendering.Format.PAGE, partial(_from_report, "html"))

@@ -1,7 +1,7 @@
-"""Render records as text and HTML without a dependency of records on the report.
+"""Render records as text and pages without an import of the report from the records.
 
-Records have `print(inspection)` and `inspection.to_html()`, but the report code, which depends on records, does the rendering.
-When the package is imported, it registers one function per output format.
+`print(inspection)` and `inspection.to_html()` are methods of records, but the report does the rendering, and imports records.
+The package connects the two when it is imported: it registers one function for each format.
 """
 
 from __future__ import annotations
@@ -10,27 +10,27 @@ from collections.abc import Callable
 from enum import Enum
 
 
-class OutputFormat(Enum):
-    """A format in which a record can be rendered."""
+class Format(Enum):
+    """An output format of a record."""
 
     SUMMARY = "the summary of a capture as text"
     TIMING = "the tables of a timing as text"
     PAGE = "captures as one HTML page"
 
 
-_RENDERERS: dict[OutputFormat, Callable[..., str]] = {}
+_RENDERERS: dict[Format, Callable[..., str]] = {}
 
 
-def register(output_format: OutputFormat, renderer: Callable[..., str]) -> None:
-    """Make `renderer` the function that `render` calls for this format."""
-    _RENDERERS[output_format] = renderer
+def register(format: Format, renderer: Callable[..., str]) -> None:
+    """Register `renderer` as the function that `render` calls for this format."""
+    _RENDERERS[format] = renderer
 
 
-def render(output_format: OutputFormat, *arguments: object, **options: object) -> str:
+def render(format: Format, *arguments: object, **options: object) -> str:
     """Render records in a format.
 
     >>> from compile_inspect.records import Inspection
-    >>> render(OutputFormat.SUMMARY, Inspection())
-    'Nothing was compiled while this was recorded.'
+    >>> render(Format.SUMMARY, Inspection())
+    'Nothing was compiled during the recording.'
     """
-    return _RENDERERS[output_format](*arguments, **options)
+    return _RENDERERS[format](*arguments, **options)

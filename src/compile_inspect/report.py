@@ -1,4 +1,4 @@
-"""Render captures as one HTML file: the recorded evidence, the conclusions, and the fixes that were tried."""
+"""Captures as one HTML file: the recording, the conclusions, and the fixes that were tried."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from compile_inspect.records import Timing
     from compile_inspect.records.lessons import Lesson
-    from compile_inspect.reporters.html import Shown
+    from compile_inspect.reporters.html import CaptureReport
 
 _WIDTH = 100
 
@@ -30,13 +30,13 @@ def html(
     sentence: str = "",
     origin: str = "",
 ) -> str:
-    """The HTML page of one or more captures, each with a name.
+    """The page of some captures, each with a name.
 
-    Several captures are processes of one program, or with `comparison`, two versions to compare. With `whole`, nothing is left
-    out of large captures.
+    Several captures are processes of one program, or with `comparison` two versions to compare. `whole` leaves
+    nothing out, however large the page becomes.
 
-    With `lessons`, it is the page of a tour: the lessons come first, and the captures, if any, are of the models they used.
-    `sentence` summarizes the lessons (how many, in what time), and `origin` describes the machine.
+    With `lessons` it is the page of a tour: they come first, and the captures are their models, if any.
+    `sentence` summarizes the lessons (how many, in what time), and `origin` names the machine.
 
     >>> page = html([("empty", Inspection())])
     >>> page.startswith("<!doctype html>"), "Nothing was compiled" in page
@@ -47,81 +47,81 @@ def html(
     if comparison and len(captures) != 2:
         raise ValueError(f"a comparison needs two captures, not {len(captures)}")
     if comparison and lessons:
-        raise ValueError(f"a comparison has no lessons, but {len(lessons)} were passed: omit one of the two")
+        raise ValueError(f"a comparison has no lessons, but {len(lessons)} were passed: leave out one of the two")
     if not lessons and (sentence or origin):
         raise ValueError(f"{sentence or origin!r} describes lessons, but there are none: pass them with lessons=")
     name = title or " and ".join(label for label, _ in captures[:2])
-    shown = [_shown(label, inspection) for label, inspection in captures]
+    reports = [_capture_report(label, inspection) for label, inspection in captures]
     generator = f"compile-inspect {__version__}"
     limits = Limits.none() if whole else None
     tour = Tour(lessons, sentence, origin) if lessons else None
     heading = f"{name} · compile-inspect" if name else "compile-inspect"
-    return render(shown, title=heading, generator=generator, comparison=comparison, limits=limits, tour=tour)
+    return render(reports, title=heading, generator=generator, comparison=comparison, limits=limits, tour=tour)
 
 
-def _shown(label: str, inspection: Inspection) -> Shown:
+def _capture_report(label: str, inspection: Inspection) -> CaptureReport:
     from compile_inspect.advice.accidental import accidental
     from compile_inspect.fixes.differences import differences
     from compile_inspect.recompiles.root_causes import root_causes
-    from compile_inspect.reporters.html import Shown
+    from compile_inspect.reporters.html import CaptureReport
     from compile_inspect.wording.quantities import count
 
     findings, unmatched = findings_of(inspection)
     causes = count(unmatched, "cause")
-    note = f"Fixes were tried for {causes} of graph breaks that this capture does not have, and are not shown."
+    note = f"Fixes for {causes} of graph breaks that this capture does not contain are not shown."
     notes = [note] if unmatched else []
     diff = differences(inspection.sources)
-    return Shown(label, inspection, findings, accidental(inspection), diff, notes, root_causes(inspection))
+    return CaptureReport(label, inspection, findings, accidental(inspection), diff, notes, root_causes(inspection))
 
 
 def findings_of(inspection: Inspection) -> tuple[tuple[Finding, ...], int]:
-    """The causes of graph breaks, with trials if they were added, and the number of added findings that match no cause."""
+    """The causes of graph breaks with their trials, and how many trials match no cause."""
     from compile_inspect.fixes.planning import advised
 
     tried = {_key(finding): finding for finding in inspection.findings}
-    all_findings = advised(inspection)
-    unmatched = len(tried.keys() - {_key(finding) for finding in all_findings})
-    return sort_by_cost(tuple(tried.get(_key(finding), finding) for finding in all_findings)), unmatched
+    advised_findings = advised(inspection)
+    unmatched = len(tried.keys() - {_key(finding) for finding in advised_findings})
+    return sort_by_cost(tuple(tried.get(_key(finding), finding) for finding in advised_findings)), unmatched
 
 
 def _key(finding: Finding) -> tuple[str, str, int, str]:
-    location = finding.cause.own_location or finding.cause.location
-    if location is None:
+    place = finding.cause.own_location or finding.cause.location
+    if place is None:
         return finding.cause.kind, "", 0, ""
-    return finding.cause.kind, location.file, location.line, location.code.strip()
+    return finding.cause.kind, place.file, place.line, place.code.strip()
 
 
 def summary_text(inspection: Inspection) -> str:
-    """The summary of a capture as text, without color.
+    """The summary of a capture, without color.
 
     >>> print(summary_text(Inspection()))
-    Nothing was compiled while this was recorded.
+    Nothing was compiled during the recording.
     """
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.reporters.text import summary, summary_details
 
-    console, output = _text_console()
+    console, output = _buffer_console()
     summary.render_overview([inspection], console)
     summary_details.render(inspection, console, ShowOptions())
-    return _text(output)
+    return _trimmed(output)
 
 
 def timing_text(timing: Timing) -> str:
-    """The tables of a timing as text, without color."""
+    """The tables of a timing, without color."""
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.reporters.text.timing import print_timing
 
-    console, output = _text_console()
+    console, output = _buffer_console()
     print_timing(timing, console, ShowOptions())
-    return _text(output)
+    return _trimmed(output)
 
 
-def _text_console() -> tuple[Console, StringIO]:
+def _buffer_console() -> tuple[Console, StringIO]:
     from rich.console import Console
 
     output = StringIO()
     return Console(file=output, width=_WIDTH, color_system=None, markup=False, emoji=False, highlight=False), output
 
 
-def _text(output: StringIO) -> str:
+def _trimmed(output: StringIO) -> str:
     return "\n".join(line.rstrip() for line in output.getvalue().strip("\n").split("\n"))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, NoGradOption, TargetArgument, TargetOrCaptureArgument
-from compile_inspect.commands.following import command_line, grad_mode, named_target, tell_next, words_of
-from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.capture_option import CaptureOption, existing_capture, update_capture
+from compile_inspect.commands.exit_status import exit_status
+from compile_inspect.commands.next_commands import command_line, grad_mode, named_target, print_next_command, target_arguments
 from compile_inspect.commands.progress import working
-from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def breaks(
     Nothing on disk is changed: fixes are tried on a copy, values and gradients are compared with eager. From a capture file the
     same is said, but nothing can be tried. Exit status 1: a compilation failed, or nothing was compiled.
     """
-    known = None if capture is None else known_capture(capture)  # said before minutes are spent
+    known = None if capture is None else existing_capture(capture)  # said before minutes are spent
 
     from compile_inspect.commands.show import make_console
     from compile_inspect.fixes.planning import advised, together, treated
@@ -63,7 +63,7 @@ def breaks(
             _tell(advised(inspection), inspection, as_json=as_json, limit=limit, no_color=no_color, tried=False)
         if not as_json:
             _tell_after_capture(loaded, target, make_console(no_color))
-        sys.exit(status_of(loaded))
+        sys.exit(exit_status(loaded))
     with working(f"compiling {target} …") as say, grad_mode(no_grad):
         laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
         refuse_another_program(known, laboratory.inspection, capture)
@@ -72,19 +72,19 @@ def breaks(
             if proof
             else advised(laboratory.inspection, disk=True)
         )
-        answerable = proof and not as_json and not status_of([laboratory.inspection])
+        answerable = proof and not as_json and not exit_status([laboratory.inspection])
         verdict = _verdict(laboratory, findings, together, say) if answerable else ""
         if verdict and findings and backend != "inductor":
             verdict = f"{_of_backend(backend)}\n{verdict}"
     if capture is not None:
         name = named_target(target, inputs, no_grad)
-        join(capture, lambda known: with_findings(known, laboratory.inspection, findings), name)
+        update_capture(capture, lambda known: with_findings(known, laboratory.inspection, findings), name)
     _tell(findings, laboratory.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
-    status = status_of([laboratory.inspection])
+    status = exit_status([laboratory.inspection])
     if not as_json and not status:
-        following = _after_trials(findings, words_of(target, inputs, no_grad), backend, proof)
+        following = _after_trials(findings, target_arguments(target, inputs, no_grad), backend, proof)
         if following:
-            tell_next(make_console(no_color), following)
+            print_next_command(make_console(no_color), following)
     sys.exit(status)
 
 
@@ -139,13 +139,13 @@ def fix(
         say("trying all of them at once …")
         treatment = together(laboratory, findings, unreached=unreached)
     console = make_console(no_color)
-    words = words_of(target, inputs, no_grad)
+    words = target_arguments(target, inputs, no_grad)
     reading = command_line("breaks", words, *_same_backend(backend))
     if not findings:
         told = no_breaks(laboratory.inspection)
         whole = laboratory.inspection.is_fullgraph
         console.print(f"{told} There is nothing to fix." if whole else told, markup=False, soft_wrap=True)
-        sys.exit(status_of([laboratory.inspection]))
+        sys.exit(exit_status([laboratory.inspection]))
     if treatment is None:
         told = _nothing_proven(findings)
         console.print(f"{told} To read about them: {reading}", markup=False, soft_wrap=True)
@@ -171,11 +171,11 @@ def fix(
     if apply:
         for sentence in write(laboratory.texts(treatment.proposal)):
             console.print(sentence, soft_wrap=True)
-        tell_next(console, command_line("verify", words))
+        print_next_command(console, command_line("verify", words))
     elif treatment.proposal.replacements:
         given = ["--unreached"] if unreached else []
         console.print("Nothing was written. To write it, add --apply.")
-        tell_next(console, command_line("fix", words, *_same_backend(backend), *given, "--apply"))
+        print_next_command(console, command_line("fix", words, *_same_backend(backend), *given, "--apply"))
     _tell_unreached(console, findings, unreached)
     if treatment.left:
         left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {reading}"
@@ -205,16 +205,16 @@ def _after_trials(findings: Sequence[Finding], words: Sequence[str], backend: st
 
 def _tell_after_capture(inspections: Sequence[Inspection], file: str, console: Any) -> None:
     """Where trials can be made: with the target, if the capture tells how it is named."""
-    from compile_inspect.reporters.target_name import target_words
+    from compile_inspect.reporters.target_arguments import infer_target_arguments
 
     broken = [inspection for inspection in inspections if inspection.breaks]
     if not broken:
         failed = any(inspection.failures for inspection in inspections)
-        tell_next(console, command_line("show", (file, "failures") if failed else (file,)))
+        print_next_command(console, command_line("show", (file, "failures") if failed else (file,)))
         return
-    words = next(filter(None, map(target_words, broken)), None)
+    words = next(filter(None, map(infer_target_arguments, broken)), None)
     if words is not None:
-        tell_next(console, command_line("breaks", words))
+        print_next_command(console, command_line("breaks", words))
         return
     told = "The capture does not tell how to call the target by itself: compile-inspect breaks --help says how to name it."
     console.print(f"{told} Fixes are then tried.", markup=False, soft_wrap=True)

@@ -18,7 +18,7 @@ from compile_inspect.records.locations import Location, Stack
 from compile_inspect.records.lowerings import Kernel, Lowering
 from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
 from compile_inspect.records.timing import Timing
-from compile_inspect.rendering import OutputFormat, render
+from compile_inspect.rendering import Format, render
 
 SCHEMA_VERSION = 2
 OLDEST_READABLE_SCHEMA = 2
@@ -134,7 +134,7 @@ class Inspection:
 
     def __str__(self) -> str:
         """The summary, as `compile-inspect show` prints it."""
-        return render(OutputFormat.SUMMARY, self)
+        return render(Format.SUMMARY, self)
 
     def stack(self, index: int | None) -> Stack | None:
         """The stack at `index`; None for a record without a stack."""
@@ -220,7 +220,7 @@ class Inspection:
         '<!doctype html>'
         """
         captures = [(title or self.process.label, self)]
-        return render(OutputFormat.PAGE, captures, title=title, whole=whole)
+        return render(Format.PAGE, captures, title=title, whole=whole)
 
     def _repr_html_(self) -> str:
         """The report in a sandboxed frame, so that the report and the notebook cannot change each other."""

@@ -1,4 +1,4 @@
-"""The results of a guided tour: questions, the measured evidence, and the answers that follow from it."""
+"""The results of a guided tour: questions, the evidence measured for them, and the answers that follow."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence among the evidence."""
+    """A sentence between pieces of evidence."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text cells. A column whose name starts with `>` is right-aligned."""
+    """Rows of texts. A column whose name starts with `>` is aligned to the right."""
 
     title: str
     columns: tuple[str, ...]
@@ -23,7 +23,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Listing:
-    """Code or text; `language` is `python`, `cpp`, `diff` or `text`."""
+    """A piece of code or text; `language` is `python`, `cpp`, `diff` or `text`."""
 
     title: str
     text: str
@@ -32,9 +32,9 @@ class Listing:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One phase or topic of the tour, as it was run.
+    """One lesson as it was run.
 
-    `answer` has sentences with figures of this run; `notes` list what could not run on this machine, and why.
+    `answer` contains sentences with the numbers of this run; `notes` say what could not run on this machine, and why.
     """
 
     key: str
@@ -46,4 +46,4 @@ class Lesson:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     failed: bool = False
-    """Whether it ended with an exception: then there is no answer, and a note gives the reason."""
+    """Whether it raised an exception: then there is no answer, and a note says why."""

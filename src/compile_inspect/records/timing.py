@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from compile_inspect.records.printable import Printable
-from compile_inspect.rendering import OutputFormat, render
+from compile_inspect.rendering import Format, render
 
 
 class MeasurementWarning(Enum):
@@ -205,4 +205,4 @@ class Timing(Printable):
 
     def __str__(self) -> str:
         """The tables, as `compile-inspect bench` prints them."""
-        return render(OutputFormat.TIMING, self)
+        return render(Format.TIMING, self)

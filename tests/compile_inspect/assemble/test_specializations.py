@@ -27,7 +27,7 @@ def test_the_line_that_pinned_a_size_is_named() -> None:
     assert found.location is not None and found.location.line == pinning.__code__.co_firstlineno + 2
     told = io.StringIO()
     render(inspection, Console(file=told, width=200), ShowOptions())
-    assert "sizes pinned to a number" in told.getvalue() and "= 8: a condition leaves only this value" in told.getvalue()
+    assert "sizes specialized to a number" in told.getvalue() and "= 8: a condition leaves only this value" in told.getvalue()
 
 
 def test_sizes_that_stay_symbols_are_not_pinned() -> None:

@@ -88,17 +88,17 @@ def test_building_tells_why_calls_run_in_eager_mode(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "doubt"),
+    ("make", "warning"),
     [(Counter, MeasurementWarning.RECOMPILE_LIMIT), (lambda: identity, MeasurementWarning.NO_GRAPH)],
     ids=["limit", "no graph"],
 )
-def test_every_answer_says_so(make: Callable[[], Any], doubt: MeasurementWarning) -> None:
+def test_every_answer_says_so(make: Callable[[], Any], warning: MeasurementWarning) -> None:
     agreement = verify(make(), X, variants="eager-backend", samples=0)
-    assert agreement.variants[0].eager_reason is doubt
-    assert doubt.value in one_line(str(agreement))
+    assert agreement.variants[0].eager_reason is warning
+    assert warning.value in one_line(str(agreement))
     timing = time_variants(Target(make(), (X,)), variants=["eager-backend"], seconds=0.05, builds=0)
-    assert doubt in timing.points[0].of("eager-backend").warnings  # type: ignore[union-attr]
-    assert doubt.value in one_line(str(timing))
+    assert warning in timing.points[0].of("eager-backend").warnings  # type: ignore[union-attr]
+    assert warning.value in one_line(str(timing))
     tuned = tune(make(), X, variants="eager-backend")
     assert tuned.decision.variant == "eager"
     (tried,) = [item for item in tuned.decision.results if item.variant == "eager-backend"]

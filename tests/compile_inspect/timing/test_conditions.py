@@ -15,7 +15,7 @@ from compile_inspect.timing.warm_up import WarmUp
 SETTLED = WarmUp(1.0, 6, settled=True, compiled=False)
 
 
-def doubts(samples: list[float], warm: WarmUp = SETTLED) -> tuple[MeasurementWarning, ...]:
+def warnings(samples: list[float], warm: WarmUp = SETTLED) -> tuple[MeasurementWarning, ...]:
     return warnings_about(tuple(samples), summarize(samples), warm)
 
 
@@ -25,16 +25,16 @@ def steady(count: int, scatter: float = 0.01, seed: int = 0) -> list[float]:
 
 
 def test_steady_samples_raise_no_doubt() -> None:
-    assert doubts(steady(100)) == ()
+    assert warnings(steady(100)) == ()
 
 
 def test_each_doubt_has_its_cause() -> None:
-    assert doubts(steady(100), WarmUp(5.1, 6, True, False)) == (MeasurementWarning.SLOW_FIRST_CALL,)
-    assert doubts(steady(100), WarmUp(1.0, 60, False, False)) == (MeasurementWarning.UNFINISHED_WARM_UP,)
-    assert doubts(steady(100, 0.2)) == (MeasurementWarning.NOISE,)
-    assert doubts([*steady(93), *[2.0] * 7][::-1]) == (MeasurementWarning.OUTLIERS,)
-    assert doubts([value * (1 + 0.002 * index) for index, value in enumerate(steady(100))]) == (MeasurementWarning.DRIFT,)
-    assert doubts(steady(9)) == (MeasurementWarning.FEW_SAMPLES,)
+    assert warnings(steady(100), WarmUp(5.1, 6, True, False)) == (MeasurementWarning.SLOW_FIRST_CALL,)
+    assert warnings(steady(100), WarmUp(1.0, 60, False, False)) == (MeasurementWarning.UNFINISHED_WARM_UP,)
+    assert warnings(steady(100, 0.2)) == (MeasurementWarning.NOISE,)
+    assert warnings([*steady(93), *[2.0] * 7][::-1]) == (MeasurementWarning.OUTLIERS,)
+    assert warnings([value * (1 + 0.002 * index) for index, value in enumerate(steady(100))]) == (MeasurementWarning.DRIFT,)
+    assert warnings(steady(9)) == (MeasurementWarning.FEW_SAMPLES,)
 
 
 def test_drift_is_seen_in_both_directions_and_not_in_noise() -> None:

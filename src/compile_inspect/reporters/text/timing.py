@@ -1,4 +1,4 @@
-"""How long every variant takes: a table and bars for every size, and lines over a sweep."""
+"""Call times of every variant: a table and bars for every size, and a plot over a sweep."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ from compile_inspect.reporters.text.tables import add_row, new_table, print_tabl
 from compile_inspect.wording.plain import enumerate_some, one_line
 from compile_inspect.wording.quantities import seconds, sizes
 
-_MOST_POINTS = 8
+_MAX_POINTS = 8
 _BAR_WIDTH = 40
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print every timing that a capture holds."""
+    """Print every timing in a capture."""
     if not inspection.timings:
-        print_empty(console, inspection, "No timings: `compile-inspect bench` adds them to a capture with --capture.")
+        print_empty(console, inspection, "No timings: `compile-inspect bench --capture FILE` adds them to a capture.")
         return
     for timing in inspection.timings:
         print_timing(timing, console, options)
 
 
 def print_timing(timing: Timing, console: Console, options: ShowOptions) -> None:
-    """Print one timing: its tables, the plot over its sizes, and what there is to doubt."""
+    """Print one timing: its tables, the plot over its sizes, and warnings about the measurements."""
     title, *details = words.heading(timing)
     print_heading(console, title, *(detail for detail in details if detail))
-    shown = options.first(timing.points, _MOST_POINTS)
-    for point in shown:
+    visible = options.first(timing.points, _MAX_POINTS)
+    for point in visible:
         _print_point(point, console, alone=len(timing.points) == 1)
-    print_folded(console, len(timing.points) - len(shown), "size")
+    print_folded(console, len(timing.points) - len(visible), "size")
     _print_lines(timing, console)
     for note in words.build_notes(timing):
         print_paragraph(console, note, indent="  ", bullet="- ", style="dim")
-    for doubt in words.seen_doubts(timing):
-        told = f"{words.doubt_name(doubt)} ({_doubted(timing, doubt)}): {doubt.value}"
-        print_paragraph(console, told, indent="  ", bullet="- ", style="dim")
+    for warning in words.all_warnings(timing):
+        sentence = f"{words.warning_name(warning)} ({_variants_with(timing, warning)}): {warning.value}"
+        print_paragraph(console, sentence, indent="  ", bullet="- ", style="dim")
     if any(
         item.speedup and item.speedup.low <= 1 <= item.speedup.high for point in timing.points for item in point.measurements
     ):
-        print_paragraph(console, "?: no difference to eager beyond the noise", indent="  ", bullet="- ", style="dim")
+        print_paragraph(console, "?: no difference from eager beyond the noise", indent="  ", bullet="- ", style="dim")
     console.print()
     print_paragraph(console, conclusions.conclude_timing(timing), style="bold")
     console.print()
 
 
-def _doubted(timing: Timing, doubt: MeasurementWarning) -> str:
-    """The variants that a doubt is about."""
+def _variants_with(timing: Timing, warning: MeasurementWarning) -> str:
+    """The variants that a warning is about."""
     measured = [item for point in timing.points for item in point.measurements if item.summary is not None]
-    names = dict.fromkeys(item.variant for item in measured if doubt in item.warnings)
+    names = dict.fromkeys(item.variant for item in measured if warning in item.warnings)
     return "all" if len(names) == len({item.variant for item in measured}) > 1 else enumerate_some(names)
 
 
@@ -67,9 +67,9 @@ def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
     if point.sizes:
         print_heading(console, sizes(point.sizes), *point.inputs[:4], indent="  ")
     ran = [item for item in point.measurements if item.summary is not None]
-    best = conclusions.choose(point).variant  # the lowest median may be so by chance
+    best = conclusions.choose(point).variant  # the lowest median may be due to chance
     if ran:
-        # Doubts come with their sentences below: in the table they would take the width of all else.
+        # Warnings come with their sentences below: in the table they would take the width of all else.
         name, *numbers, _doubts = words.COLUMNS
         table = new_table(name, *(f">{column}" for column in numbers))
         for item in ran:
@@ -107,12 +107,12 @@ def _print_lines(timing: Timing, console: Console) -> None:
     names = dict.fromkeys(item.variant for point in timing.points for item in point.measurements if item.summary)
     lines = []
     for name in names:
-        found = []
+        points = []
         for point in timing.points:
             item = point.of(name)
             if item is not None and item.summary is not None and 0 < item.summary.median < math.inf:
-                found.append((next(iter(point.sizes.values())), item.summary.median))
-        lines.append(Line(one_line(name), tuple(found)))
+                points.append((next(iter(point.sizes.values())), item.summary.median))
+        lines.append(Line(one_line(name), tuple(points)))
     width, label = min(console.width - 4, 76), one_line(next(iter(axes))[0])
     for row in line_plot(lines, width=width, label=label, encoding=encoding_of(console)):
         console.print(Text("  ").append_text(row), soft_wrap=True)
