@@ -60,8 +60,8 @@ def html(
 
 
 def _shown(label: str, inspection: Inspection) -> Shown:
-    from compile_inspect.advice.accidental import accidental
-    from compile_inspect.fixes.differences import differences
+    from compile_inspect.advice.accidental_guards import accidental_guards
+    from compile_inspect.fixes.diffs import differ
     from compile_inspect.recompiles.root_causes import root_causes
     from compile_inspect.reporters.html import Shown
     from compile_inspect.wording.quantities import count
@@ -70,16 +70,16 @@ def _shown(label: str, inspection: Inspection) -> Shown:
     causes = count(strangers, "cause")
     told = f"Fixes were tried for {causes} of graph breaks that this capture does not have, and are not shown."
     notes = [told] if strangers else []
-    diff = differences(inspection.sources)
-    return Shown(label, inspection, findings, accidental(inspection), diff, notes, root_causes(inspection))
+    diff = differ(inspection.sources)
+    return Shown(label, inspection, findings, accidental_guards(inspection), diff, notes, root_causes(inspection))
 
 
 def findings_of(inspection: Inspection) -> tuple[tuple[Finding, ...], int]:
     """The causes of graph breaks, those with trials as they were added, and how many of these belong to no cause."""
-    from compile_inspect.fixes.planning import advised
+    from compile_inspect.fixes.planning import advise_breaks
 
     tried = {_key(finding): finding for finding in inspection.findings}
-    every = advised(inspection)
+    every = advise_breaks(inspection)
     strangers = len(tried.keys() - {_key(finding) for finding in every})
     return by_cost(tuple(tried.get(_key(finding), finding) for finding in every)), strangers
 

@@ -19,7 +19,7 @@ from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
-    from compile_inspect.fixes.proving import Laboratory
+    from compile_inspect.fixes.trial_runner import TrialRunner
     from compile_inspect.records import Inspection
     from compile_inspect.records.fixes import Finding, Proof
 
@@ -47,7 +47,7 @@ def breaks(
     known = None if capture is None else known_capture(capture)  # said before minutes are spent
 
     from compile_inspect.commands.show import make_console
-    from compile_inspect.fixes.planning import advised, together, treated
+    from compile_inspect.fixes.planning import advise_breaks, combine_fixes, try_proposals
 
     if Path(target).is_file() and ":" not in Path(target).name:
         if inputs is not None:
@@ -60,27 +60,27 @@ def breaks(
 
         loaded = [inspection for _, inspection in load_together([Path(target)])]
         for inspection in loaded:
-            _tell(advised(inspection), inspection, as_json=as_json, limit=limit, no_color=no_color, tried=False)
+            _tell(advise_breaks(inspection), inspection, as_json=as_json, limit=limit, no_color=no_color, tried=False)
         if not as_json:
             _tell_after_capture(loaded, target, make_console(no_color))
         sys.exit(status_of(loaded))
     with working(f"compiling {target} …") as say, grad_mode(no_grad):
-        laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
-        refuse_another_program(known, laboratory.inspection, capture)
+        runner = _trial_runner(target, inputs, backend, seconds, no_grad)
+        refuse_another_program(known, runner.inspection, capture)
         findings = (
-            treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
+            try_proposals(runner, on_trial=lambda title: say(f"trying: {title} …"))
             if proof
-            else advised(laboratory.inspection, disk=True)
+            else advise_breaks(runner.inspection, disk=True)
         )
-        answerable = proof and not as_json and not status_of([laboratory.inspection])
-        verdict = _verdict(laboratory, findings, together, say) if answerable else ""
+        answerable = proof and not as_json and not status_of([runner.inspection])
+        verdict = _verdict(runner, findings, combine_fixes, say) if answerable else ""
         if verdict and findings and backend != "inductor":
             verdict = f"{_of_backend(backend)}\n{verdict}"
     if capture is not None:
         name = named_target(target, inputs, no_grad)
-        join(capture, lambda known: with_findings(known, laboratory.inspection, findings), name)
-    _tell(findings, laboratory.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
-    status = status_of([laboratory.inspection])
+        join(capture, lambda known: with_findings(known, runner.inspection, findings), name)
+    _tell(findings, runner.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
+    status = status_of([runner.inspection])
     if not as_json and not status:
         following = _after_trials(findings, words_of(target, inputs, no_grad), backend, proof)
         if following:
@@ -88,23 +88,23 @@ def breaks(
     sys.exit(status)
 
 
-def refuse_another_program(known: Inspection | None, laboratory: Inspection, capture: Path | None) -> None:
+def refuse_another_program(known: Inspection | None, runner: Inspection, capture: Path | None) -> None:
     """Raise where a capture was recorded with another text than that which trials are made with."""
     if known is None or not known.compilations:
         return
-    for cause in laboratory.breaks:
+    for cause in runner.breaks:
         place = cause.own_location or cause.location
         file = "" if place is None else place.file
-        if file in laboratory.sources and known.sources.get(file) != laboratory.sources[file]:
+        if file in runner.sources and known.sources.get(file) != runner.sources[file]:
             raise InspectError(
                 f"{capture} was recorded with another text of {file} (or without it): record it again, or name another capture"
             )
 
 
-def with_findings(known: Inspection, laboratory: Inspection, findings: Sequence[Finding]) -> Inspection:
+def with_findings(known: Inspection, runner: Inspection, findings: Sequence[Finding]) -> Inspection:
     """A capture with causes that were looked into; one that holds no compilation takes what the trials recorded."""
     if not known.compilations:
-        known = replace(laboratory, timings=known.timings, agreements=known.agreements, notes=known.notes, target=known.target)
+        known = replace(runner, timings=known.timings, agreements=known.agreements, notes=known.notes, target=known.target)
     return replace(known, findings=tuple(findings))
 
 
@@ -126,32 +126,32 @@ def fix(
     backup beside the file undoes. Exit status 1: something is left to be done by hand.
     """
     from compile_inspect.commands.show import make_console
-    from compile_inspect.fixes.applying import write
-    from compile_inspect.fixes.differences import differences
-    from compile_inspect.fixes.planning import together, treated
+    from compile_inspect.fixes.diffs import differ
+    from compile_inspect.fixes.files import write
+    from compile_inspect.fixes.planning import combine_fixes, try_proposals
     from compile_inspect.reporters.text.breaks import no_breaks
     from compile_inspect.reporters.text.findings import proof_details
     from compile_inspect.wording.quantities import count
 
     with working(f"compiling {target} …") as say, grad_mode(no_grad):
-        laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
-        findings = treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
+        runner = _trial_runner(target, inputs, backend, seconds, no_grad)
+        findings = try_proposals(runner, on_trial=lambda title: say(f"trying: {title} …"))
         say("trying all of them at once …")
-        treatment = together(laboratory, findings, unreached=unreached)
+        treatment = combine_fixes(runner, findings, unreached=unreached)
     console = make_console(no_color)
     words = words_of(target, inputs, no_grad)
     reading = command_line("breaks", words, *_same_backend(backend))
     if not findings:
-        told = no_breaks(laboratory.inspection)
-        whole = laboratory.inspection.captured_whole
+        told = no_breaks(runner.inspection)
+        whole = runner.inspection.captured_whole
         console.print(f"{told} There is nothing to fix." if whole else told, markup=False, soft_wrap=True)
-        sys.exit(status_of([laboratory.inspection]))
+        sys.exit(status_of([runner.inspection]))
     if treatment is None:
         told = _nothing_proven(findings)
         console.print(f"{told} To read about them: {reading}", markup=False, soft_wrap=True)
         _tell_unreached(console, findings, unreached)
         sys.exit(1)
-    for line in differences(laboratory.inspection.sources, disk=True)(treatment.proposal).split("\n"):
+    for line in differ(runner.inspection.sources, disk=True)(treatment.proposal).split("\n"):
         console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
     for setting in treatment.proposal.settings:
         console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
@@ -166,7 +166,7 @@ def fix(
         console.print("Each of these was proven alone, all at once do not hold. Nothing was written.", soft_wrap=True)
         sys.exit(1)
     if apply:
-        for sentence in write(laboratory.texts(treatment.proposal)):
+        for sentence in write(runner.texts(treatment.proposal)):
             console.print(sentence, soft_wrap=True)
         tell_next(console, command_line("verify", words))
     elif treatment.proposal.replacements:
@@ -248,10 +248,10 @@ def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) ->
             console.print(f"{told} Give inputs that reach it, or add --unreached.", markup=False, soft_wrap=True)
 
 
-def _laboratory(target: str, inputs: str | None, backend: str, seconds: float, no_grad: bool) -> Laboratory:
-    from compile_inspect.fixes.proving import Laboratory
+def _trial_runner(target: str, inputs: str | None, backend: str, seconds: float, no_grad: bool) -> TrialRunner:
+    from compile_inspect.fixes.trial_runner import TrialRunner
 
-    return Laboratory(target, inputs, backend=backend, seconds=seconds, no_grad=no_grad)
+    return TrialRunner(target, inputs, backend=backend, seconds=seconds, no_grad=no_grad)
 
 
 def _tell(
@@ -265,7 +265,7 @@ def _tell(
     verdict: str = "",
 ) -> None:
     from compile_inspect.commands.show import make_console
-    from compile_inspect.fixes.differences import differences
+    from compile_inspect.fixes.diffs import differ
     from compile_inspect.reporters.text.breaks import no_breaks
     from compile_inspect.reporters.text.findings import render
     from compile_inspect.wording.failures import sentence
@@ -284,26 +284,26 @@ def _tell(
         console.print(f"{raised} Breaks behind that were not met.", markup=False, soft_wrap=True)
     elif inspection.nothing_compiled:
         console.print("Nothing runs compiled: no graph has an operation in it.", soft_wrap=True)
-    render(findings, console, sources, differences(sources, disk=tried), tried=tried, limit=limit)
+    render(findings, console, sources, differ(sources, disk=tried), tried=tried, limit=limit)
     if verdict:
         console.print(verdict, soft_wrap=True)
 
 
 def _verdict(
-    laboratory: Laboratory, findings: Sequence[Finding], together: Callable[..., Any], say: Callable[[str], object]
+    runner: TrialRunner, findings: Sequence[Finding], combine: Callable[..., Any], say: Callable[[str], object]
 ) -> str:
     """What remains before `fullgraph=True` works: all of it at once."""
     from compile_inspect.wording.quantities import count
 
     say("trying fullgraph=True …")
     if not findings:
-        prevented = laboratory.whole()
+        prevented = runner.fullgraph_failure()
         return "fullgraph=True works as it is." if prevented is None else f"fullgraph=True does not work: {prevented}"
-    treatment = together(laboratory, findings)
+    treatment = combine(runner, findings)
     left = len(findings) if treatment is None else len(treatment.left)
     if treatment is None or not treatment.proof.holds:
         return f"For fullgraph=True {count(len(findings), 'cause')} must be removed by hand: all that is listed here."
-    prevented = laboratory.whole(treatment.proposal)
+    prevented = runner.fullgraph_failure(treatment.proposal)
     many = len(treatment.findings)
     if prevented is None:
         return f"With {'this fix' if many == 1 else f'these {many} fixes'} fullgraph=True works; it was tried."

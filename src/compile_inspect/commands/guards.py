@@ -90,12 +90,12 @@ def guards(
 
 
 def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) -> None:
-    from compile_inspect.advice.accidental import accidental
-    from compile_inspect.recompiles.remedies import treat_capture
+    from compile_inspect.advice.accidental_guards import accidental_guards
+    from compile_inspect.recompiles.remedies import remedies_from_capture
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.serialization import to_data
 
-    accidents, treatments = accidental(inspection), treat_capture(inspection)
+    accidents, treatments = accidental_guards(inspection), remedies_from_capture(inspection)
     if as_json:
         data = {"guards": inspection.guards, "accidental": accidents, "recompiles": treatments}
         console.out(json.dumps({name: [to_data(item) for item in items] for name, items in data.items()}), highlight=False)
@@ -125,14 +125,14 @@ def _foretell(
     check: str | None,
     say: Callable[[str], object],
 ) -> tuple[Forecast, tuple[Treatment, ...], Comparison | None]:
-    from compile_inspect.recompiles import calls_of, compare, observe, predict, treat
+    from compile_inspect.recompiles import calls_from_ranges, compare, find_remedies, observe, predict
 
     def telling(what: str) -> Callable[[int, int], object]:
         return lambda number, count: say(f"{what} (call {number + 1} of {count}) …")
 
-    calls = calls_of(target, texts)
+    calls = calls_from_ranges(target, texts)
     forecast = predict(target, calls, dynamic=dynamic, limit=limit, on_call=telling("capturing"))
-    treatments = treat(
+    treatments = find_remedies(
         target,
         calls,
         forecast,

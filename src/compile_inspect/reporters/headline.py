@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from compile_inspect.advice.speedups import Comparison, compared
+from compile_inspect.advice.speedups import SpeedComparison, speed_comparison
 from compile_inspect.records import Compilation, Inspection, Outcome, Stage
 from compile_inspect.records.agreement import VariantAgreement, Verdict
 from compile_inspect.records.failures import Failure
@@ -192,7 +192,7 @@ def _frames(inspections: Sequence[Inspection]) -> tuple[int, int]:
 
 
 def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
-    found = next((item for inspection in inspections if (item := compared(inspection)) is not None), None)
+    found = next((item for inspection in inspections if (item := speed_comparison(inspection)) is not None), None)
     if found is None:
         return
     slower, faster, sizes = found.slower, found.faster, found.sizes
@@ -215,6 +215,6 @@ def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
         yield Statement(Topic.SAME_SPEED, f"No measurable gain over eager: {sizes[-1]}.{other}", "warn")
 
 
-def _alternative(found: Comparison) -> str:
+def _alternative(found: SpeedComparison) -> str:
     assert found.fastest is not None and found.fastest.speed is not None
     return f" {one_line(found.fastest.variant)}: {found.fastest.speed.ratio:.2f}{TIMES}."

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from compile_inspect.advice.recommendations import Recommendation, Subject, recommendations
-from compile_inspect.advice.speedups import compared
+from compile_inspect.advice.speedups import speed_comparison
 from compile_inspect.records import Inspection
 from compile_inspect.records.accidents import Accident
 from compile_inspect.records.agreement import Verdict
@@ -171,23 +171,23 @@ def _agreement(inspection: Inspection) -> Data:
 
 
 def _speed(inspection: Inspection) -> Iterator[Data]:
-    found = compared(inspection)
-    if found is None or found.usual.speed is None:
+    found = speed_comparison(inspection)
+    if found is None or found.primary.speed is None:
         yield _fact("speed", "Speed", "not measured", f"{_command(inspection, 'bench')} times it", "plain", "#speed")
         return
-    usual, fastest, speed = found.usual, found.fastest, found.usual.speed
-    told = f"{usual.variant}, {speed.low:.2f} to {speed.high:.2f}; {found.of}"
+    primary, fastest, speed = found.primary, found.fastest, found.primary.speed
+    told = f"{primary.variant}, {speed.low:.2f} to {speed.high:.2f}; {found.workload}"
     if fastest is not None and fastest.speed is not None:
         told += f"; {fastest.variant} {timing_words.speed_up(fastest.speed)}"
     tone = "good" if speed.low > 1 else "bad" if speed.high < 1 else "warn"
     yield _fact("speed", "Against eager", timing_words.speed_up(speed), told, tone, "#speed")
-    if usual.payback is not None:
-        pays = usual.payback
+    if primary.payback is not None:
+        pays = primary.payback
         value = "never" if pays.never else "unclear" if pays.unclear else count(pays.calls or 0, "call")
         # Where the interval holds 1, the next measurement may say otherwise.
         tone = "bad" if found.never_pays_back else "warn" if pays.never else "plain"
         yield _fact(
-            "payback", "Pays back after", value, f"{timing_words.payback(pays)}, {usual.variant}, cold build", tone, "#speed"
+            "payback", "Pays back after", value, f"{timing_words.payback(pays)}, {primary.variant}, cold build", tone, "#speed"
         )
 
 

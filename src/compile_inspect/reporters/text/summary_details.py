@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.advice.wrappers import remedies
+from compile_inspect.advice.wrappers import wrapper_remedies
 from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.messages import (
@@ -91,7 +91,7 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
 
 
 def _remedies(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
-    told = [*remedies(inspection)]
+    told = [*wrapper_remedies(inspection)]
     if told:
         print_heading(console, "What to do")
         for sentence in told:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compile_inspect.errors import InspectError
-from compile_inspect.fixes.applying import write
+from compile_inspect.fixes.files import write
 
 
 def test_a_copy_is_kept_beside_the_file(tmp_path: Path) -> None:

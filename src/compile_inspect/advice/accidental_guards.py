@@ -1,4 +1,4 @@
-"""Guards on numbers that change: those that have failed, and those that a line of the program changes."""
+"""Guards on numbers that change: guards that failed, and guards on numbers that a line of the program changes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _ATTRIBUTE = re.compile(r"^L\['\w+'\](?:\.\w+|\._modules\['\w+'\])*\.(?P<name>\w
 _GLOBAL = re.compile(r"^G\['(?P<name>\w+)'\](?:\.\w+)*$")
 
 
-def accidental(inspection: Inspection) -> tuple[Accident, ...]:
-    """Guards that look accidental, the surest first."""
-    failed = {failure.variable for recompile in inspection.recompiles for failure in recompile.failures}
-    found: dict[tuple[str, str], Accident] = {}
+def accidental_guards(inspection: Inspection) -> tuple[Accident, ...]:
+    """Guards that look accidental, the most certain first."""
+    failed_variables = {failure.variable for recompile in inspection.recompiles for failure in recompile.failures}
+    accidents: dict[tuple[str, str], Accident] = {}
     for guard in inspection.guards:
         number = _NUMBER.search(guard.condition)
         if guard.noise or number is None or guard.kind not in _ON_VALUES:
@@ -30,18 +30,18 @@ def accidental(inspection: Inspection) -> tuple[Accident, ...]:
                 continue
             name = guard.source.rpartition(".")[2] if holder is Holder.GLOBAL and "." in guard.source else match["name"]
             line = next(_assignments(inspection.sources, name, holder), None)
-            if guard.variable not in failed and line is None:
-                break  # a constant, as far as anybody knows
-            suspicion = Suspicion.SEEN if guard.variable in failed else Suspicion.CHANGED
+            if guard.variable not in failed_variables and line is None:
+                break  # nothing suggests that it is not a constant
+            suspicion = Suspicion.SEEN if guard.variable in failed_variables else Suspicion.CHANGED
             accident = Accident(guard, number["value"], holder, suspicion, line)
-            found.setdefault((guard.variable, number["value"]), accident)
+            accidents.setdefault((guard.variable, number["value"]), accident)
             break
     order = list(Suspicion)
-    return tuple(sorted(found.values(), key=lambda item: order.index(item.suspicion)))
+    return tuple(sorted(accidents.values(), key=lambda item: order.index(item.suspicion)))
 
 
 def _assignments(sources: Mapping[str, str], name: str, holder: Holder) -> Iterator[Location]:
-    """Lines that change an attribute outside the making of its object, or a global inside a function."""
+    """Lines that change an attribute outside the constructor, or a global inside a function."""
     for file, text in sources.items():
         try:
             tree = ast.parse(text)

@@ -1,4 +1,4 @@
-"""Work beside the tensors (measuring time, writing files), and how to do it only where nothing is compiled."""
+"""Side effects outside of tensors (measuring time, writing files), and how to limit them to eager mode."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _FUNCTIONS = {
     "torch.cuda.max_memory_allocated",
     "torch.cuda.synchronize",
 }
-_PLAIN = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
+_SIMPLE_STATEMENTS = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def is_side_call(source: SourceFile, node: ast.AST) -> bool:
-    """Whether a node calls something that has to do with the world rather than with tensors.
+def has_side_effect(source: SourceFile, node: ast.AST) -> bool:
+    """Whether a node calls a function with an effect outside of tensors, such as reading a clock or a file.
 
     >>> source = SourceFile("f.py", "import time\\ntime.perf_counter()\\n")
-    >>> is_side_call(source, source.calls_at(2)[0])
+    >>> has_side_effect(source, source.calls_at(2)[0])
     True
     """
     if not isinstance(node, ast.Call):
@@ -57,55 +57,59 @@ def is_side_call(source: SourceFile, node: ast.AST) -> bool:
     return module or (name in _FUNCTIONS and ("." not in name or is_imported(source, node.func)))
 
 
-def belonging(source: SourceFile, statement: ast.stmt, function: _Function) -> list[ast.stmt] | None:
-    """The statements that can only be left out together: what a side work needs, and what is made of its results.
+def dependent_statements(source: SourceFile, statement: ast.stmt, function: _Function) -> list[ast.stmt] | None:
+    """The statements that must be skipped together: those a side effect needs, and those that use its results.
 
-    None where some of it is returned, decides about something, or may be read elsewhere.
+    None if a result is returned, is used in a condition, or may be read elsewhere.
     """
-    every = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
-    chosen = [statement]
-    if not isinstance(statement, (*_PLAIN, ast.With)) or (isinstance(statement, ast.With) and _leaves(statement)):
+    all_statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
+    group = [statement]
+    if not isinstance(statement, (*_SIMPLE_STATEMENTS, ast.With)) or (
+        isinstance(statement, ast.With) and _does_more_than_assign(statement)
+    ):
         return None
-    inside = {part for item in chosen for part in ast.walk(item)}
-    grown = True
-    while grown:
-        grown = False
+    inside = {part for item in group for part in ast.walk(item)}
+    changed = True
+    while changed:
+        changed = False
         stored, loaded = _names(inside, ast.Store), _names(inside, ast.Load)
-        for other in every:
+        for other in all_statements:
             if other in inside:
                 continue
             heads = set(source.head(other))
             reads = bool((_names(heads, ast.Load) | _names(heads, ast.Del)) & stored)
-            feeds = any(is_side_call(source, node) for node in heads) and bool(_names(heads, ast.Store) & loaded)
-            if reads and not isinstance(other, _PLAIN):
+            feeds = any(has_side_effect(source, node) for node in heads) and bool(_names(heads, ast.Store) & loaded)
+            if reads and not isinstance(other, _SIMPLE_STATEMENTS):
                 return None
-            if reads or (feeds and isinstance(other, _PLAIN)):
-                chosen.append(other)
+            if reads or (feeds and isinstance(other, _SIMPLE_STATEMENTS)):
+                group.append(other)
                 inside |= set(ast.walk(other))
-                grown = True
-    shared = {name for node in every if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
-    waits = any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) for node in inside)
-    if waits or shared & _names(inside, ast.Store):
+                changed = True
+    shared = {name for node in all_statements if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
+    suspends = any(isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)) for node in inside)
+    if suspends or shared & _names(inside, ast.Store):
         return None
-    return sorted(chosen, key=lambda item: item.lineno) if _unread(source, function, chosen, inside) else None
+    return sorted(group, key=lambda item: item.lineno) if _is_unread(source, function, group, inside) else None
 
 
-def _leaves(statement: ast.With) -> bool:
-    """Whether the block does more than assign and call."""
-    return any(isinstance(node, ast.stmt) and not isinstance(node, (*_PLAIN, ast.With)) for node in ast.walk(statement))
+def _does_more_than_assign(statement: ast.With) -> bool:
+    """Whether the block does anything other than assign and call."""
+    return any(
+        isinstance(node, ast.stmt) and not isinstance(node, (*_SIMPLE_STATEMENTS, ast.With)) for node in ast.walk(statement)
+    )
 
 
 def _names(nodes: set[ast.AST], context: type[ast.expr_context]) -> set[str]:
     return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
 
 
-def _unread(source: SourceFile, function: _Function, chosen: list[ast.stmt], inside: set[ast.AST]) -> bool:
-    """Whether nothing outside reads what the statements store in objects, or changes of objects that they make."""
+def _is_unread(source: SourceFile, function: _Function, group: list[ast.stmt], inside: set[ast.AST]) -> bool:
+    """Whether no other statement reads what these statements store in objects or how they change objects."""
     outside = {node for node in ast.walk(source.tree) if node not in inside}
     attributes = {node.attr for node in outside if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)}
     own = {node for node in ast.walk(function) if node not in inside}
     local = _names(own, ast.Store)
-    for item in chosen:
+    for item in group:
         targets = getattr(item, "targets", None) or [getattr(item, "target", None)]
         for target in targets:
             holder = target.value if isinstance(target, ast.Subscript) else target
@@ -120,8 +124,8 @@ def _unread(source: SourceFile, function: _Function, chosen: list[ast.stmt], ins
     return True
 
 
-def guarded(source: SourceFile, statements: list[ast.stmt]) -> list[Replacement] | None:
-    """Put statements under a condition that is false while something is compiled; None where they share lines with others."""
+def guard_statements(source: SourceFile, statements: list[ast.stmt]) -> list[Replacement] | None:
+    """Put statements under a condition that is false during compilation; None if they share lines with others."""
     groups: list[list[ast.stmt]] = []
     for item in statements:
         body = _siblings(source, item)
@@ -131,7 +135,7 @@ def guarded(source: SourceFile, statements: list[ast.stmt]) -> list[Replacement]
             groups.append([item])
     changes = []
     for group in groups:
-        change = _guard(source, group)
+        change = _guard_group(source, group)
         if change is None:
             return None
         changes.append(change)
@@ -144,17 +148,17 @@ def _siblings(source: SourceFile, statement: ast.stmt) -> list[ast.stmt]:
     return next((body for body in bodies if isinstance(body, list) and statement in body), [statement])
 
 
-def _guard(source: SourceFile, group: list[ast.stmt]) -> Replacement | None:
+def _guard_group(source: SourceFile, group: list[ast.stmt]) -> Replacement | None:
     (line, column), (end_line, end_column) = source.span(group[0])[0], source.span(group[-1])[1]
     before, after = source.lines[line - 1][:column], source.lines[end_line - 1][end_column:].strip()
-    # Text over several lines would be changed by indenting it.
-    long = [node for item in group for node in ast.walk(item) if isinstance(node, (ast.Constant, ast.JoinedStr))]
-    shared = before.strip() or (after and not after.startswith("#")) or any(node.end_lineno != node.lineno for node in long)
+    # Indenting would change a multi-line string.
+    texts = [node for item in group for node in ast.walk(item) if isinstance(node, (ast.Constant, ast.JoinedStr))]
+    shared = before.strip() or (after and not after.startswith("#")) or any(node.end_lineno != node.lineno for node in texts)
     beginnings = [item.lineno for item in group]
     if shared or len(set(beginnings)) != len(beginnings):
         return None
     old = source.between((line, column), (end_line, end_column))
     first, *others = old.split("\n")
-    lines = [before + source.step + first, *(source.step + text if text.strip() else text for text in others)]
+    lines = [before + source.indent_unit + first, *(source.indent_unit + text if text.strip() else text for text in others)]
     new = "\n".join(["if not torch.compiler.is_compiling():", *lines]).replace("\r", "").replace("\n", source.newline)
     return checked(source, Replacement(source.file, (line, column), (end_line, end_column), old, new))

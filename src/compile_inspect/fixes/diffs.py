@@ -1,21 +1,21 @@
-"""Proposals as diffs, from the files as they are or from what was recorded of them."""
+"""Proposals as diffs of the current files or of their recorded text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from compile_inspect.errors import InspectError
-from compile_inspect.fixes.source import apply, difference, read
+from compile_inspect.fixes.source import apply, read, unified_diff
 from compile_inspect.records.fixes import Proposal
 from compile_inspect.wording.locations import short_path
 
 
-def differences(sources: Mapping[str, str], *, disk: bool = False) -> Callable[[Proposal], str]:
-    """A function that shows a proposal as a unified diff; empty where it changes no line, or the file has changed since.
+def differ(sources: Mapping[str, str], *, disk: bool = False) -> Callable[[Proposal], str]:
+    """Return a function that formats a proposal as a unified diff; empty if it changes no line or the file has changed.
 
     >>> from compile_inspect.records.fixes import Replacement
     >>> change = Replacement("model.py", (1, 4), (1, 5), "1", "2")
-    >>> print(differences({"model.py": "x = 1\\n"})(Proposal("shapes", "Two", (change,))), end="")
+    >>> print(differ({"model.py": "x = 1\\n"})(Proposal("shapes", "Two", (change,))), end="")
     --- model.py
     +++ model.py
     @@ -1 +1 @@
@@ -33,7 +33,7 @@ def differences(sources: Mapping[str, str], *, disk: bool = False) -> Callable[[
                 after = apply(source.text, [item for item in proposal.replacements if item.file == file])
             except InspectError:
                 continue
-            parts.append(difference(short_path(file), source.text, after))
+            parts.append(unified_diff(short_path(file), source.text, after))
         return "".join(parts)
 
     return diff

@@ -1,4 +1,4 @@
-"""A sequence of calls goes through Dynamo, set apart from the user's process, and is recorded."""
+"""Run a sequence of calls through Dynamo, isolated from the rest of the process, and record them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compile_inspect.agreement.observation import preserved_state, seeded
 from compile_inspect.capture.collectors.exceptions import causes_of
 from compile_inspect.capture.recorder import Recording, tap
 from compile_inspect.errors import TargetError
-from compile_inspect.recompiles.calls import Call, copied
+from compile_inspect.recompiles.calls import Call, clone_inputs
 from compile_inspect.records import Inspection
 from compile_inspect.silence import silence
 from compile_inspect.target import Target
@@ -26,8 +26,8 @@ OnCall = Callable[[int, int], object]
 
 
 @dataclass
-class Passage:
-    """What one call did: compilations it began, graphs it ran, what it raised, and whether it raises in eager mode too."""
+class CallRun:
+    """One call: compilations it started, graphs it ran, what it raised, and whether it also raises in eager mode."""
 
     begun: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
@@ -37,12 +37,12 @@ class Passage:
 
 @dataclass(frozen=True)
 class Run:
-    """All calls, and the record of what was compiled."""
+    """All calls, and the record of their compilations."""
 
-    passages: list[Passage]
+    call_runs: list[CallRun]
     inspection: Inspection
     graphs: frozenset[str]
-    """Compilations that gave the backend something to compile, also those that failed afterwards."""
+    """Compilations that passed a graph to the backend, including those that failed afterwards."""
     seconds: float
     limit: int
 
@@ -54,71 +54,71 @@ def run(
     *,
     dynamic: bool | None = None,
     limit: int | None = None,
-    sparing: bool = False,
+    run_graphs_once: bool = False,
     on_call: OnCall | None = None,
 ) -> Run:
-    """Make the calls in turn; everything the function holds, and all that Dynamo knew, is put back afterwards.
+    """Make the calls one after the other, then restore the function's state and Dynamo's state.
 
-    With `sparing`, a graph that is all there is to a call is run once, and after that only asked for. `on_call` is told
-    before each call how many there were and how many there will be.
+    With `run_graphs_once`, a graph that makes up a whole call runs once; later calls only check which graph they would use.
+    `on_call` is called before each call with the number of calls made so far and the total.
     """
     import torch
 
     if limit is not None and limit < 1:
-        raise TargetError(f"the recompile limit is {limit}: give a whole number from 1")
+        raise TargetError(f"the recompile limit is {limit}: give an integer of at least 1")
     function = dynamo_state.original(target.function)
     task = Task.of(Target(function, calls[0].args, calls[0].kwargs, gradients=False))
     start = time.perf_counter()
     with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
         with torch_private.suppressed_compiler_output(), dynamo_state.isolated(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
-            passages = []
+            call_runs = []
             for number, call in enumerate(calls):
                 if on_call is not None:
                     on_call(number, len(calls))
-                passages.append(_pass(compiled, call, backend, sparing))
-                if passages[-1].error is not None:
-                    _tell_eager(passages[-1], function, call)
+                call_runs.append(_run_call(compiled, call, backend, run_graphs_once))
+                if call_runs[-1].error is not None:
+                    _check_in_eager(call_runs[-1], function, call)
             value = torch_private.recompile_limit("recompile_limit") or 0
         inspection = recording.inspection
-    return Run(passages, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
+    return Run(call_runs, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
 
 
-def _pass(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Counting, sparing: bool) -> Passage:
-    passage, before = Passage(), dynamo_state.frame_counts()
+def _run_call(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Counting, run_graphs_once: bool) -> CallRun:
+    call_run, before = CallRun(), dynamo_state.frame_counts()
     backend.used.clear()
-    with call.situation():
-        args, kwargs = copied(call.inputs)
+    with call.context():
+        args, kwargs = clone_inputs(call.inputs)
         try:
             compiled(*args, **kwargs)
         except dynamo_state.Enough:
             pass
         except Exception as error:
-            passage.error = one_line(causes_of(error)[-1])  # the next call may be a good one
+            call_run.error = one_line(causes_of(error)[-1])  # the next call may succeed
     for frame, count in dynamo_state.frame_counts().items():
-        passage.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
-    passage.used = list(dict.fromkeys(backend.used))
-    if sparing and passage.error is None and len(passage.used) == 1 and dynamo_state.is_whole(passage.used[0]):
-        backend.enough.update(passage.used)
-    return passage
+        call_run.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
+    call_run.used = list(dict.fromkeys(backend.used))
+    if run_graphs_once and call_run.error is None and len(call_run.used) == 1 and dynamo_state.is_whole(call_run.used[0]):
+        backend.enough.update(call_run.used)
+    return call_run
 
 
-def _tell_eager(passage: Passage, function: Callable[..., Any], call: Call) -> None:
-    """Call it once more without the compiler: what it raises there has nothing to do with compilations."""
+def _check_in_eager(call_run: CallRun, function: Callable[..., Any], call: Call) -> None:
+    """Repeat the call without the compiler: an exception there is not caused by compilation."""
     task = Task.of(Target(function, call.args, call.kwargs, gradients=False))
-    with call.situation(), preserved_state(task), _preserved_attributes(task):
-        args, kwargs = copied(call.inputs)
+    with call.context(), preserved_state(task), _preserved_attributes(task):
+        args, kwargs = clone_inputs(call.inputs)
         try:
             function(*args, **kwargs)
         except Exception as error:
-            passage.error, passage.fails_in_eager = one_line(error), True
+            call_run.error, call_run.fails_in_eager = one_line(error), True
 
 
 @contextlib.contextmanager
 def _preserved_attributes(task: Task) -> Iterator[None]:
-    """Attributes that a module sets on itself while it runs are what they were afterwards.
+    """Restore attributes that a module sets on itself while it runs.
 
-    Only what differs is written: torch may watch the dictionaries.
+    Only differences are written, because torch may watch the dictionaries.
     """
     parts = [part for module in task.modules for part in module.modules()]
     saved = [dict(vars(part)) for part in parts]

@@ -13,7 +13,7 @@ import torch._dynamo.config
 
 import compile_inspect
 from compile_inspect.errors import TargetError
-from compile_inspect.recompiles import Call, attribute, observe, predict
+from compile_inspect.recompiles import Call, observe, predict, temporary_attribute
 from compile_inspect.recompiles.calls import as_calls, copied
 from compile_inspect.target import Target
 
@@ -271,8 +271,8 @@ def test_copies_are_what_dynamo_takes_the_originals_for() -> None:
 def test_calls_from_bare_inputs_and_the_situation_of_a_call() -> None:
     (call,) = as_calls([((1,), {"k": 2})])
     assert call.inputs == ((1,), {"k": 2}) and call.leaves() == [1, 2]
-    with Call(around=torch.no_grad).situation():
+    with Call(around=torch.no_grad).context():
         assert not torch.is_grad_enabled()
-    with attribute(sys, "odd_name_of_ours", 1):
+    with temporary_attribute(sys, "odd_name_of_ours", 1):
         assert sys.odd_name_of_ours == 1  # type: ignore[attr-defined]
     assert not hasattr(sys, "odd_name_of_ours")

@@ -1,4 +1,4 @@
-"""Writing changes to the user's files, so that they can be undone."""
+"""Write changes to the user's files in a way that can be undone."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SUFFIX = ".before-fix"
 
 
 def write(texts: Mapping[str, str]) -> list[str]:
-    """Write files; for each a sentence that says how to undo it.
+    """Write files and return, for each, a sentence that explains how to undo the change.
 
-    A file that git knows and that has no changes of its own is undone by git; of any other a copy is kept beside it.
+    A file that git tracks and that has no local changes can be restored by git; any other file is backed up beside it.
     """
-    said = []
+    messages = []
     for file, text in texts.items():
-        path = Path(file).resolve()  # what a link leads to is changed, not the link
+        path = Path(file).resolve()  # change the file that a link points to, not the link
         if (path.exists() and not os.access(path, os.W_OK)) or (path.exists() and not path.stat().st_mode & 0o222):
             raise InspectError(f"{path} is read-only: make it writable, or change a copy of it")
         try:
@@ -41,25 +41,25 @@ def write(texts: Mapping[str, str]) -> list[str]:
                 raise
         except OSError as error:
             raise InspectError(f"{file} cannot be written: {error.strerror or error}") from error
-        said.append(f"Wrote {path}. To undo it, in {path.parent}: {undo}")
-    return said
+        messages.append(f"Wrote {path}. To undo it, in {path.parent}: {undo}")
+    return messages
 
 
 def _free(path: Path) -> Path:
-    """A name for a backup that is not taken."""
-    number, found = 1, path.with_name(path.name + SUFFIX)
-    while found.exists():
+    """A name for the backup that no file has yet."""
+    number, backup = 1, path.with_name(path.name + SUFFIX)
+    while backup.exists():
         number += 1
-        found = path.with_name(f"{path.name}{SUFFIX}{number}")
-    return found
+        backup = path.with_name(f"{path.name}{SUFFIX}{number}")
+    return backup
 
 
 def _clean_in_git(path: Path) -> bool:
-    """Whether git has this very content of the file."""
+    """Whether git stores exactly this content of the file."""
     try:
         for arguments in (["ls-files", "--error-unmatch", path.name], ["diff", "--quiet", "HEAD", "--", path.name]):
-            done = subprocess.run(["git", *arguments], cwd=path.parent, capture_output=True, timeout=20)
-            if done.returncode:
+            process = subprocess.run(["git", *arguments], cwd=path.parent, capture_output=True, timeout=20)
+            if process.returncode:
                 return False
     except (OSError, subprocess.SubprocessError):
         return False

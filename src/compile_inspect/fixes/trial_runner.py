@@ -1,4 +1,4 @@
-"""A proposal is tried on a copy: is the break gone, are the results the same, is it faster."""
+"""Try proposals on a copy of the program: is the break gone, are the results the same, is it faster?"""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from compile_inspect.agreement.reference import Point
 from compile_inspect.capture.api import inspect
 from compile_inspect.eager import require_eager
 from compile_inspect.errors import InspectError, TargetError
-from compile_inspect.fixes.comparing import Original, requiring
-from compile_inspect.fixes.loading import Program
-from compile_inspect.fixes.matching import Matching, match_breaks
+from compile_inspect.fixes.break_matching import BreakMatching, match_breaks
+from compile_inspect.fixes.comparison import Original, requires_gradient
+from compile_inspect.fixes.fullgraph_check import fullgraph_failure, fullgraph_failure_in_new_process
+from compile_inspect.fixes.program import Program
 from compile_inspect.fixes.source import apply, read
-from compile_inspect.fixes.unreached import lines_run, not_reached
-from compile_inspect.fixes.whole import fullgraph_failure, fullgraph_failure_elsewhere
+from compile_inspect.fixes.unreached import executed_lines, unreached_lines
 from compile_inspect.records import GraphBreak, Inspection, Stage
 from compile_inspect.records.fixes import Proof, Proposal
 from compile_inspect.silence import silence
@@ -27,12 +27,12 @@ from compile_inspect.target import Target
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.base import one_line
 
-WARM_UPS = 4
-"""Calls before any are timed: a function may be compiled again at its second and third."""
+WARM_UP_CALLS = 4
+"""Calls before timing starts: the second and third call may compile a function again."""
 
 
-class Laboratory:
-    """A target, what torch.compile does with it, and trials of what could be changed."""
+class TrialRunner:
+    """Compiles a target and tries proposed changes to it."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Laboratory:
                     require_eager(target)
                     gradients = _has_gradient(target) if target.gradients is None else target.gradients
         except SystemExit as error:
-            raise TargetError(f"calling {specification} ended the program: SystemExit({error.code})") from error
+            raise TargetError(f"calling {specification} exited the program: SystemExit({error.code})") from error
         self.target = replace(target, gradients=gradients)
         self.task = Task.of(self.target)
         with self._program.installed():
@@ -61,36 +61,36 @@ class Laboratory:
 
     @cached_property
     def inspection(self) -> Inspection:
-        """What happens when it is compiled as it is."""
+        """The capture of the unchanged program."""
         with self._program.installed():
-            return self._inspected(self.target)
+            return self._inspect(self.target)
 
     @property
-    def raised(self) -> str | None:
-        """What torch.compile raises with the program as it is; None where it runs."""
-        return _raised(self.inspection)
+    def compile_error(self) -> str | None:
+        """What torch.compile raises for the unchanged program; None if it runs."""
+        return _error_of(self.inspection)
 
     @cached_property
-    def _before(self) -> Callable[..., Any]:
-        return self._compiled(self.target)
+    def _compiled_original(self) -> Callable[..., Any]:
+        return self._compile(self.target)
 
-    def _inspected(self, target: Target) -> Inspection:
-        # A backward where there is one: that it is missing is for the comparison to say. Only the user's own False means
-        # without gradients: a function that has none to give may compute some inside.
+    def _inspect(self, target: Target) -> Inspection:
+        # Run a backward if there is one; the comparison reports one that is missing. Only the user's own False disables
+        # gradients: a function whose results have none may compute some inside.
         target = replace(target, gradients=False if self._program.target.gradients is False else None)
         torch_private.forget_compiled_code()
-        # What a call changes, such as running means, must not be there when results are compared.
+        # Changes made by a call, such as running means, must be undone before results are compared.
         with preserved_state(Task.of(target)), torch_private.suppressed_compiler_output(), silence():
             return inspect(target, backend=self._backend)
 
-    def _compiled(self, target: Target) -> Callable[..., Any]:
+    def _compile(self, target: Target) -> Callable[..., Any]:
         import torch
 
         compiled: Callable[..., Any] = torch.compile(target.function, backend=self._backend)
         return compiled
 
     def texts(self, proposal: Proposal) -> dict[str, str]:
-        """The files of a proposal with its changes; raises InspectError where they have changed since."""
+        """The files of a proposal with its changes applied; raises InspectError if a file has changed since."""
         files: dict[str, str] = {}
         for file in {item.file for item in proposal.replacements}:
             source = read(file)
@@ -101,32 +101,34 @@ class Laboratory:
 
     def prove(self, cause: GraphBreak, proposal: Proposal) -> Proof:
         """Try a proposal."""
-        return self.prove_together([cause], proposal)
+        return self.prove_all([cause], proposal)
 
-    def prove_together(self, causes: Sequence[GraphBreak], proposal: Proposal) -> Proof:
-        """Try a proposal that is to remove several causes at once."""
+    def prove_all(self, causes: Sequence[GraphBreak], proposal: Proposal) -> Proof:
+        """Try a proposal that should remove several causes at once."""
         before = self.inspection
         with self._program.installed(), silence():
-            _ = self._original.points  # with the original's modules: those that are imported at a call, too
-        # Compiled code does not remember the settings it was made with: its time is taken before they are changed.
-        earlier = self._alone(self._before) if proposal.settings else None
+            _ = self._original.points  # with the original's modules, including those imported during a call
+        # Compiled code does not remember the settings it was compiled with, so it is timed before they change.
+        earlier = self._time_alone(self._compiled_original) if proposal.settings else None
         with torch_private.preserved_configuration(), silence():
             for setting in proposal.settings:
                 torch_private.run_setting(setting.code)
             try:
                 texts = self.texts(proposal)
-                program = self._program.changed(texts)
+                program = self._program.with_texts(texts)
                 target = replace(program.target, gradients=self.target.gradients)
                 self._share_state(target)
                 with program.installed():
-                    after = self._inspected(target)
+                    after = self._inspect(target)
             except Exception as error:
                 return Proof.of(breaks=(len(before.breaks), 0), failure=one_line(error))
             with program.installed():
-                return self._seen(proposal, match_breaks(causes, proposal, texts, before, after), after, target, earlier)
+                return self._assess(proposal, match_breaks(causes, proposal, texts, before, after), after, target, earlier)
 
-    def _seen(self, proposal: Proposal, matching: Matching, after: Inspection, target: Target, earlier: float | None) -> Proof:
-        """What a trial has shown; results are compared only where the break is gone."""
+    def _assess(
+        self, proposal: Proposal, matching: BreakMatching, after: Inspection, target: Target, earlier: float | None
+    ) -> Proof:
+        """The proof of a trial; results are compared only if the break is gone."""
         before = self.inspection
         breaks = (len(before.breaks), len(after.breaks))
         numbers: dict[str, Any] = {
@@ -137,42 +139,42 @@ class Laboratory:
         }
         if not after.compilations:
             return Proof.of(breaks=breaks, failure="nothing was compiled", **numbers)
-        met = next(iter((*matching.remaining, *matching.arrived)), None)
-        if met is not None:
-            return Proof.of(breaks=breaks, reason=_where(met), **numbers)
-        raised = _raised(after)
-        if raised is not None:
-            as_before = "as it does without the change: " if self.raised is not None else ""
-            return Proof.of(breaks=breaks, failure=f"{as_before}{raised}", **numbers)
+        blocking = next(iter((*matching.remaining, *matching.arrived)), None)
+        if blocking is not None:
+            return Proof.of(breaks=breaks, reason=_describe_break(blocking), **numbers)
+        error = _error_of(after)
+        if error is not None:
+            as_before = "as without the change: " if self.compile_error is not None else ""
+            return Proof.of(breaks=breaks, failure=f"{as_before}{error}", **numbers)
         if breaks[1] - len(matching.revealed) >= breaks[0]:
-            return Proof.of(breaks=breaks, reason="there are as many causes as before", **numbers)
-        ways = (("in eager mode", target.function), ("compiled", self._compiled(target)))
-        found = self._original.compare(Task.of(target), ways)
+            return Proof.of(breaks=breaks, reason="there are as many breaks as before", **numbers)
+        calls = (("in eager mode", target.function), ("compiled", self._compile(target)))
+        result = self._original.compare(Task.of(target), calls)
         numbers |= {
-            "inputs": found.inputs,
-            "values": found.values,
-            "gradients": found.gradients,
-            "largest_error": found.largest_error,
-            "unsteady": tuple(sorted(found.unsteady)),
+            "inputs": result.inputs,
+            "values": result.values,
+            "gradients": result.gradients,
+            "largest_error": result.largest_error,
+            "unsteady": tuple(sorted(result.nondeterministic)),
         }
-        if found.difference or not (found.values or found.gradients):
-            return Proof.of(breaks=breaks, reason=found.reason, difference=found.difference, **numbers)
+        if result.difference or not (result.values or result.gradients):
+            return Proof.of(breaks=breaks, reason=result.reason, difference=result.difference, **numbers)
         with self._program.installed():
-            missed = not_reached(proposal, self._reached) if proposal.is_rewrite else []
-        hidden = f"{_where(matching.revealed[0])} is met now" if matching.revealed else ""
+            unreached = unreached_lines(proposal, self._executed_lines) if proposal.is_rewrite else []
+        revealed_text = f"the next break is {_describe_break(matching.revealed[0])}" if matching.revealed else ""
         return Proof.of(
             breaks=breaks,
-            reason=hidden,
-            seconds=self._timed(target, earlier),
-            unreached=tuple(line for _, line in missed),
+            reason=revealed_text,
+            seconds=self._time_both(target, earlier),
+            unreached=tuple(line for _, line in unreached),
             **numbers,
         )
 
-    def whole(self, proposal: Proposal | None = None) -> str | None:
-        """Whether `fullgraph=True` works, with a proposal or as it is: None, or the first thing that prevents it.
+    def fullgraph_failure(self, proposal: Proposal | None = None) -> str | None:
+        """The first error with `fullgraph=True`, of the unchanged program or with a proposal; None if it works.
 
-        As it is, the program itself is compiled. With a proposal a copy is, and where that fails, once more in a process of
-        its own: there nothing was loaded twice.
+        Without a proposal, the program itself is compiled. With one, a copy is compiled, and if that fails, the check runs
+        again in a new process, where nothing was loaded twice.
         """
         codes = [setting.code for setting in proposal.settings] if proposal is not None else []
         if proposal is None:
@@ -183,7 +185,7 @@ class Laboratory:
         except InspectError as error:
             return str(error)
         try:
-            program = self._program.changed(texts)
+            program = self._program.with_texts(texts)
             with program.installed():
                 failure = fullgraph_failure(program.target, self._backend, codes)
         except Exception as error:
@@ -191,23 +193,23 @@ class Laboratory:
         if failure is None:
             return None
         loaded = self._program
-        return fullgraph_failure_elsewhere(
+        return fullgraph_failure_in_new_process(
             loaded.specification, loaded.inputs, texts, codes, self._backend, no_grad=loaded.no_grad
         )
 
     @cached_property
-    def _reached(self) -> set[tuple[str, int]]:
-        """The lines that the original runs at the inputs it is compared at."""
+    def _executed_lines(self) -> set[tuple[str, int]]:
+        """The lines that the original executes at the inputs of the comparison."""
         task = self.task
 
         def call(point: Point) -> Callable[[], object]:
             run = lambda *args, **kwargs: task.run(task.function, args, kwargs)  # noqa: E731
             return lambda: observe(task, run, point.inputs, point.seed)
 
-        return lines_run(call(point) for point in self._original.points)
+        return executed_lines(call(point) for point in self._original.points)
 
     def _share_state(self, target: Target) -> None:
-        """Give a copy the parameters and buffers of the original, whatever was drawn while it was loaded."""
+        """Give a copy the parameters and buffers of the original, regardless of what was drawn while it was loaded."""
         import torch
 
         own = {item.name: item.now() for item in self.task.held}
@@ -217,23 +219,23 @@ class Laboratory:
                 if right is not None and right.shape == tensor.shape and right.dtype == tensor.dtype:
                     tensor.copy_(right)
 
-    def _timed(self, target: Target, earlier: float | None) -> tuple[float, float] | None:
-        """Median seconds of a call before and after: in turns, or where settings were changed one after the other."""
+    def _time_both(self, target: Target, earlier: float | None) -> tuple[float, float] | None:
+        """Median seconds per call before and after: interleaved or, if settings changed, one after the other."""
         if self._seconds <= 0:
             return None
-        after = self._compiled(target)
+        after = self._compile(target)
         if earlier is not None:
-            return earlier, self._alone(after) or 0.0
-        samples = self._samples_of({"before": self._before, "after": after})
+            return earlier, self._time_alone(after) or 0.0
+        samples = self._sample({"before": self._compiled_original, "after": after})
         return median(samples["before"]), median(samples["after"])
 
-    def _alone(self, function: Callable[..., Any]) -> float | None:
+    def _time_alone(self, function: Callable[..., Any]) -> float | None:
         if self._seconds <= 0:
             return None
         with silence():
-            return median(self._samples_of({"it": function})["it"])
+            return median(self._sample({"it": function})["it"])
 
-    def _samples_of(self, functions: Mapping[str, Callable[..., Any]]) -> dict[str, tuple[float, ...]]:
+    def _sample(self, functions: Mapping[str, Callable[..., Any]]) -> dict[str, tuple[float, ...]]:
         from compile_inspect.timing.sampling import interleave
 
         def call(function: Callable[..., Any]) -> Callable[[], object]:
@@ -242,27 +244,30 @@ class Laboratory:
         calls = {name: call(function) for name, function in functions.items()}
         with preserved_state(self.task):
             for once in calls.values():
-                for _ in range(WARM_UPS):
+                for _ in range(WARM_UP_CALLS):
                     once()
             return interleave(calls, device=self.task.device, seconds=self._seconds)
 
 
-def _where(item: GraphBreak) -> str:
+def _describe_break(item: GraphBreak) -> str:
     return f"{item.kind} at {item.own_location or item.location}"
 
 
-def _raised(inspection: Inspection) -> str | None:
-    """What the compiled call raised; None where it ran."""
+def _error_of(inspection: Inspection) -> str | None:
+    """What the compiled call raised; None if it ran."""
     return None if inspection.raised is None else inspection.raised.told
 
 
 def _has_gradient(target: Target) -> bool:
     """Whether any result of the target has a gradient."""
     task = Task.of(replace(target, gradients=False))
-    seen = observe(
-        task, lambda *args, **kwargs: Step(requiring(target.function(*args, **kwargs)), ()), (target.args, target.kwargs), 0
+    outcome = observe(
+        task,
+        lambda *args, **kwargs: Step(requires_gradient(target.function(*args, **kwargs)), ()),
+        (target.args, target.kwargs),
+        0,
     )
-    return any(value is True for value in seen.values.values())
+    return any(value is True for value in outcome.values.values())
 
 
 def _graphs(inspection: Inspection) -> int:

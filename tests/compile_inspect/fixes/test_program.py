@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from compile_inspect.fixes.loading import load_target, own_modules, replaced_sources
+from compile_inspect.fixes.program import fresh_user_modules, load_target, source_overrides
 
 HELPER = "def factor():\n    return 2\n"
 MODEL = "from .helper import factor\nimport torch\nWEIGHT = torch.randn(3)\n\ndef target(x):\n    return x * factor()\n"
@@ -69,7 +69,7 @@ def test_an_exception_leaves_everything_as_it_was(tmp_path: Path) -> None:
 
     get_data, modules = SourceFileLoader.get_data, dict(sys.modules)
     try:
-        with replaced_sources({"x.py": ""}), own_modules():
+        with source_overrides({"x.py": ""}), fresh_user_modules():
             raise ValueError
     except ValueError:
         pass

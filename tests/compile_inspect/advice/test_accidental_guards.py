@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compile_inspect.advice.accidental import accidental
+from compile_inspect.advice.accidental_guards import accidental_guards
 from compile_inspect.capture.api import inspect
-from compile_inspect.fixes.loading import load_target
+from compile_inspect.fixes.program import load_target
 from compile_inspect.records import Guard, GuardFailure, Inspection, Recompile
 from compile_inspect.records.accidents import Accident, Holder, Suspicion
 
@@ -45,7 +45,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Accident]:
     path = tmp_path_factory.mktemp("accidental") / "program.py"
     path.write_text(PROGRAM)
     inspection = inspect(load_target(f"{path}:model", f"{path}:inputs"), backend="eager")
-    return {item.guard.variable: item for item in accidental(inspection)}
+    return {item.guard.variable: item for item in accidental_guards(inspection)}
 
 
 def test_numbers_and_where_they_come_from(found: dict[str, Accident]) -> None:
@@ -66,7 +66,7 @@ def test_what_has_failed_is_sure() -> None:
     guard = Guard("0/0", "EQUALS_MATCH", "L['n']", "n", "n == 5")
     other = Guard("0/0", "EQUALS_MATCH", "L['m']", "m", "m == 5")
     recompile = Recompile("0/1", "f", "f.py", 1, (GuardFailure("0/0", "n", "n == 5", "5", "6"),))
-    (first,) = accidental(Inspection(guards=(other, guard), recompiles=(recompile,)))
+    (first,) = accidental_guards(Inspection(guards=(other, guard), recompiles=(recompile,)))
     assert (first.guard.variable, first.suspicion) == ("n", Suspicion.SEEN)
 
 
@@ -76,4 +76,4 @@ def test_strings_and_noise_are_not_numbers() -> None:
         Guard("0/0", "EQUALS_MATCH", "L['n']", "n", "n == 5", noise=True),
         Guard("0/0", "LENGTH_CHECK", "L['items']", "items", "len(items) == x"),
     )
-    assert accidental(Inspection(guards=guards)) == ()
+    assert accidental_guards(Inspection(guards=guards)) == ()
