@@ -76,7 +76,8 @@ class ForeignCalls(Fixer):
             )
         return (
             "The line calls code that is not Python, or that belongs to a library torch does not trace. A graph can only "
-            "contain operations that torch knows: it ends before the call, Python makes the call, and another graph begins after it."
+            "contain operations that torch knows: it ends before the call, Python makes the call, and another graph begins "
+            "after it."
         )
 
     def hints(self, site: BreakSite) -> tuple[str, ...]:

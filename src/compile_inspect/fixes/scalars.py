@@ -38,7 +38,8 @@ class Scalars(Fixer):
         """Why the graph breaks."""
         return (
             "The line converts a tensor to a Python number, but tensors have no values while the function is compiled: the "
-            "graph ends and runs, Python gets the number, and another graph begins after it. On a GPU, the program also waits there."
+            "graph ends and runs, Python gets the number, and another graph begins after it. On a GPU, the program also "
+            "waits there."
         )
 
     def proposals(self, site: BreakSite) -> list[Proposal]:
