@@ -16,7 +16,10 @@ from page_blocks import LANGUAGES, ROOT, Block, Command, blocks, commands, pages
 from promised_output import agrees
 
 # Pages whose blocks a test of their own runs.
-ELSEWHERE = {"docs/explanation/seeds.md": "test_seeds.py", "docs/how-to/from-torchscript.md": "test_seeds.py"}
+ELSEWHERE = {
+    "docs/explanation/common-wrong-statements.md": "test_wrong_statements.py",
+    "docs/how-to/from-torchscript.md": "test_wrong_statements.py",
+}
 
 # The blocks that are not run, each with the reason that the page gives. Nothing is added here that could run.
 NOT_RUN: list[tuple[str, str]] = [

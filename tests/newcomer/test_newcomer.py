@@ -41,7 +41,7 @@ raise SystemExit("this is not to be run")
 
 def repository(folder: Path, *, readme: str = README, body: str = "a report", report: str = "out/report.html") -> Path:
     """A repository with the parts that the script looks at; its environment is that of these tests."""
-    for name in ("tests/newcomer", "tests/browser_pages.py", "tests/dockerfile_reader.py", ".ci/newcomer"):
+    for name in ("tests/newcomer", "tests/browser_pages.py", "tests/dockerfile_reader.py", ".ci/newcomer", ".ci/steps.sh"):
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if source.is_dir() else shutil.copy)(source, target)

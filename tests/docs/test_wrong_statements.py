@@ -1,4 +1,4 @@
-"""docs/explanation/seeds.md and docs/how-to/from-torchscript.md: their blocks run and print what is said, and are counted."""
+"""The blocks of common-wrong-statements.md and from-torchscript.md run and print what the pages show; verdicts are counted."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SEEDS = ROOT / "docs" / "explanation" / "seeds.md"
+STATEMENTS = ROOT / "docs" / "explanation" / "common-wrong-statements.md"
 TORCHSCRIPT = ROOT / "docs" / "how-to" / "from-torchscript.md"
-SCRIPTS = Path(__file__).with_name("seeds")
+SCRIPTS = Path(__file__).with_name("statements")
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 VERDICTS = {"Wrong": "Wrong", "Changed since": "Changed since", "Right but incomplete": "Incomplete"}
@@ -69,7 +69,7 @@ def agrees(promised: str, printed: str) -> bool:
 
 def bullets(title: str) -> list[str]:
     """The items of the list under a heading, each on one line."""
-    section = SEEDS.read_text(encoding="utf-8").split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+    section = STATEMENTS.read_text(encoding="utf-8").split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
     return [" ".join(item.split()) for item in re.findall(r"^- (.+?)(?=^- |\Z)", section, re.MULTILINE | re.DOTALL)]
 
 
@@ -91,8 +91,8 @@ def shows_a_run(entry: str) -> bool:
 
 def shown(script: str) -> str:
     """What the page shows below the command that runs a script."""
-    (text,) = [block.text for block in blocks(SEEDS) if block.language == "console"]
-    return re.split(r"^\$ ", text.split(f"$ python tests/docs/seeds/{script}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+    (text,) = [block.text for block in blocks(STATEMENTS) if block.language == "console"]
+    return re.split(r"^\$ ", text.split(f"$ python tests/docs/statements/{script}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def run_script(python: str, script: str, folder: Path) -> str:
@@ -143,10 +143,10 @@ def run_session(session: list[Block], monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.docs
-@pytest.mark.parametrize("section", [section for section in sections(SEEDS) if section != NO_SECTION])
-def test_section_of_the_seeds(section: str, quiet_torch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("section", [section for section in sections(STATEMENTS) if section != NO_SECTION])
+def test_section_of_statements(section: str, quiet_torch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each section is a session that begins with the page's first block."""
-    found = [block for block in blocks(SEEDS) if block.language == "python" and block.section in (NO_SECTION, section)]
+    found = [block for block in blocks(STATEMENTS) if block.language == "python" and block.section in (NO_SECTION, section)]
     assert len(found) > 1
     run_session(found, monkeypatch)
 
@@ -196,7 +196,7 @@ def test_the_list_of_right_statements_is_that_of_the_checks() -> None:
 
 
 def test_the_counts_are_those_of_the_page() -> None:
-    text = SEEDS.read_text(encoding="utf-8")
+    text = STATEMENTS.read_text(encoding="utf-8")
     table = {name: int(count) for name, count in re.findall(r"^\| ([A-Z][\w ]+) \| (\d+) \|$", text, re.MULTILINE)}
     verdicts = Counter(re.findall(r"^> ([A-Z][a-z ]+)\.$", text, re.MULTILINE))
     expected = {name: verdicts[verdict] for name, verdict in VERDICTS.items()}
@@ -208,18 +208,18 @@ def test_the_counts_are_those_of_the_page() -> None:
     assert len(re.findall(r"^### ", text, re.MULTILINE)) == sum(verdicts.values()), "each entry has one verdict"
 
 
-def test_every_entry_quotes_a_seed_and_shows_a_run() -> None:
+def test_every_entry_quotes_a_statement_and_shows_a_run() -> None:
     """Its own block, a link to the runs elsewhere, or a link to another entry that has one of these."""
-    found = entries(SEEDS.read_text(encoding="utf-8"))
+    found = entries(STATEMENTS.read_text(encoding="utf-8"))
     assert len(found) > 50
     for title, entry in found.items():
-        assert re.search(r'^> "(.|\n)+?"\s(> )?\(seed\s(> )?00[0-4]', entry, re.MULTILINE), title
+        assert re.search(r'^> "(.|\n)+?"$', entry, re.MULTILINE), title
         others = [found[named] for named in found if f"[the entry above](#{anchor(named)})" in entry]
         assert any(shows_a_run(item) for item in [entry, *others]), title
 
 
 def test_every_block_is_python_or_its_output() -> None:
-    for page in (SEEDS, TORCHSCRIPT):
+    for page in (STATEMENTS, TORCHSCRIPT):
         found = blocks(page)
         promised = sum(block.promised is not None for block in found)
         assert {block.language for block in found} <= {"python", "text", "console"}

@@ -1,4 +1,4 @@
-"""What docs/explanation/seeds.md says about CUDA devices, run on one."""
+"""What docs/explanation/common-wrong-statements.md says about CUDA devices, run on one."""
 
 from __future__ import annotations
 

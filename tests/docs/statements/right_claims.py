@@ -1,4 +1,4 @@
-"""Statements of the seeds that hold; the docstrings are the list in docs/explanation/seeds.md."""
+"""Statements that hold; the docstrings are the list in docs/explanation/common-wrong-statements.md."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def custom_backend() -> None:
     """A function decorated with `register_backend` is a backend that returns `gm.forward` (002, Custom Backends)."""
 
     @torch._dynamo.register_backend
-    def backend_of_the_seed(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable[..., object]:
+    def backend_of_the_statement(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable[..., object]:
         return graph.forward
 
-    assert torch.compile(lambda x: x + 1, backend="backend_of_the_seed")(torch.ones(1)).item() == 2
+    assert torch.compile(lambda x: x + 1, backend="backend_of_the_statement")(torch.ones(1)).item() == 2
 
 
 def aot_function_works() -> None:

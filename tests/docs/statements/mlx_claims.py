@@ -1,4 +1,4 @@
-"""What docs/explanation/seeds.md says about MLX, run."""
+"""What docs/explanation/common-wrong-statements.md says about MLX, run."""
 
 from __future__ import annotations
 

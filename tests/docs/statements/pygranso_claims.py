@@ -1,4 +1,4 @@
-"""What docs/explanation/seeds.md says about torch.compile with PyGRANSO, run."""
+"""What docs/explanation/common-wrong-statements.md says about torch.compile with PyGRANSO, run."""
 
 from __future__ import annotations
 
