@@ -28,7 +28,7 @@ STATUSES = {
     "graph breaks raise one, but not all: `.item()`, for one, is captured then, and breaks the graph otherwise.",
     "breaks": "0, with breaks and without. `--json` is for programs that decide.",
     "fix": "1 where something is left to be done by hand.",
-    "guards": "0, whatever is foretold.",
+    "guards": "0; 1 if a compilation or a predicted call failed, or if nothing was compiled.",
     "verify": "1 where a variant does not agree with eager, none could run, or eager gives a different result when run again. "
     "One that cannot run beside others that do does not count; `--json` names it.",
     "bench": "1 where nothing could be timed, not even eager; 130 where Ctrl-C ended it. Speed does not count.",

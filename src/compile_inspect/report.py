@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from compile_inspect.records import Timing
+    from compile_inspect.records.break_reports import BreakReport, FixReport
     from compile_inspect.records.lessons import Lesson
+    from compile_inspect.records.recompile_forecast import RecompileForecast
     from compile_inspect.reporters.html import Shown
 
 _WIDTH = 100
@@ -113,6 +115,37 @@ def timing_text(timing: Timing) -> str:
 
     console, written = _page()
     print_timing(timing, console, ShowOptions())
+    return _trimmed(written)
+
+
+def breaks_text(report: BreakReport) -> str:
+    """The graph breaks of a target with their fixes, without color."""
+    from compile_inspect.fixes.diffs import differ
+    from compile_inspect.reporters.text.break_reports import render_breaks
+
+    console, written = _page()
+    render_breaks(report, console, differ(report.inspection.sources, disk=True))
+    return _trimmed(written)
+
+
+def fix_text(report: FixReport) -> str:
+    """A proven fix, without color."""
+    from compile_inspect.reporters.text.break_reports import render_fix
+
+    console, written = _page()
+    render_fix(report, console)
+    return _trimmed(written)
+
+
+def forecast_text(forecast: RecompileForecast) -> str:
+    """A prediction of recompiles with remedies, without color."""
+    from compile_inspect.reporters.text.forecast import render, render_comparison, render_treatments
+
+    console, written = _page()
+    render(forecast, console)
+    if forecast.comparison is not None:
+        render_comparison(forecast.comparison, console)
+    render_treatments(forecast.causes, console)
     return _trimmed(written)
 
 

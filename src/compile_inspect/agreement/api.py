@@ -42,7 +42,7 @@ def verify(
     `function` is called with `args` and `kwargs`, with `samples` generated inputs of the same shapes and dtypes, with
     special ones (NaN, infinities, zeros, huge and subnormal numbers, ties, other strides, one tensor given twice), and
     with the further inputs of a `Target`. With `samples=0` only the inputs given are used. `variants` are names (see
-    `compile_inspect.variants.known_names`) or `Variant` objects; left out, all that are worth trying on the device.
+    `compile_inspect.variant_names`) or `Variant` objects; left out, all that are worth trying on the device.
     `gradients=None` means: where eager gives them. `second_derivatives=True` compares those as well. Inputs,
     parameters, buffers and random generators are left as they were. Where eager itself fails at the inputs given, and no
     variant hides that, `TargetError` says so.

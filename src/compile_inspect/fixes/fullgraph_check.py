@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from compile_inspect.torch_private.compilation_watch import CompilationWatch
 from compile_inspect.variants.base import one_line
 
 _TIMEOUT_SECONDS = 600
+_INPUTS_SUFFIX = ".inputs"
 _SERVE_CODE = "import sys; from compile_inspect.fixes.fullgraph_check import serve; serve(*sys.argv[1:])"
 
 
@@ -66,12 +68,18 @@ def fullgraph_failure_in_new_process(
     backend: str,
     *,
     no_grad: bool = False,
+    example: bytes | None = None,
 ) -> str | None:
-    """Like `fullgraph_failure`, for a target that a new process loads, with `texts` in place of some files."""
+    """Like `fullgraph_failure`, for a target that a new process loads, with `texts` in place of some files.
+
+    `example` are inputs that were not named but passed as objects, as `pickled_inputs` returns them.
+    """
     with tempfile.TemporaryDirectory(prefix="compile-inspect-") as folder:
         request, answer = Path(folder) / "request.json", Path(folder) / "answer.json"
         options = {"specification": specification, "inputs": inputs, "texts": dict(texts), "no_grad": no_grad}
         request.write_text(json.dumps({**options, "settings": list(settings), "backend": backend}))
+        if example is not None:
+            request.with_suffix(_INPUTS_SUFFIX).write_bytes(example)
         path = os.pathsep.join(str(Path(entry or ".").absolute()) for entry in sys.path)
         command = [sys.executable, "-c", _SERVE_CODE, str(request), str(answer)]
         try:
@@ -86,11 +94,32 @@ def fullgraph_failure_in_new_process(
         return None if failure is None else str(failure)
 
 
+def pickled_inputs(target: Target) -> bytes | None:
+    """The inputs of a target for another process; None if they cannot be pickled."""
+    try:
+        return pickle.dumps((target.args, dict(target.kwargs), target.further, target.gradients))
+    except (pickle.PicklingError, TypeError, AttributeError, RuntimeError):
+        return None
+
+
+def _unpickled(data: bytes) -> Target:
+    args, kwargs, further, gradients = pickle.loads(data)
+    return Target(_replaced_on_loading, args, kwargs, further, gradients)
+
+
+def _replaced_on_loading() -> None:
+    """The function of a target that has not been loaded yet."""
+
+
 def serve(request: str, answer: str) -> None:
     """The entry point of the new process: read a request file and write an answer file."""
     options = json.loads(Path(request).read_text())
     try:
-        program = Program.load(options["specification"], options["inputs"], texts=options["texts"], no_grad=options["no_grad"])
+        saved = Path(request).with_suffix(_INPUTS_SUFFIX)
+        example = _unpickled(saved.read_bytes()) if saved.exists() else None
+        program = Program.load(
+            options["specification"], options["inputs"], texts=options["texts"], no_grad=options["no_grad"], example=example
+        )
         with program.installed():
             failure = fullgraph_failure(program.target, options["backend"], options["settings"])
     except Exception as error:

@@ -151,7 +151,7 @@ def counts(site: BreakSite) -> Iterator[Rewrite]:
 
 
 def length_of(source: SourceFile, node: ast.AST, *, any_numel: bool = False) -> ast.expr | None:
-    """`len(node)`, `node.shape[0]`, `node.size(0)` around a node; also `node.numel()` of a subscript or, if allowed, any node."""
+    """`len(node)`, `node.shape[0]`, `node.size(0)` around a node; also `node.numel()` of a subscript, or of any node."""
     parent = source.parents.get(node)
     if isinstance(parent, ast.Call) and dotted(parent.func) == "len" and len(parent.args) == 1:
         return parent

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compile_inspect.advice.cost import break_cost
@@ -10,6 +10,7 @@ from compile_inspect.fixes import advise
 from compile_inspect.fixes.trial_runner import TrialRunner
 from compile_inspect.records import Inspection
 from compile_inspect.records.fixes import Finding, Proof, Proposal, Replacement, by_cost
+from compile_inspect.wording.quantities import count
 
 MAX_TRIALS_PER_CAUSE = 4
 """How many proposals of one cause are tried."""
@@ -49,7 +50,7 @@ class CombinedFix:
     proof: Proof
     findings: tuple[Finding, ...]
     """The findings whose proposals are part of it."""
-    left: tuple[Finding, ...]
+    remaining: tuple[Finding, ...]
     """The other findings: nothing was proven for them, or their proposal overlaps with one that is included."""
 
 
@@ -74,7 +75,7 @@ def combine_fixes(runner: TrialRunner, findings: Iterable[Finding], *, unreached
         return None
     settings = tuple(dict.fromkeys(item for finding in included if finding.chosen for item in finding.chosen.settings))
     causes = [finding.cause for finding in included]
-    proposal = Proposal("together", "all proven fixes at once", tuple(replacements), settings)
+    proposal = Proposal("combined", "all proven fixes at once", tuple(replacements), settings)
     proof = runner.prove_all(causes, proposal)
     for setting in settings if replacements else ():  # a code change for one cause may make the setting for another unnecessary
         fewer = replace(proposal, settings=tuple(item for item in proposal.settings if item != setting))
@@ -82,6 +83,26 @@ def combine_fixes(runner: TrialRunner, findings: Iterable[Finding], *, unreached
         if without.holds:
             proposal, proof = fewer, without
     return CombinedFix(proposal, proof, tuple(included), tuple(remaining))
+
+
+def fullgraph_sentence(runner: TrialRunner, findings: Sequence[Finding]) -> str:
+    """A sentence on what remains to be done before `fullgraph=True` works."""
+    if not findings:
+        failure = runner.fullgraph_failure()
+        return "fullgraph=True works as it is." if failure is None else f"fullgraph=True does not work: {failure}"
+    combined = combine_fixes(runner, findings)
+    causes = count(len(findings), "cause")
+    if combined is None or not combined.proof.holds:
+        return f"For fullgraph=True, you must remove {causes} by hand: all that are listed here."
+    failure = runner.fullgraph_failure(combined.proposal)
+    number = len(combined.findings)
+    if failure is None:
+        fixes = "this fix" if number == 1 else f"these {number} fixes"
+        return f"With {fixes}, fullgraph=True works; it was tried."
+    if combined.remaining:
+        remaining = len(combined.remaining)
+        return f"With {number} of {causes} fixed, you must remove {remaining} by hand before fullgraph=True works."
+    return f"Even with all fixes, fullgraph=True does not work: {failure}"
 
 
 def _overlap(one: Replacement, other: Replacement) -> bool:

@@ -7,12 +7,13 @@ import importlib.machinery
 import linecache
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from compile_inspect.agreement.observation import seeded
+from compile_inspect.fixes.source_names import function_of
 from compile_inspect.records.locations import is_library_file
 from compile_inspect.target import Target, find_target
 
@@ -34,6 +35,8 @@ class Program:
     """The module search path: the target's own folder first, and no folder of another program."""
     no_grad: bool = False
     """Whether to run without gradients, regardless of the target."""
+    example: Target | None = None
+    """Inputs for the named callable, if they were passed as objects instead of by name."""
 
     @classmethod
     def load(
@@ -45,6 +48,7 @@ class Program:
         shared: Mapping[str, ModuleType] | None = None,
         seed: int = 0,
         no_grad: bool = False,
+        example: Target | None = None,
     ) -> Program:
         """Load the target that a specification names, with `texts` in place of those files.
 
@@ -53,9 +57,12 @@ class Program:
         """
         with source_overrides(texts or {}), fresh_user_modules(), _search_path(sys.path), seeded(seed):
             sys.modules.update(shared or {})
-            target = find_target(specification, inputs, no_grad=no_grad)
+            if example is None:
+                target = find_target(specification, inputs, no_grad=no_grad)
+            else:
+                target = replace(example, function=function_of(specification))
             modules, path = _user_modules(), tuple(sys.path)
-        return cls(specification, inputs, target, modules, dict(texts or {}), path, no_grad)
+        return cls(specification, inputs, target, modules, dict(texts or {}), path, no_grad, example)
 
     def with_texts(self, texts: Mapping[str, str]) -> Program:
         """Load the same program with other texts.
@@ -65,7 +72,9 @@ class Program:
         """
         new = self._modules_to_reload(texts)
         shared = {name: module for name, module in self.modules.items() if name not in new}
-        return Program.load(self.specification, self.inputs, texts=texts, shared=shared, no_grad=self.no_grad)
+        return Program.load(
+            self.specification, self.inputs, texts=texts, shared=shared, no_grad=self.no_grad, example=self.example
+        )
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:

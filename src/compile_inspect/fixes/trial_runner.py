@@ -16,7 +16,7 @@ from compile_inspect.eager import require_eager
 from compile_inspect.errors import InspectError, TargetError
 from compile_inspect.fixes.break_matching import BreakMatching, match_breaks
 from compile_inspect.fixes.comparison import Original, requires_gradient
-from compile_inspect.fixes.fullgraph_check import fullgraph_failure, fullgraph_failure_in_new_process
+from compile_inspect.fixes.fullgraph_check import fullgraph_failure, fullgraph_failure_in_new_process, pickled_inputs
 from compile_inspect.fixes.program import Program
 from compile_inspect.fixes.source import apply, read
 from compile_inspect.fixes.unreached import executed_lines, unreached_lines
@@ -43,11 +43,12 @@ class TrialRunner:
         samples: int = 2,
         seconds: float = 0.5,
         no_grad: bool = False,
+        example: Target | None = None,
     ) -> None:
-        self._backend, self._seconds = backend, seconds
+        self.backend, self._seconds = backend, seconds
         try:
             with silence():
-                self._program = Program.load(specification, inputs, no_grad=no_grad)
+                self._program = Program.load(specification, inputs, no_grad=no_grad, example=example)
                 target = self._program.target
                 with self._program.installed():
                     require_eager(target)
@@ -81,12 +82,12 @@ class TrialRunner:
         torch_private.forget_compiled_code()
         # Changes made by a call, such as running means, must be undone before results are compared.
         with preserved_state(Task.of(target)), torch_private.suppressed_compiler_output(), silence():
-            return inspect(target, backend=self._backend)
+            return inspect(target, backend=self.backend)
 
     def _compile(self, target: Target) -> Callable[..., Any]:
         import torch
 
-        compiled: Callable[..., Any] = torch.compile(target.function, backend=self._backend)
+        compiled: Callable[..., Any] = torch.compile(target.function, backend=self.backend)
         return compiled
 
     def texts(self, proposal: Proposal) -> dict[str, str]:
@@ -179,7 +180,7 @@ class TrialRunner:
         codes = [setting.code for setting in proposal.settings] if proposal is not None else []
         if proposal is None:
             with self._program.installed(), preserved_state(self.task):
-                return fullgraph_failure(self._program.target, self._backend)
+                return fullgraph_failure(self._program.target, self.backend)
         try:
             texts = self.texts(proposal)
         except InspectError as error:
@@ -187,14 +188,17 @@ class TrialRunner:
         try:
             program = self._program.with_texts(texts)
             with program.installed():
-                failure = fullgraph_failure(program.target, self._backend, codes)
+                failure = fullgraph_failure(program.target, self.backend, codes)
         except Exception as error:
             failure = one_line(error)
         if failure is None:
             return None
         loaded = self._program
+        example = None if loaded.example is None else pickled_inputs(loaded.example)
+        if loaded.example is not None and example is None:
+            return failure
         return fullgraph_failure_in_new_process(
-            loaded.specification, loaded.inputs, texts, codes, self._backend, no_grad=loaded.no_grad
+            loaded.specification, loaded.inputs, texts, codes, self.backend, no_grad=loaded.no_grad, example=example
         )
 
     @cached_property

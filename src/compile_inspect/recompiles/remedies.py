@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from compile_inspect.recompiles.api import predict
 from compile_inspect.recompiles.calls import Call, as_calls
 from compile_inspect.recompiles.causes import Cause, CauseKind, decisive_cause
 from compile_inspect.recompiles.dynamo_run import OnCall
+from compile_inspect.recompiles.prediction import predict
 from compile_inspect.recompiles.proposals import explain, remedies_for
 from compile_inspect.recompiles.trials import NamedInputs, try_remedy
 from compile_inspect.records import GuardFailure, Inspection

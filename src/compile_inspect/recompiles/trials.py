@@ -10,9 +10,9 @@ from typing import Any
 from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import clone_tensor
 from compile_inspect.agreement.observation import input_names
-from compile_inspect.recompiles.api import predict
 from compile_inspect.recompiles.calls import Call
 from compile_inspect.recompiles.dynamo_run import OnCall
+from compile_inspect.recompiles.prediction import predict
 from compile_inspect.records.forecast import Forecast, Remedy, RemedyKind, RemedyProof
 from compile_inspect.target import Target
 from compile_inspect.torch_private import dynamo_state
