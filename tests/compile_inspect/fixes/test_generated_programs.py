@@ -61,11 +61,11 @@ def test_a_handled_exception_is_not_called_whole(name: str, tmp_path: Path) -> N
         inputs = (torch.randn(4, 4),)
         """,
     )
-    runs = found.raised is None and found.fullgraph_failure() is None
+    runs = found.compile_error is None and found.fullgraph_failure() is None
     said = "every frame was captured whole" in no_breaks(found.inspection) and not found.inspection.breaks
     # Where torch raises, or the frame is not captured whole, that is not said; which of these depends on the torch.
     assert said <= runs, (found.inspection.notes, found.inspection.breaks)
-    assert bool(found.raised) == bool(found.inspection.failures)
+    assert bool(found.compile_error) == bool(found.inspection.failures)
 
 
 CLOCKS = {
@@ -190,7 +190,7 @@ def test_a_gradient_that_flows_where_none_did_is_a_difference(tmp_path: Path) ->
     assert first is not None and last is not None
     proposal = Proposal("mine", "Lose it", (source.replace(first, "pass"), source.replace(last, "return x * 2")))
     proof = found.prove(found.inspection.breaks[0], proposal)
-    assert proof.standing is Standing.DISAGREES and "has a gradient, and in the original it has none" in proof.reason
+    assert proof.standing is Standing.DISAGREES and "has a gradient, but in the original it has none" in proof.reason
 
 
 def test_a_library_beside_the_program_is_not_loaded_twice(tmp_path: Path) -> None:

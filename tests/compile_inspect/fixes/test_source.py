@@ -129,9 +129,9 @@ def test_a_file_that_has_changed_is_noticed() -> None:
 
 
 def test_one_level_of_indentation_is_that_of_the_file() -> None:
-    assert SourceFile("f.py", ODD).step == "\t"
-    assert SourceFile("f.py", "if a:\n  b\n").step == "  "
-    assert SourceFile("f.py", "x = 1\n").step == "    "
+    assert SourceFile("f.py", ODD).indent_unit == "\t"
+    assert SourceFile("f.py", "if a:\n  b\n").indent_unit == "  "
+    assert SourceFile("f.py", "x = 1\n").indent_unit == "    "
 
 
 def test_what_is_read_is_the_file_or_what_was_recorded(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def test_a_jacobian_is_written_with_torch_func() -> None:
     wanted = text.replace(
         "jacobian(lambda v: v * 2, x[0], vectorize=True)", "torch.func.jacrev(lambda v: v * 2)(x[0]).detach()"
     )
-    assert changed(Training(), text, PROXY) == {"Write it with torch.func.jacrev": wanted}
+    assert changed(Training(), text, PROXY) == {"Use torch.func.jacrev": wanted}
 
 
 def test_a_jacobian_of_several_inputs_is_left() -> None:
@@ -58,4 +58,4 @@ def test_what_torch_keeps_out_is_not_called_a_gradient(line: str) -> None:
     said = "Dynamo developers have intentionally marked that the function `step` in file `torch/optim/lr_scheduler.py`"
     place = place_in(f"def f(x):\n    {line}  # here\n", "Attempted to call function marked as skipped", said)
     assert Training().matches(place)
-    assert Training().why(place).startswith("The optimizer (or what scales or schedules it)")
+    assert Training().why(place).startswith("The optimizer (or its scaler or scheduler)")

@@ -123,7 +123,7 @@ def test_all_at_once(tmp_path: Path) -> None:
     assert len(findings) == 2 and all(finding.chosen is not None for finding in findings)
     assert all(not finding.trials for finding in advise_breaks(runner.inspection))
     treatment = combine_fixes(runner, findings)
-    assert treatment is not None and treatment.proof.holds and not treatment.left
+    assert treatment is not None and treatment.proof.holds and not treatment.remaining
     assert treatment.proof.breaks == (2, 0) and treatment.proof.graphs == (3, 1)
     assert runner.fullgraph_failure() is not None and runner.fullgraph_failure(treatment.proposal) is None
     assert next(iter(runner.texts(treatment.proposal).values())).count("is_compiling") == 2
@@ -147,7 +147,7 @@ def test_a_target_that_ends_the_program_is_said(tmp_path: Path) -> None:
 
     path = tmp_path / "ending.py"
     path.write_text("def target():\n    raise SystemExit(3)\n")
-    with pytest.raises(TargetError, match=r"ended the program: SystemExit\(3\)"):
+    with pytest.raises(TargetError, match=r"exited the program: SystemExit\(3\)"):
         TrialRunner(f"{path}:target", backend="eager")
 
 

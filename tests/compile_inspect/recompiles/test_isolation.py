@@ -14,7 +14,7 @@ import torch._dynamo.config
 import compile_inspect
 from compile_inspect.errors import TargetError
 from compile_inspect.recompiles import Call, observe, predict, temporary_attribute
-from compile_inspect.recompiles.calls import as_calls, copied
+from compile_inspect.recompiles.calls import as_calls, clone_inputs
 from compile_inspect.target import Target
 
 
@@ -254,7 +254,7 @@ def test_copies_are_what_dynamo_takes_the_originals_for() -> None:
         "conjugate": torch.ones(2, dtype=torch.complex64).conj(),
     }
     torch._dynamo.mark_dynamic(tensors["plain"], 0)
-    _, copies = copied(((), tensors))
+    _, copies = clone_inputs(((), tensors))
     for name, tensor in tensors.items():
         copy = copies[name]
         assert torch.equal(copy, tensor) and copy.stride() == tensor.stride(), name
@@ -264,7 +264,7 @@ def test_copies_are_what_dynamo_takes_the_originals_for() -> None:
         assert not tensor.numel() or copy.data_ptr() != tensor.data_ptr(), name
     assert copies["plain"]._dynamo_dynamic_indices == {0}
     assert copies["plain"]._dynamo_dynamic_indices is not tensors["plain"]._dynamo_dynamic_indices
-    (one, other), _ = copied(((tensors["plain"], tensors["plain"]), {}))
+    (one, other), _ = clone_inputs(((tensors["plain"], tensors["plain"]), {}))
     assert one is other
 
 

@@ -23,15 +23,15 @@ def test_agreement_and_what_is_said_where_there_is_none() -> None:
     assert compare(forecast, observed).agrees and observed.backend == "eager"
     assert [call.label for call in observed.calls] == ["batch=3", "batch=4", "batch=11", "batch=12"]
     fewer = replace(forecast, compilations=forecast.compilations[:2])
-    assert compare(fewer, observed).differences == ("0/2 of branching came at call 2 and was not foretold",)
+    assert compare(fewer, observed).differences == ("0/2 of branching occurred at call 2 and was not predicted",)
     more = replace(observed, compilations=observed.compilations[:2])
-    assert compare(forecast, more).differences == ("0/2 of branching was foretold for call 2 and did not come",)
+    assert compare(forecast, more).differences == ("0/2 of branching was predicted for call 2 and did not occur",)
     later = replace(forecast, compilations=(*forecast.compilations[:2], replace(forecast.compilations[2], call=3)))
-    assert compare(later, observed).differences == ("0/2 is branching at call 2, foretold was branching at call 3",)
+    assert compare(later, observed).differences == ("0/2 is branching at call 2, predicted was branching at call 3",)
     limited = predict(target, CALLS, limit=2)
     assert any("limits are hit" in sentence for sentence in compare(limited, observed).differences)
     raising = replace(observed, calls=(replace(observed.calls[0], error="an error"), *observed.calls[1:]))
-    assert compare(forecast, raising).differences == ("call 0 gives an error, foretold was none",)
+    assert compare(forecast, raising).differences == ("call 0 raises an error, predicted was none",)
 
 
 def test_other_backends() -> None:

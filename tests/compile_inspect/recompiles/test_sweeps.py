@@ -1,4 +1,4 @@
-"""Sweeps over sizes and values: what is foretold is what torch.compile does, counted with and without our machinery."""
+"""Sweeps over sizes and values: predictions match torch.compile, counted with and without our machinery."""
 
 from __future__ import annotations
 
@@ -320,7 +320,7 @@ def plain_count(sweep: Sweep) -> tuple[list[int], list[bool]]:
 @pytest.mark.parametrize(
     "sweep", [pytest.param(sweep, id=sweep.name, marks=[pytest.mark.slow] * (sweep.name in ALIKE)) for sweep in SWEEPS]
 )
-def test_foretold_as_it_comes(sweep: Sweep) -> None:
+def test_prediction_matches_torch_compile(sweep: Sweep) -> None:
     compiled_for, raised = plain_count(sweep)
     calls, target = sweep.calls(), Target(sweep.function)
     forecast = predict(target, calls, dynamic=sweep.dynamic, limit=sweep.limit)
