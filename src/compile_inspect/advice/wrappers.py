@@ -27,7 +27,7 @@ _STEP = (
 )
 _STEP_ALONE = (
     "The graph break at the start of a compiled optimizer step comes from torch itself, and the update after it runs "
-    "compiled: you need not do anything."
+    "compiled: there is nothing to do."
 )
 
 

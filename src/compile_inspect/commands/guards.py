@@ -58,7 +58,7 @@ def guards(
     console = make_console(no_color)
     if Path(target).is_file() and ":" not in Path(target).name:
         if inputs is not None or what_if or check:
-            raise InspectError(f"{target} is a capture: --inputs, --what-if and --check need a target to run")
+            raise InspectError(f"{target} is a capture: to use --inputs, --what-if or --check, name the target")
         from compile_inspect.capture_file import load_together
 
         for _, inspection in load_together([Path(target)]):
