@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test test-slow test-python-method check check-frontend docs frontend screenshots bench bench-solver clean
+.PHONY: help tour test test-slow test-exhaustive test-python-method check check-frontend docs frontend screenshots bench bench-solver results clean
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## */\t/' | expand -t 22
@@ -37,8 +37,11 @@ TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfi
 test: $(READY)  ## Run the tests (a few minutes).
 	$(TEST)
 
-test-slow: $(READY)  ## Run the long tests too.
-	$(TEST) -m 'not gpu and not docs'
+test-slow: $(READY)  ## Run the tests that take longer, as CI does after `make test`.
+	$(TEST) -m 'slow and not exhaustive and not gpu and not docs'
+
+test-exhaustive: $(READY)  ## Run the longest tests, as before a release (an hour or more).
+	$(TEST) -m 'exhaustive and not gpu and not docs'
 
 test-python-method: $(READY)  ## Run the solver's tests without the native library (two minutes).
 	NONSMOOTH_NATIVE=0 $(TEST) tests/nonsmooth
@@ -72,6 +75,9 @@ bench: $(READY)  ## Measure what recording costs (about 20 minutes).
 
 bench-solver: $(READY)  ## Measure the solver (minutes); peers only with PYGRANSO_PYTHON=… and NCOPT_PYTHON=….
 	$(BIN)/python benchmarks/solver_quality.py
+
+results: $(READY)  ## Write the pages that show measurements, from the files in benchmarks/results.
+	$(BIN)/python benchmarks/render_results.py
 
 clean:  ## Remove the environments and the built documentation.
 	rm -rf .venv .venv-torch-* site

@@ -1,6 +1,6 @@
 """What the guard in front of a tuned callable costs: the check beside the eager call, in one run.
 
-    python benchmarks/guard_cost.py [--rounds 15] [--output benchmarks/data/guard_cost.json]
+    python benchmarks/guard_cost.py [--rounds 15]
 
 Checks are timed twice: many in a row, with everything they read in the processor's caches, and each after an eager call,
 as it is where the model runs in between. A figure is the median of the rounds, a ratio the median of theirs with its range.
@@ -9,18 +9,17 @@ as it is where the model runs in between. A figure is the median of the rounds, 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
 
 import torch
+from rendering.compile_tables import guard_table
+from stored_results import Measurement, add_output_argument
 from torch import Tensor, nn
 
-from compile_inspect.tuning.fused import Body, fused
+from compile_inspect.tuning.fused_call import Body, fuse
 from compile_inspect.variants import Task
 
 
@@ -76,63 +75,49 @@ def seconds(call: Callable[[], Any], least: float = 0.02) -> float:
     return (perf_counter() - started) / count
 
 
-def seconds_behind(other: Callable[[], Any], call: Callable[[], Any], times: int = 40) -> float:
+def seconds_after(other: Callable[[], Any], call: Callable[[], Any], times: int = 40) -> float:
     """Median seconds of a call that comes after another one."""
-    taken = []
+    samples = []
     for _ in range(times):
         other()
         started = perf_counter()
         call()
-        taken.append(perf_counter() - started)
-    return median(taken)
+        samples.append(perf_counter() - started)
+    return median(samples)
 
 
 def measure(name: str, rounds: int) -> dict[str, Any]:
     function, args = PROGRAMS[name]()
     guard = Task(function, args).program.guard
-    checked = fused(guard, Body(("return True",), {}), lambda args, kwargs: False)
+    checked = fuse(guard, Body(("return True",), {}), lambda args, kwargs: False)
     with torch.no_grad():
         assert checked(*args) is True
-        checks, behind, eager = [], [], []
+        checks, after_model, eager = [], [], []
         for _ in range(rounds):
             checks.append(seconds(lambda: checked(*args)))
-            behind.append(seconds_behind(lambda: function(*args), lambda: checked(*args)))
+            after_model.append(seconds_after(lambda: function(*args), lambda: checked(*args)))
             eager.append(seconds(lambda: function(*args)))
     return {
-        "name": name,
-        "check": median(checks),
-        "behind": median(behind),
-        "eager": median(eager),
+        "program": name,
+        "eager_seconds": median(eager),
+        "check_seconds": median(checks),
+        "check_after_model_seconds": median(after_model),
         "ratios": sorted(one / other for one, other in zip(checks, eager, strict=True)),
-        "ratios_behind": sorted(one / other for one, other in zip(behind, eager, strict=True)),
+        "ratios_after_model": sorted(one / other for one, other in zip(after_model, eager, strict=True)),
     }
-
-
-def table(rows: list[dict[str, Any]]) -> str:
-    lines = [
-        "| program | eager call, µs | check in a row, µs | ÷ eager (range) | check after the model, µs | ÷ eager (range) |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        cells = [row["name"], f"{1e6 * row['eager']:.0f}"]
-        for figure, ratios in (("check", "ratios"), ("behind", "ratios_behind")):
-            low, middle, high = row[ratios][0], median(row[ratios]), row[ratios][-1]
-            cells += [f"{1e6 * row[figure]:.1f}", f"{middle:.1%} ({low:.1%}–{high:.1%})"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--output", type=Path)
+    add_output_argument(parser, "guard_cost")
+    parser.add_argument("--only", default=";".join(PROGRAMS), metavar="PROGRAMS", help="names, separated by semicolons")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    rows = [measure(name, arguments.rounds) for name in PROGRAMS]
-    print(table(rows))
-    if arguments.output:
-        machine = f"torch {torch.__version__}, Python {platform.python_version()}, {platform.system()}, 1 thread"
-        arguments.output.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+    measurement = Measurement("guard_cost", packages=("transformers",))
+    records = [measure(name, arguments.rounds) for name in arguments.only.split(";")]
+    print(guard_table(records))
+    print(f"stored in {measurement.write(records, notes=('One thread.',), path=arguments.output)}")
 
 
 if __name__ == "__main__":

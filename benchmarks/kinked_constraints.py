@@ -1,12 +1,12 @@
 """Constraints with kinks: how many runs end with a proof, and how many evaluations they take.
 
     python benchmarks/kinked_constraints.py
-    python benchmarks/kinked_constraints.py --starts 3 --output kinked.json
+    python benchmarks/kinked_constraints.py --starts 3 --output other.json
 
-Four sets of problems, all with known ways to state them without kinks or with answers to compare:
+Four sets of problems; all but the last can also be stated without kinks:
 
 - `merged`: problems of the tests with several inequalities, made one by their maximum, beside the problems as they are;
-- `pieces`: random objectives under the maximum of convex quadratics, beside the quadratics apart;
+- `pieces`: random objectives under the maximum of convex quadratics, beside the quadratics as separate constraints;
 - `several`: two or three such maxima at once;
 - `surfaces`: quadratics on the surface of bodies with edges (equalities of norms, of sums of them, of maxima).
 
@@ -17,19 +17,18 @@ To compare two versions, run the script of this one with the other's `src` as PY
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "src"))
 sys.path.insert(1, str(ROOT / "tests"))
 
-import numpy as np  # noqa: E402
 import torch  # noqa: E402
+from rendering.solver_tables import kinked_table  # noqa: E402
+from stored_results import Measurement, add_output_argument  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 from nonsmooth import Status, minimize  # noqa: E402
@@ -84,13 +83,13 @@ def pieces() -> Iterator[Problem]:
         for size, count in ((3, 2), (5, 4), (10, 3), (10, 8), (20, 5), (30, 20)):
             f, (constraints, start) = objective(kind, size, size + count), quadratics(size, count, size + count)
 
-            def apart(x: Tensor, f: Function = f, constraints: Function = constraints) -> Any:
+            def separate(x: Tensor, f: Function = f, constraints: Function = constraints) -> Any:
                 return f(x), constraints(x), None
 
             def together(x: Tensor, f: Function = f, constraints: Function = constraints) -> Any:
                 return f(x), constraints(x).max(), None
 
-            yield f"{kind}, n = {size}, {count} pieces", start, together, apart
+            yield f"{kind}, n = {size}, {count} pieces", start, together, separate
 
 
 def several() -> Iterator[Problem]:
@@ -99,13 +98,13 @@ def several() -> Iterator[Problem]:
             f = objective(kind, size, 100 * number + size)
             parts = [quadratics(size, count, 100 * number + size + 20 * group) for group in range(groups)]
 
-            def apart(x: Tensor, f: Function = f, parts: Any = parts) -> Any:
+            def separate(x: Tensor, f: Function = f, parts: Any = parts) -> Any:
                 return f(x), torch.cat([constraints(x) for constraints, _ in parts]), None
 
             def together(x: Tensor, f: Function = f, parts: Any = parts) -> Any:
                 return f(x), torch.stack([constraints(x).max() for constraints, _ in parts]), None
 
-            yield f"{kind}, n = {size}, {groups} of {count} pieces", parts[0][1], together, apart
+            yield f"{kind}, n = {size}, {groups} of {count} pieces", parts[0][1], together, separate
 
 
 def surfaces() -> Iterator[Problem]:
@@ -140,23 +139,20 @@ SETS: dict[str, Callable[[], Iterator[Problem]]] = {
 
 def run(problem: Problem, starts: int, evaluations: int) -> dict[str, Any]:
     name, start, function, plain = problem
-    found: dict[str, Any] = {"name": name, "evaluations": [], "stationary": 0, "apart": [], "better apart": 0}
+    record: dict[str, Any] = {
+        "problem": name, "evaluations": [], "stationary": 0, "evaluations_without_kinks": [], "better_without_kinks": 0,
+    }  # fmt: skip
     for number in range(starts):
         noise = torch.randn(start.shape, dtype=start.dtype, generator=torch.Generator().manual_seed(number))
         begin = start + 1e-9 * noise
         result = minimize(function, begin, compile="never", max_evaluations=evaluations)
-        found["evaluations"].append(result.evaluations)
-        found["stationary"] += result.status is Status.STATIONARY
+        record["evaluations"].append(result.evaluations)
+        record["stationary"] += result.status is Status.STATIONARY
         if plain is not None:
             other = minimize(plain, begin, compile="never", max_evaluations=evaluations)
-            found["apart"].append(other.evaluations)
-            found["better apart"] += other.f < result.f - 1e-5 * max(1.0, abs(other.f))
-    return found
-
-
-def mean(found: list[dict[str, Any]], key: str) -> str:
-    numbers = [np.mean(each[key]) for each in found if each[key]]
-    return f"{np.exp(np.mean(np.log(numbers))):.1f}" if numbers else "–"
+            record["evaluations_without_kinks"].append(other.evaluations)
+            record["better_without_kinks"] += other.f < result.f - 1e-5 * max(1.0, abs(other.f))
+    return record
 
 
 def main() -> None:
@@ -164,29 +160,21 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=2, help="of each problem (2)")
     parser.add_argument("--evaluations", type=int, default=3000, help="most of one run (3000)")
     parser.add_argument("--only", default=",".join(SETS), metavar="SETS", help="names, with commas between them")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write what was measured as JSON")
+    add_output_argument(parser, "kinked_constraints")
     options = parser.parse_args()
     unknown = set(options.only.split(",")) - set(SETS)
     if unknown:
         parser.error(f"there is no set {sorted(unknown)[0]!r}; the sets are {', '.join(SETS)}")
     torch.set_num_threads(1)
-    measured = {}
-    print("| set | problems × starts | proven | evaluations, geometric mean | without kinks | better without | seconds |")
-    print("|---|---|---|---|---|---|---|")
+    measurement, samples = Measurement("kinked_constraints"), {}
     for name in options.only.split(","):
-        begun = perf_counter()
-        found = []
+        samples[name] = []
         for problem in SETS[name]():
             print(f"{name}: {problem[0]}", file=sys.stderr)
-            found.append(run(problem, options.starts, options.evaluations))
-        measured[name] = found
-        proven, better = (sum(each[key] for each in found) for key in ("stationary", "better apart"))
-        count = f"{len(found)} × {options.starts}"
-        took = perf_counter() - begun
-        middle = f"{mean(found, 'evaluations')} | {mean(found, 'apart')} | {better}"
-        print(f"| {name} | {count} | {proven} | {middle} | {took:.0f} |", flush=True)
-    if options.output:
-        options.output.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+            samples[name].append(run(problem, options.starts, options.evaluations))
+        print(kinked_table({name: samples[name]}).splitlines()[-1], flush=True)
+    print("\n" + kinked_table(samples))
+    print(f"stored in {measurement.write(samples, notes=('One thread.',), path=options.output)}")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,9 @@ import sys
 import tempfile
 import time
 
+from rendering.compile_tables import payback_row, payback_table
+from stored_results import Measurement, add_output_argument
+
 WORKLOADS = ("MLP, batch 32", "60 pointwise operations", "information scorer", "GPT-2, forward")
 VARIANTS = ("inductor", "inductor-callable", "aot-inductor")
 FIRST = 50
@@ -84,12 +87,12 @@ def observe(name: str, variant_name: str, limit: float, clock_name: str, over: f
             samples = interleave(calls, device=task.device, seconds=0, rounds=CHUNK, clock=clock)
     extrapolated = None if gained <= 0 else round(prepared.build_seconds * done / gained)
     return {
-        "build": prepared.build_seconds,
-        "predicted": predicted.calls,
+        "build_seconds": prepared.build_seconds,
+        "predicted_calls": predicted.calls,
+        "low_calls": predicted.low,
+        "high_calls": predicted.high,
         "unclear": predicted.unclear,
-        "low": predicted.low,
-        "high": predicted.high,
-        "observed": extrapolated if crossed is None else crossed,
+        "observed_calls": extrapolated if crossed is None else crossed,
         "crossed": crossed is not None,
         "calls": done,
     }
@@ -106,23 +109,6 @@ def pause(number: int, over: float) -> None:
             pass
 
 
-def row(name: str, variant_name: str, found: dict[str, object]) -> str:
-    predicted, observed = found["predicted"], found["observed"]
-    if predicted is None or observed is None:
-        error = "both never" if predicted is observed else "they disagree"
-    else:
-        error = f"{100 * (predicted / observed - 1):+.0f} %"
-    error += ", said to be unclear" if found["unclear"] and error != "both never" else ""
-
-    def calls(number: object) -> str:
-        return "never" if number is None else f"{number:,}"
-
-    how = "seen" if found["crossed"] else f"from the mean of {found['calls']:,} calls"
-    interval = f"{calls(found['low'])} to {calls(found['high'])}"
-    cells = [name, variant_name, f"{found['build']:.1f} s", f"{calls(predicted)} ({interval})", calls(observed), how, error]
-    return "| " + " | ".join(cells) + " |"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="workloads whose name holds this")
@@ -132,12 +118,13 @@ def main() -> None:
     parser.add_argument("--allocator", choices=tuple(ALLOCATORS), default="default")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--child", nargs=2, metavar=("WORKLOAD", "VARIANT"), help=argparse.SUPPRESS)
+    add_output_argument(parser, "payback")
     arguments = parser.parse_args()
     if arguments.child:
         print(json.dumps(observe(*arguments.child, arguments.limit, arguments.clock, arguments.over)))
         return
-    print("| Workload | Variant | Build | Predicted from 50 calls | Observed | How observed | Error |")
-    print("|---|---|---:|---:|---:|---|---:|")
+    notes = ["One thread."]
+    measurement, records = Measurement("payback", packages=("transformers",)), []
     for name in WORKLOADS:
         if arguments.only not in name:
             continue
@@ -148,11 +135,14 @@ def main() -> None:
                 environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache, **ALLOCATORS[arguments.allocator]}
                 done = subprocess.run(command, env=environment, capture_output=True, text=True)
             if done.returncode:
-                print(
-                    f"| {name} | {variant_name} | {(done.stderr.strip().splitlines() or ['failed'])[-1]} | | | | |", flush=True
-                )
-            else:
-                print(row(name, variant_name, json.loads(done.stdout.strip().splitlines()[-1])), flush=True)
+                notes.append(f"{name}, {variant_name} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+                print(notes[-1], flush=True)
+                continue
+            record = {"workload": name, "variant": variant_name, **json.loads(done.stdout.strip().splitlines()[-1])}
+            records.append(record)
+            print(" | ".join(payback_row(record)), flush=True)
+    print("\n" + payback_table(records))
+    print(f"stored in {measurement.write(records, notes=notes, path=arguments.output)}")
 
 
 if __name__ == "__main__":

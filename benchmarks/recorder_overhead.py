@@ -17,12 +17,14 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from rendering.compile_tables import overhead_records, overhead_table
+from stored_results import Measurement, add_output_argument
 
 WAYS = ("plain", "recorded", "tlparse", "explain")
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,7 +98,7 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--child", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--output", type=Path, help="also write the raw samples as JSON")
+    add_output_argument(parser, "recorder_overhead")
     options = parser.parse_args()
     if options.child:
         child(options.child, options.folder)
@@ -105,6 +107,7 @@ def main() -> None:
     if "tlparse" in ways and not (shutil.which("tlparse", path=str(Path(sys.executable).parent)) or shutil.which("tlparse")):
         print("tlparse is not installed (pip install tlparse): left out", file=sys.stderr)
         ways.remove("tlparse")
+    measurement = Measurement("recorder_overhead", packages=("transformers", "tlparse"))
     samples: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for number in range(options.rounds):
         # Each round starts with another way, so that none always follows the same neighbor.
@@ -114,15 +117,8 @@ def main() -> None:
                 f"round {number + 1}: {way:9} {samples[way][-1]['wall']:6.1f} s wall, {samples[way][-1]['cpu']:6.1f} s CPU",
                 flush=True,
             )
-    print(f"\n{'':9}  {'median':>8}  {'ratio of wall time to plain':>28}  {'ratio of CPU time':>18}")
-    for way in ways:
-        row = [f"{way:9}", f"{statistics.median(sample['wall'] for sample in samples[way]):6.1f} s"]
-        for clock in ("wall", "cpu"):
-            ratios = [sample[clock] / plain[clock] for sample, plain in zip(samples[way], samples["plain"], strict=True)]
-            row.append(f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
-        print("  ".join(row))
-    if options.output:
-        options.output.write_text(json.dumps(samples, indent=1))
+    print("\n" + overhead_table(overhead_records(samples)))
+    print(f"stored in {measurement.write(samples, path=options.output)}")
 
 
 if __name__ == "__main__":

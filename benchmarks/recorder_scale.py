@@ -11,12 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from rendering.compile_tables import growth_table
+from stored_results import Measurement, add_output_argument
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = {"nodes": (250, 500, 1000, 2000), "recompiles": (40, 150, 300)}
@@ -77,27 +79,38 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
+    add_output_argument(parser, "recorder_scale")
     options = parser.parse_args()
     if options.child:
         case, size, capture = options.child
         child(case, int(size), Path(capture) if capture else None)
         return
+    measurement, records = Measurement("recorder_scale"), []
     with tempfile.TemporaryDirectory() as folder:
         for case in options.cases:
             for size in CASES[case]:
-                plain, recorded = [], []
-                for number in range(options.rounds):
-                    capture = Path(folder) / f"{case}-{size}-{number}.inspection"
-                    plain.append(measure(case, size, None))
-                    recorded.append(measure(case, size, capture))
-                ratios = [seen / bare for seen, bare in zip(recorded, plain, strict=True)]
-                print(
-                    f"{size:5} {case:10}: plain {statistics.median(plain):6.2f} s, "
-                    f"recorded {statistics.median(recorded):6.2f} s, "
-                    f"ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f}), "
-                    f"capture {capture.stat().st_size / 1e6:.2f} MB, show summary {show_seconds(capture):.2f} s",
-                    flush=True,
-                )
+                records.append(measure_pairs(case, size, options.rounds, Path(folder)))
+                print(growth_table(records[-1:]).splitlines()[-1], flush=True)
+    print("\n" + growth_table(records))
+    print(f"stored in {measurement.write(records, path=options.output)}")
+
+
+def measure_pairs(case: str, size: int, rounds: int, folder: Path) -> dict[str, object]:
+    """Plain and recorded compilation in turns."""
+    plain, recorded = [], []
+    for number in range(rounds):
+        capture = folder / f"{case}-{size}-{number}.inspection"
+        plain.append(measure(case, size, None))
+        recorded.append(measure(case, size, capture))
+    return {
+        "case": case,
+        "size": size,
+        "plain_seconds": plain,
+        "recorded_seconds": recorded,
+        "ratio": [slow / fast for slow, fast in zip(recorded, plain, strict=True)],
+        "capture_megabytes": capture.stat().st_size / 1e6,
+        "summary_seconds": show_seconds(capture),
+    }
 
 
 def show_seconds(capture: Path) -> float:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from rendering.compile_tables import page_table
+from stored_results import Measurement, add_output_argument
 
 PROGRAMS = {
     "gpt2": """
@@ -43,6 +45,11 @@ model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.L
 torch.compile(model)(torch.randn(8, 16)).square().mean().backward()
 """,
 }
+TITLES = {
+    "gpt2": "GPT-2, 12 layers, forward and backward",
+    "large": "one function of 5,100 nodes",
+    "mlp": "MLP, forward and backward",
+}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FRAMES = """
 () => new Promise(resolve => {
@@ -63,20 +70,24 @@ def main() -> None:
     parser.add_argument("--only", choices=PROGRAMS, action="append")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keep", type=Path, help="a folder for captures and pages; captures that are there are used")
+    add_output_argument(parser, "report_page")
     options = parser.parse_args()
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         raise SystemExit(f"no browser: none of {', '.join(BROWSERS)} is there")
-    print("| Capture | Nodes | Page | Written in | First paint | Answers after | Line lit after | Longest pause, drawn graph |")
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    measurement, records = Measurement("report_page", packages=("transformers", "playwright")), []
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(exist_ok=True)
         for name in options.only or PROGRAMS:
-            print(row(name, folder, browser, options.rounds), flush=True)
+            records.append(measure(name, folder, browser, options.rounds))
+            print(page_table(records[-1:]).splitlines()[-1], flush=True)
+    print("\n" + page_table(records))
+    print(f"stored in {measurement.write(records, path=options.output)}")
 
 
-def row(name: str, folder: Path, browser: str, rounds: int) -> str:
+def measure(name: str, folder: Path, browser: str, rounds: int) -> dict[str, object]:
+    """Record a program, write its report, and show that in a browser several times."""
     import compile_inspect
     from compile_inspect import report
 
@@ -93,11 +104,15 @@ def row(name: str, folder: Path, browser: str, rounds: int) -> str:
     path = folder / f"{name}.html"
     path.write_text(page, encoding="utf-8")
     nodes = max((len(graph.nodes) for graph in inspection.graphs), default=0)
-    seen = [visit(path, browser) for _ in range(rounds)]
-    cells = [
-        f"{statistics.median(values):.0f} ms ({min(values):.0f} to {max(values):.0f})" for values in zip(*seen, strict=True)
-    ]
-    return f"| {name} | {nodes:,} | {len(page) / 1e6:.2f} MB | {written:.1f} s | {' | '.join(cells)} |"
+    visits = zip(*(visit(path, browser) for _ in range(rounds)), strict=True)
+    columns = ("first_paint_ms", "answers_ms", "line_lit_ms", "longest_pause_ms")
+    return {
+        "capture": TITLES[name],
+        "nodes": nodes,
+        "page_megabytes": len(page) / 1e6,
+        "written_seconds": written,
+        **{column: list(values) for column, values in zip(columns, visits, strict=True)},
+    }
 
 
 def visit(path: Path, browser: str) -> tuple[float, float, float, float]:

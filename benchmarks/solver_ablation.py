@@ -3,24 +3,22 @@
     python benchmarks/solver_ablation.py --seeds 20..23 --output choosing.json
     python benchmarks/solver_ablation.py --mechanisms "bundle,null steps"
     python benchmarks/solver_ablation.py --thresholds --part published --part random
-    python benchmarks/solver_ablation.py --page
 
---thresholds measures every threshold at half and at twice its value instead (whole numbers at the nearest other ones). --page
-writes both tables into docs/explanation/solver-mechanisms.md from what is stored.
+--thresholds measures every threshold at half and at twice its value instead (whole numbers at the nearest other ones). `make
+results` writes both tables into docs/explanation/solver-mechanisms.md.
 
-Kinks are found by stepping over them throughout (`structure="off"`): that is what the mechanisms are for. Each is off in a
-process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the published ones of tests/problems
-and PyGRANSO's examples, each from its own start and from others beside it, those of kinked_constraints.py, and random ones of
+Kinks are found by stepping over them throughout (`structure="off"`): that is what the mechanisms are for. Each is switched off
+in a process of its own (see ablation/mechanisms.py), several of them at a time. Problems are the published ones of
+tests/problems and PyGRANSO's examples, each from its own start and from others beside it, those of kinked_constraints.py, and
+random ones of
 tests/problems/random_problems.py, in natural units and rescaled. Evaluations are compared over the runs that were solved with
-and without the mechanism: the geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are kept in
-data/solver_ablation.json (those of thresholds in data/solver_thresholds.json) as they come, and what is there is not measured
-again: begin with a new file when the solver has changed.
+and without the mechanism: the geometric mean of without ÷ with, and its 95 % bootstrap interval. Results are stored as they
+come, and what the file already has is not measured again: begin with a new file when the solver has changed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -36,17 +34,18 @@ sys.path.insert(1, str(ROOT / "tests"))
 
 import solver_random  # noqa: E402
 from ablation.mechanisms import MECHANISMS, change_threshold  # noqa: E402
-from ablation.page import compare, write_page  # noqa: E402
-from solver_random import CLOSE, FEASIBLE, numbers  # noqa: E402
+from rendering.solver_mechanisms import compare  # noqa: E402
+from rendering.tables import mean_with_interval  # noqa: E402
+from solver_random import MAX_GAP, MAX_VIOLATION, numbers  # noqa: E402
+from stored_results import Measurement, load, pack, path_of, unpack  # noqa: E402
 
 from problems.random_problems import FAMILIES  # noqa: E402
 
-DATA = ROOT / "benchmarks" / "data" / "solver_ablation.json"
-THRESHOLDS = ROOT / "benchmarks" / "data" / "solver_thresholds.json"
-MOST_EVALUATIONS, MAX_KINKED_EVALUATIONS = 10_000, 3_000
-LONG = ("oet5", "nesterov_chebyshev_rosenbrock")
+MAX_EVALUATIONS, MAX_KINKED_EVALUATIONS = 10_000, 3_000
+NOTES = ("Runs that the file already had were not measured again; the commit is that of the last ones.",)
+LONG_RUNNING = ("oet5", "nesterov_chebyshev_rosenbrock")
 """Published problems that take many thousand evaluations, of which a few more or less say nothing."""
-SLOW = ("A2", "D1")
+SLOW_EXAMPLES = ("A2", "D1")
 """Examples of PyGRANSO's that take seconds."""
 
 
@@ -77,10 +76,10 @@ def published(name: str, start: int) -> dict[str, Any]:
     case = ALL[name]
     x = case.initial()
     result = nonsmooth.minimize(
-        case.function, x + perturbation(x, start), compile="never", max_evaluations=MOST_EVALUATIONS, max_seconds=60
+        case.function, x + perturbation(x, start), compile="never", max_evaluations=MAX_EVALUATIONS, max_seconds=60
     )
     gap = (result.f - case.optimum) / (1.0 + abs(case.optimum))
-    solved = gap <= CLOSE and case.violation(torch.as_tensor(result.x)) <= FEASIBLE
+    solved = gap <= MAX_GAP and case.violation(torch.as_tensor(result.x)) <= MAX_VIOLATION
     proven = result.status.name == "STATIONARY"
     return {
         "key": ["published", name, start], "solved": bool(solved), "proven": proven, "false": False,
@@ -158,11 +157,11 @@ def other_values() -> list[str]:
     sys.path.insert(0, str(ROOT / "src"))
     from nonsmooth.thresholds import meanings
 
-    found = []
+    changes = []
     for name, (value, _, _) in meanings().items():
         half, twice = (value // 2, value * 2) if isinstance(value, int) else (value / 2, value * 2)
-        found += [f"{name}={half}", f"{name}={twice}"]
-    return found
+        changes += [f"{name}={half}", f"{name}={twice}"]
+    return changes
 
 
 def all_tasks(options: argparse.Namespace) -> Iterator[Sequence[Any]]:
@@ -171,12 +170,14 @@ def all_tasks(options: argparse.Namespace) -> Iterator[Sequence[Any]]:
     if "published" in parts:
         from problems import ALL
 
-        names = [name for name, case in ALL.items() if case.optimum is not None and name not in LONG]
+        names = [name for name, case in ALL.items() if case.optimum is not None and name not in LONG_RUNNING]
         yield from (("published", *task) for task in product(names, options.starts))
     if "peer" in parts:
         from problems import PUBLISHED
 
-        yield from (("peer", *task) for task in product([name for name in PUBLISHED if name not in SLOW], options.starts))
+        yield from (
+            ("peer", *task) for task in product([name for name in PUBLISHED if name not in SLOW_EXAMPLES], options.starts)
+        )
     if "kinked" in parts:
         from kinked_constraints import SETS
 
@@ -194,15 +195,13 @@ def main() -> None:
     parser.add_argument("--decades", type=numbers, default=[0, 3], help="rescaled by up to 10 to the ± these (0,3)")
     parser.add_argument("--starts", type=numbers, default=[0, 1, 2], help="of the published problems; 0 is their own (0,1,2)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (one for each core)")
-    parser.add_argument("--output", type=Path, metavar="FILE", help=f"where results are kept ({DATA.name})")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="where to store the results, or to add to them")
     parser.add_argument("--thresholds", action="store_true", help="measure thresholds instead of mechanisms")
-    parser.add_argument("--page", action="store_true", help="write the tables of the stored results into the documentation")
     options = parser.parse_args()
-    if options.page:
-        write_page(json.loads(DATA.read_text()), json.loads(THRESHOLDS.read_text()))
-        return
-    output = options.output or (THRESHOLDS if options.thresholds else DATA)
-    results = json.loads(output.read_text()) if output.exists() else {}
+    measurement = Measurement("solver_thresholds" if options.thresholds else "solver_ablation")
+    output = options.output or path_of("solver_thresholds" if options.thresholds else "solver_ablation")
+    stored = load(output)["samples"] if output.exists() else {}
+    results = {name: unpack(runs) for name, runs in stored.items()}
     tasks = list(all_tasks(options))
     names = ["none", *other_values()] if options.thresholds else options.mechanisms.split(",")
     with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
@@ -215,10 +214,12 @@ def main() -> None:
         for future in as_completed(running):
             name = running[future]
             results[name] = results.get(name, []) + future.result()
-            output.write_text(json.dumps(results) + "\n")
+            measurement.write({name: pack(runs) for name, runs in results.items()}, notes=NOTES, path=output)
             print(f"{name}: {len(results[name])} runs", flush=True)
     for name in names:
-        print(" | ".join(str(part) for part in compare(results["none"], results[name])), name, flush=True)
+        comparison = compare(results["none"], results[name])
+        print(f"{name}: {comparison.runs} runs, {comparison.solved:+d} solved, {comparison.proven:+d} proven, "
+              f"{comparison.false:+d} false, evaluations × {mean_with_interval(comparison.ratios)}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":

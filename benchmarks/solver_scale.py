@@ -16,8 +16,11 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from rendering.solver_tables import growth_table, matrix_table
+from stored_results import Measurement, add_output_argument
 
 from nonsmooth.hessian import FullMemory, LimitedMemory, curvature_pair
 
@@ -25,22 +28,17 @@ ROOT = Path(__file__).resolve().parent.parent
 KINDS = ("free", "ball", "sum")
 
 
-def runs(sizes: list[int], iterations: int) -> None:
-    print("| n | problem | matrix | evaluations | ms / iteration | ms / evaluation | of which the function | MB | pairs, MB |")
-    print("|---|---|---|---|---|---|---|---|---|")
+def runs(sizes: list[int], iterations: int) -> list[dict[str, Any]]:
+    """One run of each size and kind of problem, in a process of its own."""
+    records = []
     for size in sizes:
         for kind in KINDS:
             program = [sys.executable, str(ROOT / "tests/programs/solver_scale.py"), str(size), kind, str(iterations)]
             environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
             done = subprocess.run(program, capture_output=True, text=True, check=True, env=environment)
-            found = json.loads(done.stdout.splitlines()[-1])
-            each, seconds, share = found["evaluations"], found["seconds"], found["share_of_the_function"]
-            pairs = "—" if found["pairs"] is None else f"{found['pairs'] / 1e6:.0f}"
-            print(
-                f"| {size:,} | {kind} | {found['matrix']} | {each} | {1e3 * seconds / found['iterations']:.0f} "
-                f"| {1e3 * seconds / each:.1f} | {share:.0%} | {found['memory'] / 1e6:.0f} | {pairs} |",
-                flush=True,
-            )
+            records.append({"size": size, "kind": kind, **json.loads(done.stdout.splitlines()[-1])})
+            print(growth_table(records[-1:]).splitlines()[-1], flush=True)
+    return records
 
 
 def fastest(function: Callable[[], object], rounds: int) -> float:
@@ -53,9 +51,9 @@ def fastest(function: Callable[[], object], rounds: int) -> float:
     return 1e6 * min(times)
 
 
-def matrices() -> None:
-    print("\n| n | matrix | update, µs | product with 1 column, µs | with 2 | with 12 |")
-    print("|---|---|---|---|---|---|")
+def matrices() -> list[dict[str, Any]]:
+    """Updates and products of the whole matrix and of 20 pairs."""
+    records = []
     sizes = {"whole": (10, 100, 500, 1000, 2000), "20 pairs": (10, 100, 2000, 10_000, 100_000, 1_000_000)}
     for name, each in sizes.items():
         for size in each:
@@ -70,10 +68,10 @@ def matrices() -> None:
             update = fastest(lambda hessian=hessian, pairs=pairs: [hessian.update(pair) for pair in pairs], rounds) / 3
             vectors = iter([generator.standard_normal(size) for _ in range(min(rounds, 10))])
             products = [fastest(lambda hessian=hessian, vectors=vectors: hessian.apply(next(vectors)), min(rounds, 10))]
-            products += [fastest(lambda hessian=hessian, given=given: hessian.apply(given), rounds) for given in columns]
-            print(
-                f"| {size:,} | {name} | {update:.0f} | " + " | ".join(f"{value:.0f}" for value in products) + " |", flush=True
-            )
+            products += [fastest(lambda hessian=hessian, columns=few: hessian.apply(columns), rounds) for few in columns]
+            records.append({"size": size, "matrix": name, "update_us": update, "product_us": products})
+            print(matrix_table(records[-1:]).splitlines()[-1], flush=True)
+    return records
 
 
 def main() -> None:
@@ -81,11 +79,16 @@ def main() -> None:
     parser.add_argument("--sizes", default="1e3,1e4,1e5,1e6")
     parser.add_argument("--iterations", type=int, default=75)
     parser.add_argument("--only", choices=["runs", "matrices"])
-    chosen = parser.parse_args()
-    if chosen.only != "matrices":
-        runs([int(float(size)) for size in chosen.sizes.split(",") if size], chosen.iterations)
-    if chosen.only != "runs":
-        matrices()
+    add_output_argument(parser, "solver_scale")
+    options = parser.parse_args()
+    measurement, samples = Measurement("solver_scale"), {"runs": [], "matrices": []}
+    if options.only != "matrices":
+        samples["runs"] = runs([int(float(size)) for size in options.sizes.split(",") if size], options.iterations)
+        print("\n" + growth_table(samples["runs"]))
+    if options.only != "runs":
+        samples["matrices"] = matrices()
+        print("\n" + matrix_table(samples["matrices"]))
+    print(f"stored in {measurement.write(samples, notes=('Times are those of the processor.',), path=options.output)}")
 
 
 if __name__ == "__main__":

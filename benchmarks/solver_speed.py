@@ -1,9 +1,9 @@
 """How fast the solver is: beside PyGRANSO, beside the cost of the function itself, and as problems grow.
 
     python benchmarks/solver_speed.py published --pygranso-python PATH
-    python benchmarks/solver_speed.py overhead --output overhead.json
+    python benchmarks/solver_speed.py overhead --rounds 1 --only A1,C2 --output trial.json
 
-Each subcommand measures one thing, prints a Markdown table and, with --output, writes what was measured as JSON.
+Each subcommand measures one thing, prints a Markdown table and stores what was measured in benchmarks/results.
 Measurements are fresh processes on one thread; where two things are compared they take turns, and ratios have their
 spread, because the machine may be busy. PATH is the Python of an environment with PyGRANSO:
 
@@ -13,8 +13,8 @@ spread, because the machine may be busy. PATH is the Python of an environment wi
 from __future__ import annotations
 
 import argparse
-import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[1:1] = [str(ROOT / "tests"), str(ROOT / "src")]
 
 from solver_timing import constraints, gpu, overhead, phases, published, scale, tiers  # noqa: E402
+from stored_results import Measurement, add_output_argument  # noqa: E402
 
 SUBCOMMANDS = {
     "published": published,
@@ -44,7 +45,7 @@ def arguments() -> argparse.Namespace:
             name, help=summary, description=module.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
         )
         module.arguments(subparser)
-        subparser.add_argument("--output", type=Path, metavar="FILE", help="write what was measured as JSON")
+        add_output_argument(subparser, f"solver_speed_{name}")
         subparser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: on a machine with other work")
         subparser.add_argument("--pygranso-python", default=os.environ.get("PYGRANSO_PYTHON"), metavar="PATH")
     options = parser.parse_args()
@@ -56,10 +57,19 @@ def arguments() -> argparse.Namespace:
 def main() -> None:
     options = arguments()
     os.environ["NONSMOOTH_BENCHMARK_CLOCK"] = options.clock
+    measurement = Measurement(f"solver_speed_{options.subcommand}")
     measured, text = SUBCOMMANDS[options.subcommand].run(options)
     print(text + (f"\n\nAll times are {options.clock} time." if options.clock != "wall" else ""))
-    if options.output:
-        options.output.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+    notes = ["One thread.", f"All times are {options.clock} time."]
+    versions = {"pygranso": _pygranso_version(options.pygranso_python)} if options.pygranso_python else {}
+    print(f"stored in {measurement.write(measured, notes=notes, versions=versions, path=options.output)}")
+
+
+def _pygranso_version(python: str) -> str:
+    """The version of PyGRANSO in its environment."""
+    program = "import importlib.metadata; print(importlib.metadata.version('pygranso'))"
+    done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""An extension for mkdocstrings: examples in docstrings, which begin with >>>, become blocks of code.
+"""An extension for mkdocstrings: examples in docstrings, which begin with >>>, become code blocks.
 
-In Markdown they would be quotations otherwise, and a list that is printed would be a link.
+Without it, Markdown would render them as quotations, and a printed list as a link.
 """
 
 from __future__ import annotations

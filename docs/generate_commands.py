@@ -3,8 +3,8 @@
     python docs/generate_commands.py             # print the page
     python docs/generate_commands.py --update    # write it
 
-What an exit status means is written below, in `STATUSES`; a command without an entry, or an entry without a command, is an
-error. tests/docs/test_reference.py runs this.
+`STATUSES` below describes the exit statuses. A command without an entry, or an entry without a command, is an error.
+tests/docs/test_reference.py runs this.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ from compile_inspect.commands import app
 PAGE = Path(__file__).parent / "reference" / "commands.md"
 
 STATUSES = {
-    "run": "That of the program; 128 and the number of the signal where one ended it, as in a shell. 2 also where `run` cannot "
-    "start, because the capture exists already for instance; the program is then not run.",
-    "inspect": "1 where a compilation failed or nothing was compiled; the capture is written all the same. With `--fullgraph` most kinds of "
-    "graph breaks raise one, but not all: `.item()`, for one, is captured then, and breaks the graph otherwise.",
-    "breaks": "0, with breaks and without. `--json` is for programs that decide.",
-    "fix": "1 where something is left to be done by hand.",
+    "run": "The status of the program; 128 plus the number of the signal if one ended it, as in a shell. 2 also if `run` "
+    "cannot start, for instance because the capture exists already; the program is then not run.",
+    "inspect": "1 if a compilation failed or nothing was compiled; the capture is written anyway. With `--fullgraph`, most "
+    "kinds of graph breaks make the compilation fail, but not all: `.item()`, for example, is captured then, and breaks the "
+    "graph otherwise.",
+    "breaks": "0, with or without breaks. Programs that need a decision can read `--json`.",
+    "fix": "1 if something is left for you to do by hand.",
     "guards": "0; 1 if a compilation or a predicted call failed, or if nothing was compiled.",
-    "verify": "1 where a variant does not agree with eager, none could run, or eager gives a different result when run again. "
-    "One that cannot run beside others that do does not count; `--json` names it.",
-    "bench": "1 where nothing could be timed, not even eager; 130 where Ctrl-C ended it. Speed does not count.",
+    "verify": "1 if a variant does not agree with eager, if none could run, or if eager gives a different result when it runs "
+    "again. A variant that cannot run does not count if others run; `--json` names it.",
+    "bench": "1 if nothing could be timed, not even eager; 130 if Ctrl-C ended the run. Speed does not affect the status.",
     "show": "0.",
     "report": "0.",
     "tour": "0.",
@@ -42,13 +43,13 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_commands.py; do not edit. -->
 
-`python -m compile_inspect` is the same as `compile-inspect`. `-h` and `--help` show what is said here.
+`python -m compile_inspect` is the same as `compile-inspect`. `-h` and `--help` print the information on this page.
 
 A TARGET is `module:attribute` or `file.py:attribute`: a function, a module (`torch.nn.Module`) or a
-[`Target`](compile_inspect.md), which holds inputs too. Where it has none, `--inputs` says where they are.
+[`Target`](compile_inspect.md), which includes inputs. If it has no inputs, `--inputs` says where they are.
 
-Every command ends with status 0 when it has done its work and with 2 when it cannot: an option that does not exist, a file
-that is there already, a capture that cannot be read. The reason is then given on standard error. What else there is stands with
+Every command ends with status 0 if it succeeds and with 2 if it cannot work: an option that does not exist, a file that
+exists already, a capture that cannot be read. It then prints the reason on standard error. Other statuses are described with
 each command.
 """
 
@@ -86,7 +87,7 @@ def section(name: str, function: Any) -> str:
 
 
 def _flags(option: Any, kind: Any) -> str:
-    """The names of an option, with what stands for its value."""
+    """The names of an option, with a placeholder for its value."""
     names = _names(option)
     inner = [item for item in (typing.get_args(kind) or (kind,)) if item is not type(None)]
     value = (

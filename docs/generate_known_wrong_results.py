@@ -1,4 +1,4 @@
-"""Print docs/reference/known-wrong-results.md: the gallery of wrong results of torch.compile, with what was measured.
+"""Print docs/reference/known-wrong-results.md: the gallery of wrong results of torch.compile, with measurements.
 
     python docs/generate_known_wrong_results.py             # print the page
     python docs/generate_known_wrong_results.py --update    # write it
@@ -25,16 +25,16 @@ INTRODUCTION = f"""\
 
 <!-- Written by docs/generate_known_wrong_results.py; do not edit. -->
 
-Functions that `torch.compile` of torch {TORCH} gets wrong on a CPU, without an error. Each was run on the machine named
-below; the numbers are what it gave. An entry without an issue was found by differential testing: single operators at
-special values, eager against compiled.
+For these functions, `torch.compile` of torch {TORCH} returns wrong results on a CPU, without an error. Each was run on the
+machine named below; the numbers are its results. Entries without an issue were found by differential testing: single
+operators at special values, eager compared with compiled.
 
-`verify` is measured by this gallery: whether it catches an entry, and whether the stage, the operation and the line it
-[blames](../how-to/check-results.md#what-is-to-blame) are those at fault. What is at fault was determined without it: the
+The gallery measures `verify`: whether it catches an entry, and whether the stage, the operation and the line that it
+[blames](../how-to/check-results.md#what-is-to-blame) are those at fault. The fault was determined without `verify`: the
 stage by compiling with each of torch's backends, the operation by compiling it alone or from the diagnosis in the issue.
-Where a fault takes two operations together, either counts.
+If a fault needs two operations together, either counts as correct.
 
-The functions below begin with:
+The functions below need these imports:
 
 ```python
 import torch
@@ -53,7 +53,7 @@ def page() -> str:
 
 def summary(machine: str, measured: dict[str, measuring.Measurement]) -> list[str]:
     """Counts by stage."""
-    lines = [f"Machine: {machine}.", "", "| Stage | Entries | Caught | Blame right |", "|---|---|---|---|"]
+    lines = [f"Machine: {machine}.", "", "| Stage | Entries | Caught | Blame correct |", "|---|---|---|---|"]
     stages = list(dict.fromkeys(fault.stage for fault in GALLERY))
     for stage in [*stages, None]:
         faults = [fault for fault in GALLERY if stage is None or fault.stage is stage]
@@ -67,7 +67,7 @@ def summary(machine: str, measured: dict[str, measuring.Measurement]) -> list[st
 
 def table(measured: dict[str, measuring.Measurement]) -> list[str]:
     """One row for every entry."""
-    lines = ["| Entry | Issue | Eager | Compiled | Caught | Blame right |", "|---|---|---|---|---|---|"]
+    lines = ["| Entry | Issue | Eager | Compiled | Caught | Blame correct |", "|---|---|---|---|---|---|"]
     for fault in GALLERY:
         item = measured.get(fault.name)
         caught = "" if item is None else "yes" if item.caught else "no"
@@ -81,19 +81,19 @@ def section(fault: KnownFault, item: measuring.Measurement | None) -> str:
     """One entry with its code."""
     source = inspect.getsource(fault.function)
     code = source[source.index("def ") :].rstrip()
-    missed = [f"Not caught: {fault.missed}", ""] if item is not None and not item.caught else []
-    shown = "" if fault.shown == "result" else f" ({fault.shown})"
+    reason = [f"Not caught: {fault.missed}", ""] if item is not None and not item.caught else []
+    label = "" if fault.shown == "result" else f" ({fault.shown})"
     stage = fault.stage.value.partition(",")[0]
     at_fault = " and ".join(f"`{line}`" for line in fault.lines)
     return "\n".join(
         [
             f"## {fault.name[0].upper()}{fault.name[1:]}",
             "",
-            f"{fault.title} {issue(fault, 'Issue ')}",
+            f"{fault.title} {issue(fault, 'Issue ')}".rstrip(),
             "",
-            f"Eager{shown}: `{fault.eager}`. Compiled: `{fault.compiled}`. At fault: {stage}, {at_fault}.",
+            f"Eager{label}: `{fault.eager}`. Compiled: `{fault.compiled}`. At fault: {stage}, {at_fault}.",
             "",
-            *missed,
+            *reason,
             "```python",
             code,
             "```",
@@ -103,9 +103,9 @@ def section(fault: KnownFault, item: measuring.Measurement | None) -> str:
 
 
 def issue(fault: KnownFault, before: str = "") -> str:
-    """A link to where it was reported."""
+    """A link to the report of the fault."""
     if fault.issue is None:
-        return "" if before else "found here"
+        return "" if before else "none"
     return f"{before}[#{fault.issue}](https://github.com/pytorch/pytorch/issues/{fault.issue}){'.' if before else ''}"
 
 

@@ -3,8 +3,8 @@
     python docs/generate_schema.py             # print the tables
     python docs/generate_schema.py --update    # put them into docs/reference/capture-file.md
 
-Names, types and defaults come from `compile_inspect.records`. What a field means is written below, in `MEANINGS`; a
-field without a meaning, or a meaning without a field, is an error. tests/docs/test_schema_is_current.py runs this.
+Names, types and defaults come from `compile_inspect.records`. `MEANINGS` below describes the fields. A field without a
+meaning, or a meaning without a field, is an error. tests/docs/test_schema_is_current.py runs this.
 """
 
 from __future__ import annotations
@@ -32,77 +32,77 @@ MEANINGS: dict[str, dict[str, str]] = {
         "complete": "False when the program ended before the recording did.",
         "missing": "Evidence that could not be collected.",
         "notes": "Sentences for the reader.",
-        "target": "What was inspected, as it was named on the command line; empty for a whole program.",
+        "target": "What was inspected, as named on the command line; empty for a whole program.",
         "failures": "Compilations that failed, and the exception that ended the run.",
-        "share": "How much of what torch traced runs compiled; null where that is not known.",
+        "share": "The share of work that runs compiled; null if it is not known.",
         "compilations": "Every compilation, in the order they started.",
         "graphs": "Every graph at every stage.",
-        "breaks": "Causes of graph breaks, in the order they were met.",
+        "breaks": "Causes of graph breaks, in order of appearance.",
         "guards": "Guards of every compiled frame.",
-        "specializations": "Sizes that were symbols and were pinned to a number.",
+        "specializations": "Sizes that were symbolic and were specialized to a number.",
         "recompiles": "Frames compiled again, and why.",
-        "limits": "Frames that torch gave up recompiling.",
-        "lowerings": "What Inductor made of each graph.",
-        "phases": "Stretches of compile time, in the order they began.",
+        "limits": "Frames that torch stopped recompiling.",
+        "lowerings": "Inductor's output for each graph.",
+        "phases": "Intervals of compile time, in the order they began.",
         "caches": "Look-ups in torch's compile caches.",
-        "cuda_graphs": "What became of CUDA graphs.",
+        "cuda_graphs": "The outcome of each CUDA graph.",
         "bytecode": "Bytecode before and after Dynamo.",
         "timings": "Results of `compile-inspect bench`, in the order they were added.",
-        "agreements": "Comparisons with eager, where they were added.",
-        "findings": "Causes of graph breaks with fixes that were tried, where they were added.",
+        "agreements": "Comparisons with eager, if they were added.",
+        "findings": "Causes of graph breaks with fixes that were tried, if they were added.",
         "stacks": "Every stack once; other records point here by index.",
         "library_sources": "Text of files of installed packages, other than torch, that operations come from; by file name.",
         "sources": "The text of the user's own files that the evidence points into, by file name.",
     },
     "Environment": {
         "python": "Version of Python.",
-        "platform": "Operating system, as `platform.platform()` says it.",
+        "platform": "Operating system, as reported by `platform.platform()`.",
         "torch": "Version of torch.",
         "torch_known": "Whether the recorder was tested with this torch.",
         "packages": "Versions of packages that matter to a compilation and were imported.",
-        "devices": "Names of the CUDA devices, if the program had started CUDA.",
+        "devices": "Names of the CUDA devices, if the program had initialized CUDA.",
         "cpu": "Vector instructions that torch uses on the CPU.",
         "threads": "Number of threads torch uses for one operation.",
-        "variables": "Environment variables that steer the compiler; others are not recorded.",
+        "variables": "Environment variables that control the compiler; others are not recorded.",
         "configuration": "Settings of Dynamo, AOTAutograd and Inductor that were not at their default.",
     },
     "Process": {
         "pid": "Process id.",
         "rank": "The environment variable `RANK` of a process started by a distributed launcher.",
         "session": "The same for all processes of one recorded program.",
-        "command": "The command line, the interpreter first.",
+        "command": "The command line, with the interpreter first.",
         "started": "When the recording began, in seconds since 1970.",
         "ended": "When it ended.",
-        "recorder": "Version of compile-inspect that recorded.",
+        "recorder": "Version of compile-inspect that made the recording.",
     },
     "NamedTarget": {
         "specification": "`module:attribute` or `file.py:attribute`.",
         "inputs": "The value of `--inputs`.",
-        "folder": "The folder in which the command was typed.",
+        "folder": "The folder in which the command was run.",
         "no_grad": "Whether it ran without gradients.",
     },
     "Missing": {
         "collector": "Which kind of evidence.",
         "reason": "What went wrong.",
-        "times": "How often it was reported; after three reports of one collector no more are kept.",
+        "times": "How often it was reported; after three reports of one collector no more are stored.",
     },
     "Compilation": {
         "id": "Torch's id: frame number / number of the compilation of this frame.",
-        "function": "Name of the compiled function. The rest of a function after a graph break has a name of torch's.",
+        "function": "Name of the compiled function. The rest of a function after a graph break has a name that torch assigns.",
         "file": "File of the function.",
         "line": "First line of the function, its decorators included.",
         "outcome": "How it ended.",
         "backend": "Name of the backend.",
-        "attempts": "How often tracing was begun; a graph break restarts it.",
+        "attempts": "How often tracing started; a graph break restarts it.",
         "restart_reasons": "Why tracing was restarted.",
-        "call_stack": "Index of the stack of the call, as torch tells it.",
+        "call_stack": "Index of the stack of the call, as torch reports it.",
         "started": "When it began, in seconds since 1970.",
         "seconds": "Time for the frame: tracing, the backend, guards.",
         "backward_seconds": "Time for a backward that was compiled later, when it first ran.",
         "graph_nodes": "Nodes in Dynamo's graph, by torch's count.",
         "graph_calls": "Calls in Dynamo's graph, by torch's count.",
         "guard_count": "Guards, by torch's count.",
-        "dynamic_symbols": "Symbolic sizes and numbers: name of the symbol, and what it stands for.",
+        "dynamic_symbols": "Symbolic sizes and numbers: the name of the symbol and its meaning.",
         "failure": "Type and message of the exception that ended it.",
         "metrics": "Some of torch's own metrics for the compilation, under torch's names.",
     },
@@ -112,7 +112,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "start": "When it began, in seconds since 1970.",
         "seconds": "How long it took.",
         "depth": "Number of phases around it in the same thread.",
-        "own_seconds": "The time that no inner phase accounts for.",
+        "own_seconds": "The time outside all inner phases.",
         "thread": "Number of the thread, counted from 0 in order of appearance.",
         "details": "What torch attached to the phase.",
     },
@@ -122,24 +122,24 @@ MEANINGS: dict[str, dict[str, str]] = {
         "file": "File of the function.",
         "line": "First line of the function.",
         "original": "Disassembly of the bytecode as Python compiled it.",
-        "rewritten": "Disassembly of what Dynamo put in its place.",
+        "rewritten": "Disassembly of Dynamo's replacement.",
     },
     "Graph": {
         "id": "Unique in the capture.",
         "compilation": "Id of the compilation.",
-        "stage": "Where in the pipeline it was seen.",
+        "stage": "The stage of the pipeline at which it was recorded.",
         "direction": "Which way it computes.",
         "nodes": "The nodes in topological order.",
         "text": "The graph as torch prints it.",
         "from_text": "Whether the nodes were read from `text`, as for a cache hit.",
     },
     "Node": {
-        "name": "Unique in the graph; nodes of a nested graph have its path in front.",
+        "name": "Unique in the graph; names of nodes in a nested graph start with its path.",
         "operation": "FX opcode: placeholder, get_attr, call_function, call_method, call_module or output.",
         "target": "What is called or fetched.",
         "inputs": "Names of the nodes it takes values from.",
         "arguments": "All arguments as short text; a tensor appears by the name of its node.",
-        "value": "The tensors it gives; several where it gives several, none where it gives no tensor.",
+        "value": "The tensors it returns; empty if it returns none.",
         "stack": "Index of its stack.",
         "module": "Path of the innermost `nn.Module` around it, as torch writes it.",
     },
@@ -151,9 +151,9 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "GraphBreak": {
         "kind": "Torch's name for this kind of break.",
-        "location": "Where it happened: the innermost line outside torch, or torch's own where only the user's code called it.",
-        "own_location": "Innermost line inside compiled code that is in no installed package; null where there is none.",
-        "effect": "What it did to the frame.",
+        "location": "Where it happened: the innermost line outside torch, or torch's line if only the user's code called it.",
+        "own_location": "Innermost line inside compiled code that is not in an installed package; null if there is none.",
+        "effect": "Its effect on the frame.",
         "identifier": "Torch's `GB…` id.",
         "link": "Torch's page about it.",
         "explanation": "Torch's explanation.",
@@ -162,8 +162,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "traced_instruction": "The bytecode instruction Dynamo was tracing.",
         "stack": "Index of the whole stack.",
         "compilations": "Ids of the compilations that ran into it.",
-        "hits": "How many compilations did.",
-        "follows": "Place in `breaks` of the break that led to this one; absent where it stands by itself.",
+        "hits": "The number of these compilations.",
+        "follows": "Index in `breaks` of the break that led to this one; absent if there is none.",
         "text": "Torch's whole message.",
     },
     "Guard": {
@@ -171,24 +171,24 @@ MEANINGS: dict[str, dict[str, str]] = {
         "kind": "Torch's kind, for example `TENSOR_MATCH`.",
         "source": "What is checked, as torch writes it.",
         "variable": "The same as the user would write it.",
-        "condition": "The condition in words.",
+        "condition": "The condition in plain words.",
         "location": "The line that made the guard necessary.",
         "stack": "Index of its stack.",
-        "noise": "Whether it is one that no user can act on.",
+        "noise": "Whether users can do nothing about this guard.",
     },
     "Recompile": {
         "compilation": "Id of the new compilation.",
         "function": "Name of the function.",
         "file": "File of the function.",
         "line": "First line of the function.",
-        "failures": "For each earlier version the guard that failed, the latest version first; 16 at most.",
+        "failures": "For each earlier version, the guard that failed, latest version first; at most 16.",
     },
     "Specialization": {
         "compilation": "The compilation in which it happened.",
         "variable": "The size, as the user would write it.",
-        "value": "The number it was pinned to.",
+        "value": "The number it was specialized to.",
         "reason": "Why, in a few words.",
-        "location": "The line that pinned it.",
+        "location": "The line that specialized it.",
         "stack": "The number of its stack.",
     },
     "GuardFailure": {
@@ -196,7 +196,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "variable": "What changed.",
         "reason": "The guard that failed.",
         "expected": "What the earlier version was compiled for.",
-        "actual": "What the call brought; null where it could not be read without running code of the program.",
+        "actual": "The value in the call; null if it could not be read without running code of the program.",
         "location": "The line behind the guard.",
     },
     "LimitHit": {
@@ -217,7 +217,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "code_path": "Where the module was written on the recorded machine.",
         "kernels": "Kernel launches in the order they were emitted.",
         "unplaced": "Nodes of the graph that no kernel computes.",
-        "not_fused": "Pairs the scheduler kept apart; 4,000 distinct answers at most for one graph.",
+        "not_fused": "Pairs that the scheduler did not fuse; at most 4,000 distinct answers for one graph.",
         "memory": "Inductor's estimate of the memory needed.",
         "from_cache": "Whether a cache supplied the code, so that the scheduler did not run.",
     },
@@ -233,7 +233,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "UnplacedNode": {
         "name": "Name of the post-grad node.",
-        "fate": "What became of it.",
+        "fate": "Its outcome.",
     },
     "NotFused": {
         "first": "The scheduler's name of one neighbor.",
@@ -250,18 +250,18 @@ MEANINGS: dict[str, dict[str, str]] = {
     "CacheEvent": {
         "compilation": "Id of the compilation.",
         "cache": "Which cache.",
-        "outcome": "What the look-up gave.",
+        "outcome": "The result of the look-up.",
         "reason": "Why it missed or was bypassed.",
         "key": "The key that was looked up.",
-        "seconds_saved": "Compile time saved by a hit, where torch says it.",
+        "seconds_saved": "Compile time saved by a hit, if torch reports it.",
     },
     "CudaGraphEvent": {
         "compilation": "Id of the compilation.",
-        "outcome": "What became of it.",
+        "outcome": "Its outcome.",
         "reason": "Why it was skipped, in torch's words.",
         "direction": "Which way the graph computes.",
         "location": "The line torch blames.",
-        "times": "How often the same was seen.",
+        "times": "How often the same event was recorded.",
     },
     "Timing": {
         "target": "What was timed: the name on the command line, or that of the function.",
@@ -271,29 +271,29 @@ MEANINGS: dict[str, dict[str, str]] = {
         "threads": "Number of threads torch uses for one operation.",
         "gradients": "Whether a call is one forward and one backward.",
         "seconds": "How long every point was sampled.",
-        "points": "One for every size of a sweep; one where there was none.",
-        "interrupted": "What was being done when Ctrl-C ended the run; empty where it ran to its end.",
+        "points": "One for every size of a sweep; one if there was no sweep.",
+        "interrupted": "The step during which Ctrl-C ended the run; empty if the run was complete.",
     },
     "TimingPoint": {
         "sizes": "The value of every axis of the sweep.",
-        "inputs": "Every input tensor in short.",
+        "inputs": "A short description of every input tensor.",
         "measurements": "One for every variant, eager first.",
     },
     "Measurement": {
         "variant": "Name of the variant.",
-        "refused": "Why it cannot run; then there is nothing else.",
+        "refused": "Why it cannot run; the other fields are then empty.",
         "samples": "Seconds per call, one for every round, as measured; on a GPU synchronization is part of it.",
         "device_samples": "Seconds between device events around one call in every round; on a GPU only.",
         "batch": "How many calls one sample is the mean of.",
-        "summary": "What the samples say.",
-        "speed": "How many times faster than eager.",
-        "build": "What it took to get ready.",
+        "summary": "Statistics of the samples.",
+        "speed": "The speedup over eager.",
+        "build": "The cost of the build.",
         "payback": "When the build has paid back.",
-        "memory": "What one call needs.",
+        "memory": "The memory that one call needs.",
         "first_seconds": "The first call after the build.",
         "warm_ups": "Calls made before the samples.",
         "doubts": "Reasons not to trust it too far.",
-        "assumes": "What the variant takes for granted.",
+        "assumes": "What the variant assumes.",
     },
     "Summary": {
         "count": "Number of samples.",
@@ -310,49 +310,49 @@ MEANINGS: dict[str, dict[str, str]] = {
         "deviations": "How many scaled median absolute deviations it is away.",
     },
     "Speed": {
-        "ratio": "Median of eager's sample divided by the variant's, round by round.",
+        "ratio": "Median over the rounds of eager's sample divided by the variant's.",
         "low": "Lower end of its 95 % interval.",
         "high": "Its upper end.",
     },
     "Build": {
-        "seconds": "What it took in the measuring process, first calls included: warm, and dependent on the order of variants.",
-        "caches": "What torch's caches on disk did for that.",
-        "cold_seconds": "What it took in a process of its own with an empty cache folder: the median of `cold_samples`.",
-        "warm_seconds": "What it took in a process of its own with the caches that the last cold build left.",
-        "reason": "Why there is no cold or no warm build; empty where there are both.",
+        "seconds": "Time in the measuring process, first calls included: warm, and dependent on the order of variants.",
+        "caches": "What torch's caches on disk contributed.",
+        "cold_seconds": "Time in a separate process with an empty cache folder: the median of `cold_samples`.",
+        "warm_seconds": "Time in a separate process with the caches that the last cold build left.",
+        "reason": "Why there is no cold or no warm build; empty if there are both.",
         "cold_samples": "Seconds of every cold build.",
         "cold_cpu_seconds": "CPU time of a cold build and of the compilers it runs, the median.",
     },
     "Payback": {
-        "calls": "Calls until eager has taken longer than the build and the variant; null for never.",
+        "calls": "Number of calls after which eager has taken longer than the build and the variant; null for never.",
         "low": "Lower end of its 95 % interval; null for never.",
         "high": "Its upper end; null for never.",
         "build_seconds": "The cold build that is paid back.",
-        "gain_seconds": "What one call gains.",
+        "gain_seconds": "The gain of one call.",
     },
     "Memory": {
-        "peak_bytes": "The most that one call held beyond what was held before it; null where that is not known.",
-        "how": "How it was seen, or why it is not known.",
+        "peak_bytes": "The largest amount that one call held beyond what was held before it; null if it is not known.",
+        "how": "How it was measured, or why it is not known.",
     },
     "Agreement": {
         "function": "What was compared.",
         "gradients": "Whether gradients were compared too.",
-        "points": "The inputs compared at, in words.",
+        "points": "The inputs at which results were compared, in words.",
         "variants": "One for every variant.",
         "reference": "Whether there is a float64 reference for at least one of the points.",
         "notes": "Sentences for the reader.",
     },
     "VariantAgreement": {
         "name": "Name of the variant.",
-        "verdict": "What came of it.",
+        "verdict": "The conclusion.",
         "reason": "Why, in a sentence.",
         "differences": "Values that differ.",
-        "assumptions": "What has to stay as it was for the variant to be right.",
+        "assumptions": "What must not change for the variant to be correct.",
         "measured": "The largest error of every value.",
         "notes": "Sentences for the reader.",
-        "blame": "What made it wrong, where that was found.",
-        "not_probed": "What the comparison did not look at, each with the reason where there is one.",
-        "eager_because": "Why the variant runs in eager mode, in whole or in part; null where it does not.",
+        "blame": "What made it wrong, if the search found it.",
+        "not_probed": "What the comparison did not cover, each with the reason if there is one.",
+        "eager_because": "Why all or part of the variant runs in eager mode; null if none of it does.",
     },
     "Difference": {
         "point": "At which inputs.",
@@ -360,9 +360,9 @@ MEANINGS: dict[str, dict[str, str]] = {
         "kind": "In what way.",
         "message": "In a sentence.",
         "error": "Distance of the variant from eager, the float64 reference, and all between them.",
-        "eager_error": "Distance of eager from the reference, or the spread that rounding gives it where that is larger.",
+        "eager_error": "Distance of eager from the reference, or the spread that rounding gives it if that is larger.",
         "allowed": "What the distance of the variant may be.",
-        "index": "The worst place.",
+        "index": "The index of the largest error.",
         "eager": "Eager's value there.",
         "variant": "The variant's value there.",
         "reference": "The reference there.",
@@ -374,23 +374,23 @@ MEANINGS: dict[str, dict[str, str]] = {
         "allowed": "What was allowed there.",
     },
     "Blame": {
-        "stage": "The part of torch that made the difference.",
+        "stage": "The part of torch that caused the difference.",
         "message": "In a sentence.",
         "node": "Name of the node in the graph that was searched.",
         "operation": "Its operation.",
         "location": "The line it came from.",
         "graph": "The graph that was searched, as text.",
-        "evidence": "Every run that this rests on, and what came of it.",
+        "evidence": "Every run that this conclusion is based on, with its outcome.",
     },
     "CompiledShare": {
         "compiled": "Operations in compiled graphs: calls in Dynamo's graph of the newest version of each frame.",
-        "eager": "Operations that torch had traced of frames that it gave up, and that no compiled graph holds.",
+        "eager": "Operations that torch traced in frames that it gave up on, and that are in no compiled graph.",
     },
     "Failure": {
         "error": "The type of the exception.",
         "message": "Its text.",
-        "cause": "Type and first line of the innermost exception, where another was raised from it.",
-        "compilation": "Which compilation it ended; null for one that ended the run.",
+        "cause": "Type and first line of the innermost exception, if another was raised from it.",
+        "compilation": "The compilation that it ended; null for one that ended the run.",
         "stack": "Number of its stack.",
     },
     "Finding": {
@@ -406,18 +406,18 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "Proposal": {
         "fixer": "The kind of fix.",
-        "title": "What it does, as an instruction.",
-        "replacements": "Lines to write otherwise.",
+        "title": "The change, as an instruction.",
+        "replacements": "Lines to replace.",
         "settings": "Statements to run before anything is compiled.",
-        "changes": "What the program does otherwise afterwards.",
+        "changes": "How the program behaves differently afterwards.",
         "where": "When it is the right choice.",
     },
     "Replacement": {
         "file": "The file to change.",
         "start": "Line (from 1) and column (from 0, in characters) where the change begins.",
         "end": "Where it ends.",
-        "old": "What stands there.",
-        "new": "What to write.",
+        "old": "The text there now.",
+        "new": "The replacement text.",
     },
     "Setting": {
         "code": "The statement.",
@@ -430,8 +430,8 @@ MEANINGS: dict[str, dict[str, str]] = {
         "seconds": "Median seconds of a call before and after.",
         "unreached": "Changed lines that no input reaches.",
         "remaining": "Causes that were to be removed and are still there.",
-        "arrived": "Causes that came with the change.",
-        "revealed": "Causes that tracing did not come to before.",
+        "arrived": "New causes that the change introduced.",
+        "revealed": "Causes that tracing did not reach before.",
         "inputs": "Inputs at which results were compared.",
         "values": "Results and effects compared at each.",
         "gradients": "Gradients compared at each.",
@@ -440,7 +440,7 @@ MEANINGS: dict[str, dict[str, str]] = {
     },
     "BreakCost": {
         "before": "Operations in graphs that end at it.",
-        "after": "Operations in graphs that begin behind it.",
+        "after": "Operations in graphs that begin after it.",
         "kernels": "Kernel launches of both sides.",
         "frames": "Frames that run without any graph because of it.",
     },
@@ -471,15 +471,15 @@ def main() -> None:
 
 def split(page: str) -> tuple[str, str, str]:
     """The page before the tables, the tables, and the page after them."""
-    before, found, rest = page.partition(BEGIN + "\n")
-    current, found_end, after = rest.partition(END)
-    if not found or not found_end:
-        raise SystemExit(f"{PAGE} has lost the line {BEGIN!r} or {END!r}")
-    return before + found, current, found_end + after
+    before, begin, rest = page.partition(BEGIN + "\n")
+    current, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{PAGE} lacks the line {BEGIN!r} or {END!r}")
+    return before + begin, current, end + after
 
 
 def tables() -> str:
-    """Every record reachable from an inspection, each followed by the enums that it is the first to use."""
+    """Every record reachable from an inspection, each followed by the enums that it uses first."""
     kinds = list(dict.fromkeys(_reachable(records.Inspection)))
     _check_meanings({kind for kind in kinds if dataclasses.is_dataclass(kind)})
     parts = [_enum_table(kind) if issubclass(kind, Enum) else _record_table(kind) for kind in kinds]
@@ -508,13 +508,12 @@ def _members(hint: Any) -> Iterator[type]:
 
 def _check_meanings(kinds: set[type]) -> None:
     names = {kind.__name__: {item.name for item in dataclasses.fields(kind)} for kind in kinds}
-    told = {name: set(meanings) for name, meanings in MEANINGS.items()}
-    flat = {(name, item) for name, items in names.items() for item in items}
-    flat_told = {(name, item) for name, items in told.items() for item in items}
-    for name, item in sorted(flat - flat_told):
-        raise SystemExit(f"say in MEANINGS of docs/generate_schema.py what {name}.{item} is")
-    for name, item in sorted(flat_told - flat):
-        raise SystemExit(f"there is no {name}.{item} any more: take it out of MEANINGS in docs/generate_schema.py")
+    fields = {(name, item) for name, items in names.items() for item in items}
+    described = {(name, item) for name, meanings in MEANINGS.items() for item in meanings}
+    for name, item in sorted(fields - described):
+        raise SystemExit(f"describe {name}.{item} in MEANINGS of docs/generate_schema.py")
+    for name, item in sorted(described - fields):
+        raise SystemExit(f"{name}.{item} no longer exists: remove it from MEANINGS in docs/generate_schema.py")
 
 
 def _record_table(kind: type) -> str:

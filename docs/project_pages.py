@@ -1,7 +1,7 @@
-"""A hook of mkdocs: pages of the repository that lie outside docs/ become part of the site, and links lead to them there.
+"""An mkdocs hook: pages outside docs/ become part of the site, and links lead to them there.
 
-Links in the sources are those of the repository, so that they also work where files are looked at one by one. A link that
-leads to no file of the site is left as it is, and the strict build then stops at it.
+Links in the sources are links between files of the repository, so that they also work on GitHub and in an editor. A link
+that leads to no file of the site is left unchanged, and the strict build then fails at it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ PAGES = {
     "CHANGELOG.md": "project/changes.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "benchmarks/README.md": "project/benchmarks.md",
-    "benchmarks/RESULTS.md": "project/results.md",
     "examples/README.md": "project/examples.md",
-}
-PICTURES = {
-    path.relative_to(ROOT).as_posix(): f"project/plots/{path.name}" for path in (ROOT / "benchmarks/plots").glob("*.svg")
 }
 SOURCES = {
     path.relative_to(ROOT).as_posix(): f"project/{path.relative_to(ROOT).as_posix()}.txt"
@@ -34,7 +30,7 @@ LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the files."""
-    for path, uri in {**PAGES, **PICTURES, **SOURCES}.items():
+    for path, uri in {**PAGES, **SOURCES}.items():
         files.append(File.generated(config, uri, abs_src_path=str(ROOT / path)))
     return files
 
@@ -44,17 +40,17 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     uri = page.file.src_uri
     source = next((path for path, at in PAGES.items() if at == uri), f"docs/{uri}")
 
-    def led(match: re.Match[str]) -> str:
+    def site_link(match: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[1]))
         target = _uri(path)
         return match[0] if target is None else posixpath.relpath(target, posixpath.dirname(uri) or ".")
 
-    return LINK.sub(led, markdown)
+    return LINK.sub(site_link, markdown)
 
 
 def _uri(path: str) -> str | None:
     if path == "README.md":
-        return "index.md"  # which says the same to readers of the site
+        return "index.md"  # the front page of the site covers the same
     if path.startswith("docs/"):
         return path.removeprefix("docs/")
-    return PAGES.get(path) or PICTURES.get(path) or SOURCES.get(path)
+    return PAGES.get(path) or SOURCES.get(path)

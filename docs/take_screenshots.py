@@ -1,10 +1,9 @@
-"""Take the pictures of the report that README and docs show, from a real capture of a real model.
+"""Take the screenshots of the report that README and docs show, from a real capture of a real model.
 
     make screenshots        # needs Chromium
 
-A transformer block with a graph break is recorded, compared with eager, timed and its break looked into; the report of that
-is opened in a browser, and pictures are taken of what a reader sees. Then the guided tour is made, and a picture of its report.
-Takes a few minutes.
+Records a transformer block with a graph break, compares it with eager, times it and analyzes its break. Opens the report in a
+browser and takes screenshots. Then runs the guided tour and takes a screenshot of its report. Takes a few minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 IMAGES = HERE / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-MODEL = '''"""A block of a transformer, with a print that somebody left in."""
+MODEL = '''"""A block of a transformer, with a leftover print."""
 
 import torch
 from torch import nn
@@ -56,8 +55,8 @@ inputs = (torch.randn(4, 16, 64, requires_grad=True),)
 
 
 def main() -> None:
-    """Record, report, and take pictures."""
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    """Record, report, and take screenshots."""
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         raise SystemExit(f"no browser was found: install one of {', '.join(BROWSERS)}")
     with tempfile.TemporaryDirectory() as folder:
@@ -82,7 +81,7 @@ def make_page(folder: Path) -> Path:
             cwd=folder,
             check=True,
             stdout=subprocess.DEVNULL,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},  # steadier figures on a machine that does other things too
+            env={**os.environ, "OMP_NUM_THREADS": "1"},  # less noise on a machine with other load
         )
     return folder / "block.html"
 
@@ -96,7 +95,7 @@ def make_tour(folder: Path) -> Path:
 
 
 def take_tour(page: Path, browser: str) -> None:
-    """A picture of the list of lessons, and of the first one."""
+    """A screenshot of the list of lessons, and of the first one."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -109,7 +108,7 @@ def take_tour(page: Path, browser: str) -> None:
 
 
 def take(page: Path, browser: str) -> None:
-    """Pictures of the verdict, of the explorer with a chosen line, and of the drawn graph."""
+    """Screenshots of the verdict, of the explorer with a selected line, and of the drawn graph."""
     from playwright.sync_api import sync_playwright
 
     IMAGES.mkdir(exist_ok=True)
@@ -123,13 +122,13 @@ def take(page: Path, browser: str) -> None:
             )
             view.goto(page.as_uri())
             view.wait_for_selector("html[data-ready]")
-            # The header stays at the top of the window, and would be in the middle of a long picture.
+            # The header sticks to the top of the window, and would be in the middle of a long screenshot.
             view.evaluate("() => { document.querySelector('.masthead').style.position = 'static'; }")
             if theme == "light":
                 view.screenshot(path=IMAGES / "report-verdict.png")
                 view.locator("#breaks").screenshot(path=IMAGES / "report-breaks.png")
                 view.locator("#speed").screenshot(path=IMAGES / "report-speed.png")
-            # High enough for the panes and for what is told of the line below them.
+            # High enough for the panes and for the details of the line below them.
             view.set_viewport_size({"width": 1280, "height": 1100})
             view.locator("#explorer").scroll_into_view_if_needed()
             line = next(number for number, text in enumerate(MODEL.split("\n"), 1) if "weights = torch.softmax" in text)

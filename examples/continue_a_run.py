@@ -1,6 +1,6 @@
-"""Stop a run from a callback, save it, continue it, and draw it.
+"""Stop a run from a callback, save it, continue it, and plot it.
 
-A continued run takes the same steps as one that was never stopped, which is checked at the end.
+A continued run takes the same steps as one that was never stopped; the example checks this at the end.
 
     python examples/continue_a_run.py
 
@@ -21,7 +21,7 @@ def largest(x):
 
 
 def stop_early(state):
-    """Called at the start and after every iteration; returning something true ends the run."""
+    """Called at the start and after every iteration; a true return value ends the run."""
     print(f"iteration {state.iteration:2}  f = {state.f:.6f}  stationarity {state.stationarity:.1e}")
     state.save("run.state")  # a killed process could continue from here
     return state.iteration == 2
@@ -37,11 +37,11 @@ def main():
 
     whole = minimize(largest, start)
     assert torch.equal(continued.x, whole.x) and continued.evaluations == whole.evaluations
-    print(f"\nin one go: the same x after the same {whole.evaluations} evaluations")
+    print(f"\nwithout a stop: the same x after the same {whole.evaluations} evaluations")
 
     if importlib.util.find_spec("matplotlib"):
         continued.plot("run.png")
-        print("drawn: run.png")
+        print("plot: run.png")
 
 
 if __name__ == "__main__":

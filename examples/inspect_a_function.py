@@ -1,6 +1,6 @@
 """Inspect one function: compile it, run it forward and backward, and look at the evidence.
 
-The function prints, which torch cannot trace: its graph ends before the line, and another begins after it.
+The function calls print, which torch cannot trace: one graph ends before that line, and another begins after it.
 
     python examples/inspect_a_function.py
 """

@@ -1,8 +1,8 @@
 """Inspect a training loop in the style of Lightning: a module with `training_step`, and a trainer that compiles it.
 
-Two things go wrong in such loops without a word. A value that is logged from within the step (`loss.item()`) ends the
-graph. And the last batch of an epoch is smaller than the others, so everything is compiled a second time. The recording
-names both, with the line; then the same training runs with the causes removed, in two ways: by leaving the last batch out
+Two things go wrong silently in such loops. A value that is logged inside the step (`loss.item()`) breaks the graph. And
+the last batch of an epoch is smaller than the others, so everything is compiled a second time. The recording names both
+causes, with the line. Then the same training runs without them, in two ways: by dropping the last batch
 (`drop_last=True`), which trains on less data, and by compiling for any batch size (`dynamic=True`).
 
     python examples/inspect_a_trainer.py
@@ -35,11 +35,11 @@ class Module(torch.nn.Module):
         return (self.network(x).squeeze(-1) - y).square().mean()
 
     def on_train_batch_end(self, loss):
-        self.log(loss.detach())  # a tensor: nothing waits, and the step is not interrupted
+        self.log(loss.detach())  # a tensor: no synchronization, and no graph break in the step
 
 
-class Careless(Module):
-    """The same, logging a number from within the step."""
+class LoggingModule(Module):
+    """The same, but it logs a number inside the step."""
 
     def training_step(self, batch):
         loss = super().training_step(batch)
@@ -76,25 +76,25 @@ def data(*, drop_last=False):
     return DataLoader(TensorDataset(x, x.sum(dim=1)), batch_size=8, drop_last=drop_last)
 
 
-def counted(items, noun):
+def count_of(items, noun):
     return f"{len(items)} {noun}{'' if len(items) == 1 else 's'}"
 
 
-def recorded(name, module, trainer, loader):
+def record_training(name, module, trainer, loader):
     """Train, and print what was compiled."""
     torch.compiler.reset()  # each training begins with nothing compiled
     with compile_inspect.record() as recording:
         trainer.fit(module, loader)
     inspection = recording.inspection
     print(
-        f"{name}: {len(inspection.compilations)} compiled, {counted(inspection.breaks, 'graph break')}, "
-        f"{counted(inspection.recompiles, 'recompile')}"
+        f"{name}: {len(inspection.compilations)} compiled, {count_of(inspection.breaks, 'graph break')}, "
+        f"{count_of(inspection.recompiles, 'recompile')}"
     )
     for compilation in inspection.compilations:
         print(f"  {compilation.id}  {compilation.function}: {compilation.outcome.value}")
     for cause in inspection.breaks:
-        place = cause.location
-        print(f"  graph break at {Path(place.file).name}:{place.line}  {place.code}")
+        location = cause.location
+        print(f"  graph break at {Path(location.file).name}:{location.line}  {location.code}")
         print(f"    {cause.kind}")
     for recompile in inspection.recompiles:
         failure = recompile.latest
@@ -108,9 +108,9 @@ def main():
         torch.manual_seed(1)
         return kind()
 
-    recorded("as it is often written", build(Careless), Trainer(epochs=20), data())
-    recorded("drop_last=True", build(Module), Trainer(epochs=20), data(drop_last=True))
-    recorded("dynamic=True", build(Module), Trainer(epochs=20, dynamic=True), data())
+    record_training("as it is often written", build(LoggingModule), Trainer(epochs=20), data())
+    record_training("drop_last=True", build(Module), Trainer(epochs=20), data(drop_last=True))
+    record_training("dynamic=True", build(Module), Trainer(epochs=20, dynamic=True), data())
 
 
 if __name__ == "__main__":

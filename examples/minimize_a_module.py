@@ -1,7 +1,7 @@
 """Minimize over the parameters of a module under equalities: the subspace in which a matrix is largest.
 
 Among all matrices V with orthonormal columns, trace(VᵀAV) is largest for the eigenvectors of the largest eigenvalues of
-A, so the answer can be compared with an eigenvalue solver. Then the same with outliers in the data and a nonsmooth
+A, so the answer can be compared with an eigenvalue solver. The second part has outliers in the data and a nonsmooth
 objective, the sum of distances, for which there is no such solver.
 
     python examples/minimize_a_module.py
@@ -35,18 +35,20 @@ def main():
     points = torch.randn(60, 6, dtype=torch.float64) * torch.tensor([4.0, 3.0, 0.5, 0.5, 0.5, 0.5])
     covariance = points.T @ points / len(points)
 
-    # The function gets the module; the answer is the same module, filled with the best parameters.
+    # The function gets the module; the answer is the same module with the best parameters.
     result = minimize(lambda space: (-space.captured(covariance), None, {"basis": space.deviation()}), Subspace(6, 2))
     expected = torch.linalg.eigvalsh(covariance)[-2:].sum().item()
     print(result)
     print(f"trace {-result.f:.10f}, by eigenvalues {expected:.10f}")
     assert result.success and abs(-result.f - expected) < 1e-6 * expected
 
-    # Three points far off pull the squares toward themselves, the distances hardly.
-    spoilt = torch.cat([points, torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 20.0], dtype=torch.float64).repeat(3, 1)])
-    plain = torch.linalg.eigh(spoilt.T @ spoilt).eigenvectors[:, -2:]
+    # Three distant points attract the squares strongly, but hardly affect the distances.
+    contaminated = torch.cat([points, torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 20.0], dtype=torch.float64).repeat(3, 1)])
+    plain = torch.linalg.eigh(contaminated.T @ contaminated).eigenvectors[:, -2:]
     robust = minimize(
-        lambda space, data: (space.distances(data).sum(), None, {"basis": space.deviation()}), Subspace(6, 2), args=(spoilt,)
+        lambda space, data: (space.distances(data).sum(), None, {"basis": space.deviation()}),
+        Subspace(6, 2),
+        args=(contaminated,),
     )
     truth = torch.linalg.eigh(covariance).eigenvectors[:, -2:]
     for name, basis in (("squares", plain), ("distances", robust.x.basis.detach())):

@@ -1,7 +1,7 @@
 """Minimize a function with a curved kink under an inequality and bounds, and read the result.
 
-The valley of the objective is the parabola x2 = x1**2, along which the function has a kink. An upper bound cuts the
-valley off before its lowest point (1, 1). The disk is a constraint too; its multiplier 0 says that it does not matter.
+The valley of the objective is the parabola x2 = x1**2, along which the function has a kink. An upper bound cuts
+off the valley before its lowest point (1, 1). The disk is a constraint too; its multiplier 0 shows that it is not active.
 
     python examples/minimize_with_constraints.py
 """
@@ -29,7 +29,7 @@ def main():
     print(f"disk: value {result.point.inequalities:.1e}, multiplier {result.multipliers.inequalities:.4f}")
     print(f"upper bounds: multipliers {[round(value, 4) for value in result.multipliers.upper.tolist()]}")
 
-    # From x alone, with nothing the run has gathered: is the answer stationary?
+    # Check whether the answer is stationary from x alone, without any data from the run.
     certificate = result.check()
     print(f"checked again: {certificate.reason}")
     assert result.success and certificate.stationary

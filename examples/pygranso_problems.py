@@ -1,11 +1,11 @@
 """PyGRANSO's published example problems, called as its users call them, through `nonsmooth.pygranso`.
 
 Eleven problems in PyGRANSO's form: a dict of shapes or a module, a function that returns [f, ci, ce], and a struct of
-options. Only the imports differ from a script written for PyGRANSO. Each answer is set beside a value that is known by
-other means, and the certificate says whether it was proven stationary.
+options. Only the imports differ from a script written for PyGRANSO. Each answer is compared with a value that is known
+from another source, and the certificate shows whether it was proven stationary.
 
-PyGRANSO's own examples read files for A2 (a plant), C3 (flowers), D1 and D3 (images). Here all data are drawn from fixed
-seeds; A2, D1 and D3 are smaller and B3 is larger, so that the whole set takes seconds and is not trivial.
+PyGRANSO's own examples read files for A2 (a plant), C3 (flowers), D1 and D3 (images). Here all data are drawn from
+fixed seeds; A2, D1 and D3 are smaller and B3 is larger, so that the whole set takes seconds and is not trivial.
 
     python examples/pygranso_problems.py
     python examples/pygranso_problems.py A1 C2
@@ -69,7 +69,7 @@ def rosenbrock():
 
 
 def output_feedback(states=12, inputs=5, outputs=6):
-    """A2. Eigenvalues of a real matrix come in pairs, so that 0, all of them real, is the least there can be."""
+    """A2. Complex eigenvalues of a real matrix come in pairs, so the smallest possible value is 0: all eigenvalues are real."""
     plant = normal(states, states, seed=4) / math.sqrt(states) - 0.5 * torch.eye(states, dtype=DOUBLE)
     control = normal(states, inputs, seed=5) / math.sqrt(states)
     measurement = normal(outputs, states, seed=6) / math.sqrt(states)
@@ -101,7 +101,7 @@ def dictionary_learning(n=30):
 
 
 def feasibility():
-    """B1. A constant objective: any feasible point will do."""
+    """B1. A constant objective: any feasible point is a solution."""
 
     def comb_fn(variables):
         x, y = variables.x, variables.y
@@ -147,7 +147,7 @@ def trace(n=20, columns=5):
 
 
 def robust_components(rows=3, columns=4):
-    """C1. M = 0 is best here: 0.05·sign(Y) has a largest singular value of at most 0.05·√12 < 1."""
+    """C1. M = 0 is optimal here: 0.05·sign(Y) has a largest singular value of at most 0.05·√12 < 1."""
     observed = normal(rows, columns, seed=1)
 
     def comb_fn(variables):
@@ -215,7 +215,7 @@ class LeNet(nn.Module):
 
 
 def convolutional_network(batch=20):
-    """D1. 62,006 variables, so the quasi-Newton matrix is kept as pairs. The loss can come as near to 0 as one likes."""
+    """D1. 62,006 variables, so the quasi-Newton matrix is kept as pairs. The loss can get arbitrarily close to 0."""
     torch.manual_seed(0)
     model = LeNet().to(DOUBLE)
     labels = torch.arange(batch) % 10
@@ -239,7 +239,7 @@ class Recurrent(nn.Module):
 
 
 def recurrent_network(hidden=10, batch=30):
-    """D3. The recurrent matrix stays orthogonal: 100 equalities, each by itself."""
+    """D3. The recurrent matrix must be orthogonal: 100 separate equalities."""
     torch.manual_seed(0)
     model = Recurrent(14, hidden, 10).to(DOUBLE)
     labels = torch.arange(batch) % 10
@@ -282,9 +282,9 @@ def main(names):
         opts.torch_device = "cpu"
         for option, value in example.options.items():
             setattr(opts, option, value)
-        began = time.perf_counter()
+        start = time.perf_counter()
         soln = pygranso(example.var_spec, example.comb_fn, opts)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - start
         known = min(example.known, key=lambda value: abs(value - soln.final.f))
         verdict = "stationary" if soln.result.certificate.stationary else "not proven"
         print(

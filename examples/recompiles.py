@@ -1,7 +1,7 @@
 """Three calls, three compilations: a changed size, then a changed Python value.
 
-The second call has another size, so torch compiles again with a symbolic size. The third call passes another value of
-`scale`, which was compiled in as a constant. The recording names the guard that failed each time.
+The second call has a different size, so torch compiles again with a symbolic size. The third call passes a different
+value of `scale`, which was compiled in as a constant. The recording names the guard that failed each time.
 
     python examples/recompiles.py
 """

@@ -1,11 +1,11 @@
-"""Record a training loop that uses torch.compile, and print what was found.
+"""Record a training loop that uses torch.compile, and print its graph breaks and kernels.
 
-The loop is an ordinary one. `compile_inspect.record` watches the compilations that happen inside the block; it does
+The loop is an ordinary one. `compile_inspect.record` observes the compilations that happen inside the block. It does
 not compile anything itself and changes no setting of torch.
 
     python examples/record_a_training_loop.py
 
-When torch takes the code from its cache, Inductor does not run and most kernels have no lines. To see them again:
+If torch takes the code from its cache, Inductor does not run and most kernels have no lines. To see the lines again:
 
     TORCHINDUCTOR_FX_GRAPH_CACHE=0 python examples/record_a_training_loop.py
 """

@@ -1,9 +1,9 @@
-"""Robust principal components: take a matrix apart into one of low rank and one with few entries.
+"""Robust principal component analysis: split a matrix into a low-rank matrix and a sparse matrix.
 
-The observed matrix is the sum of a matrix of rank 1 and of gross errors in some entries. Minimizing the nuclear norm of the
-one part plus the 1-norm of the other, under the equalities that both add up to what was observed, finds the parts again.
-Both norms have kinks exactly at the answer: singular values and entries that are 0. Since the data are made here, the
-answer can be compared with the truth, and with an ordinary truncated singular value decomposition.
+The observed matrix is the sum of a matrix of rank 1 and of gross errors in some entries. Minimizing the nuclear norm of
+the first part plus the 1-norm of the second, with equalities that make both add up to the observed matrix, recovers the
+parts. Both norms have kinks exactly at the answer: singular values and entries that are 0. The data are generated here, so
+the answer can be compared with the true parts, and with an ordinary truncated singular value decomposition.
 
     python examples/robust_pca.py
 """
@@ -31,8 +31,8 @@ def parts(variables, observed):
     return torch.linalg.matrix_norm(low, ord="nuc") + weight * sparse.abs().sum(), None, low + sparse - observed
 
 
-def error(found, truth):
-    return ((found - truth).norm() / truth.norm()).item()
+def error(estimate, truth):
+    return ((estimate - truth).norm() / truth.norm()).item()
 
 
 def main():
@@ -44,16 +44,16 @@ def main():
 
     left, values, right = torch.linalg.svd(observed)
     truncated = left[:, :RANK] * values[:RANK] @ right[:RANK]
-    found = result.x
+    answer = result.x
     print(f"\nrelative error of the low-rank part, truncated SVD: {error(truncated, low):.1e}")
-    print(f"relative error of the low-rank part, found here:    {error(found['low'], low):.1e}")
-    print(f"relative error of the sparse part, found here:      {error(found['sparse'], sparse):.1e}")
-    rank = (torch.linalg.svdvals(found["low"]) > 1e-4).sum().item()
-    wrong = ((found["sparse"].abs() > 1e-4) != (sparse != 0)).sum().item()
-    print(f"rank {rank} (truth {RANK}); {wrong} of {sparse.numel()} entries wrongly taken for right or spoilt")
+    print(f"relative error of the low-rank part, found here:    {error(answer['low'], low):.1e}")
+    print(f"relative error of the sparse part, found here:      {error(answer['sparse'], sparse):.1e}")
+    rank = (torch.linalg.svdvals(answer["low"]) > 1e-4).sum().item()
+    wrong = ((answer["sparse"].abs() > 1e-4) != (sparse != 0)).sum().item()
+    print(f"rank {rank} (truth {RANK}); {wrong} of {sparse.numel()} entries wrongly classified as correct or corrupted")
     print(f"objective {result.f:.8f}, at the truth {parts({'low': low, 'sparse': sparse}, observed)[0].item():.8f}")
 
-    # The equalities say what the sparse part is. Without it there are half the variables and no constraint.
+    # The equalities determine the sparse part. Without it there are half as many variables and no constraints.
     shorter = minimize(lambda low: parts({"low": low, "sparse": observed - low}, observed)[0], observed.clone())
     print(f"\nwithout equalities: {shorter.status.name}, objective {shorter.f:.8f}, relative error {error(shorter.x, low):.1e}")
     print(f"seconds: {result.time.total:.1f} with equalities, {shorter.time.total:.1f} without")

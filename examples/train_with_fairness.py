@@ -1,11 +1,11 @@
 """Train a small network under a fairness constraint: all groups get the same mean score, or nearly.
 
-The data are drawn here: people of three groups, and a feature that tells much about the group and little about the outcome,
-so that an ordinary classifier scores the groups differently. The disparity is the largest mean score of a group minus the
-smallest, and may be at most 0.02. It has a kink wherever two groups tie, and that is where the constraint drives them: as one
-constraint it can be solved, but takes five times as many evaluations. So the differences of all pairs of groups are
-constrained, which are smooth. What is constrained are the scores on the training data; decisions, and people that were not
-trained on, are shown beside them.
+The data are generated here: people of three groups, and a feature that reveals much about the group and little about the
+outcome, so that an ordinary classifier scores the groups differently. The disparity is the largest mean score of a group
+minus the smallest, and may be at most 0.02. It has a kink wherever two groups tie, and that is where the constraint drives
+them. As a single constraint it can be solved, but takes five times as many evaluations. So the constraints are the
+differences of all pairs of groups, which are smooth. They apply to the scores on the training data; the output also shows
+decisions, and people that are not in the training data.
 
     python examples/train_with_fairness.py
 """
@@ -15,7 +15,7 @@ from torch.nn.functional import softplus
 
 from nonsmooth import minimize
 
-ALLOWED = 0.02
+MAX_DISPARITY = 0.02
 
 
 def draw(count, seed):
@@ -25,8 +25,8 @@ def draw(count, seed):
     merit = torch.randn(count, 2, generator=generator, dtype=torch.float64)
     noise = torch.randn(count, 2, generator=generator, dtype=torch.float64)
     outcome = (merit.sum(dim=1) + 0.5 * group + 0.7 * noise[:, 0] > 0.4).double()
-    telling = group + 0.4 * noise[:, 1]  # an address, say: it gives the group away
-    return torch.cat([merit, telling[:, None]], dim=1), outcome, group
+    address = group + 0.4 * noise[:, 1]  # reveals the group
+    return torch.cat([merit, address[:, None]], dim=1), outcome, group
 
 
 class Classifier(torch.nn.Module):
@@ -79,11 +79,11 @@ def main():
     show("  unseen", model, unseen)
 
     def fair(model):
-        """All differences between two groups: they are smooth, their maximum is not."""
+        """All differences between two groups: they are smooth, but their maximum is not."""
         means = mean_scores(torch.sigmoid(model(features)), groups)
-        return loss(model, features, outcomes), means[:, None] - means - ALLOWED, None
+        return loss(model, features, outcomes), means[:, None] - means - MAX_DISPARITY, None
 
-    constrained = minimize(fair, model)  # begins where the other one ended
+    constrained = minimize(fair, model)  # starts where the unconstrained run ended
     print(f"\nwith the constraint: {constrained.status.name}, loss {constrained.f:.5f}")
     show("  trained on", model, training)
     show("  unseen", model, unseen)

@@ -1,9 +1,9 @@
-"""Train a small network whose weight matrices stay orthogonal, as equalities and not as a penalty.
+"""Train a small network with orthogonal weight matrices, enforced by equalities instead of a penalty.
 
-An orthogonal layer keeps lengths, so a network of such layers and tanh moves its output by no more than its input was
-moved, and a class changes only if the input moves by the margin. A penalty on the deviation, the usual way, comes near
-that; equalities reach it to rounding. The run with equalities begins where the penalty ended: it shows what can be added
-to a training of the usual kind, and not which of the two is faster from the start.
+An orthogonal layer preserves lengths. A network of such layers and tanh therefore moves its output by no more than its
+input moves, and the class changes only if the input moves by the margin. The usual penalty on the deviation comes close to
+that; equalities achieve it up to rounding. The run with equalities starts where the penalty ended: it shows what you can
+add to an ordinary training run, not which of the two is faster from the start.
 
     python examples/train_with_orthogonal_weights.py
 """
@@ -42,7 +42,7 @@ class Network(torch.nn.Module):
 
 
 def draw(count, seed):
-    """Two half circles that reach into each other."""
+    """Two interlocking half circles."""
     generator = torch.Generator().manual_seed(seed)
     angles = math.pi * torch.rand(count, generator=generator, dtype=torch.float64)
     labels = torch.arange(count) % 2
@@ -52,7 +52,7 @@ def draw(count, seed):
 
 
 def loss(model, points, signs):
-    """The logistic loss. The outputs cannot grow, so a factor makes it as steep as growing weights would."""
+    """The logistic loss. The outputs are bounded, so a factor makes the loss as steep as growing weights would."""
     return softplus(-8 * signs * model(points)).mean()
 
 
@@ -68,7 +68,7 @@ def show(name, model, points, signs):
 
 
 def with_penalty(model, points, signs, weight=1.0, steps=500):
-    """The usual way: Adam, and the squared deviations added to the loss."""
+    """The usual method: Adam, with the squared deviations added to the loss."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
     for _ in range(steps):
         optimizer.zero_grad()

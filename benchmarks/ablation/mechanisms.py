@@ -117,12 +117,12 @@ MECHANISMS: dict[str, Mechanism] = {
     ),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
-        "a step that failed shows gradients for the next model", BUNDLE, _without("step.attempt", "gather", _never)
+        "a step that failed shows gradients for the next model", BUNDLE, _without("step.attempt", "add_cuts", _never)
     ),
     "constraint pieces": Mechanism(
         "gradients of other pieces of constraints are rows of the model",
         BUNDLE,
-        _all(*(_without(module, "keep_gradients", _no) for module in ("step.attempt", "step.null_steps", "step.update"))),
+        _all(*(_without(module, "store_gradients", _no) for module in ("step.attempt", "step.null_steps", "step.update"))),
     ),
     "refuted cuts": Mechanism(
         "cuts above the function are dropped",
@@ -149,7 +149,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "skipped updates": Mechanism(
         "no update where a constraint's gradient jumped",
         "own",
-        _without("step.update", "jumped", _no),
+        _without("step.update", "gradient_jumped", _no),
     ),
     "growth limit": Mechanism(
         "the matrix grows by a limited factor in one update",
@@ -165,13 +165,13 @@ MECHANISMS: dict[str, Mechanism] = {
     "more feasible points": Mechanism(
         "random points around one where the violation is stationary",
         "own",
-        _without("loop.recovery", "Recovery._look_around", _never),
+        _without("loop.recovery", "Recovery._search_nearby", _never),
         kept_for="the truth of INFEASIBLE at maxima of the violation",
     ),
     "longer steps": Mechanism(
         "before a verdict, longer steps are tried along what is left of the gradients",
         "own",
-        _without("certify.certificate", "_Inquiry._longer_step", _never),
+        _without("certify.certificate", "_StationarityTest._longer_step", _never),
         kept_for="the truth of verdicts from very steep starts",
     ),
     "fallback directions": Mechanism(

@@ -328,9 +328,9 @@ def network_with_l1_loss(generator: torch.Generator, hidden: int) -> Problem:
     target = torch.relu(inputs @ draw(generator, 2, hidden)) @ draw(generator, hidden)
 
     def function(v: dict[str, Tensor]) -> Tensor:
-        found = torch.relu(inputs @ v["first"]) @ v["second"]
+        outputs = torch.relu(inputs @ v["first"]) @ v["second"]
         weights = v["first"].square().sum() + v["second"].square().sum()
-        return (found - target).abs().mean() + 1e-3 * weights
+        return (outputs - target).abs().mean() + 1e-3 * weights
 
     return function, {"first": draw(generator, 2, hidden), "second": draw(generator, hidden)}  # type: ignore[return-value]
 
@@ -360,8 +360,8 @@ def phase_retrieval(generator: torch.Generator, n: int) -> Problem:
 
     def split(ca: Any) -> tuple[Any, Any, Any, Any]:
         x, above = ca.SX.sym("x", n), ca.SX.sym("above", 6 * n)
-        apart = (a.numpy() @ x) ** 2 - wanted.numpy()
-        return ca.vertcat(x, above), ca.sum1(above) / (6 * n), ca.vertcat(above - apart, above + apart), ca.SX(0, 1)
+        residual = (a.numpy() @ x) ** 2 - wanted.numpy()
+        return ca.vertcat(x, above), ca.sum1(above) / (6 * n), ca.vertcat(above - residual, above + residual), ca.SX(0, 1)
 
     def function(x: Tensor) -> Tensor:
         return ((a @ x).square() - wanted).abs().mean()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from composite.families import Convex, Function, Split
-from nonsmooth.evaluate.sight import read_problem, together
+from nonsmooth.evaluate.problem_reading import concatenate_constraints, read_problem
 from nonsmooth.structure import Arguments, summarize
 from nonsmooth.variables import Variables
 
@@ -41,9 +41,9 @@ def solve_by_ipopt(function: Function, start: Tensor, form: Split) -> dict[str, 
     count = positive.shape[0]
     upper = np.concatenate([np.full(count, np.inf), np.zeros(zero.shape[0])])
     began = perf_counter()
-    found = solver(x0=form.start(start).numpy(), lbg=0.0, ubg=upper)
+    solution = solver(x0=form.start(start).numpy(), lbg=0.0, ubg=upper)
     seconds = perf_counter() - began
-    flat = torch.from_numpy(np.asarray(found["x"]).reshape(-1))
+    flat = torch.from_numpy(np.asarray(solution["x"]).reshape(-1))
     if start.dim() == 2:  # plus and minus parts, by columns
         parts = flat.reshape(2, *start.T.shape)
         answer = (parts[0] - parts[1]).T.contiguous()
@@ -66,5 +66,5 @@ def kinks_near(function: Function, x: Tensor) -> int:
     with arguments:
         value = function(argument)
     f, inequalities, equalities = value if isinstance(value, tuple) else (value, None, None)
-    reading = read_problem(f, together(equalities, inequalities), leaves, variables, arguments)
+    reading = read_problem(f, concatenate_constraints(equalities, inequalities), leaves, variables, arguments)
     return summarize(reading, arguments, followed=True, radius=NEAR).active

@@ -13,7 +13,7 @@ import numpy as np
 
 from nonsmooth.native import load
 from nonsmooth.qp.native import Kernel
-from nonsmooth.qp.solver import _corner
+from nonsmooth.qp.solver import _feasible_start
 from qp_comparison.recording import Recorded
 
 TOLERANCE = 1e-9
@@ -46,7 +46,7 @@ class Scaled:
         row[:, : program.simplex] = inverse[: program.simplex]
         upper = program.upper / inverse
         upper[: program.simplex] = infinite
-        start = _corner(program.lower, program.upper, program.simplex) if recorded.start is None else recorded.start
+        start = _feasible_start(program.lower, program.upper, program.simplex) if recorded.start is None else recorded.start
         return cls(
             np.ascontiguousarray(0.5 * (matrix + matrix.T) + ridge * np.eye(size)), program.linear * inverse,
             program.lower / inverse, upper, row, np.ones(len(row)), start / inverse, recorded.matrix,
@@ -66,7 +66,7 @@ class Native:
 
     def prepare(self, recorded: Recorded) -> Any:
         program = recorded.program
-        return recorded, _corner(program.lower, program.upper, program.simplex)
+        return recorded, _feasible_start(program.lower, program.upper, program.simplex)
 
     def solve(self, prepared: Any, *, warm: bool) -> Any:
         recorded, corner = prepared
@@ -74,11 +74,11 @@ class Native:
         start = recorded.start if warm and recorded.start is not None else corner
         if not warm:
             self._kernel._matrix = None
-        found = self._kernel.solve(
+        solution = self._kernel.solve(
             program.matrix, program.linear, program.lower, program.upper, program.simplex, start, 20 + 10 * program.size,
-            program.pull,
+            program.fixed_row,
         )  # fmt: skip
-        return None if found is None else found[0]
+        return None if solution is None else solution[0]
 
     def answer(self, prepared: Any, raw: Any) -> Any:
         return raw

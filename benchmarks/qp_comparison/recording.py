@@ -15,7 +15,7 @@ from solver_timing.solving import minimize_arguments
 from nonsmooth import Result, minimize
 from nonsmooth.native import load
 from nonsmooth.qp import Product
-from nonsmooth.qp.native import MOST
+from nonsmooth.qp.native import MAX_NATIVE_ENTRIES
 from nonsmooth.qp.program import Program
 from nonsmooth.qp.solver import Session
 from problems import PUBLISHED, UNCONSTRAINED
@@ -81,18 +81,18 @@ def record(name: str) -> tuple[list[Recorded], Result, int]:
     too_large = 0
     solve = Session._solve
 
-    def hook(session: Session, linear: Any, lower: Any, upper: Any, start: Any, pull: Any = None) -> Any:
+    def hook(session: Session, linear: Any, lower: Any, upper: Any, start: Any, fixed_row: Any = None) -> Any:
         nonlocal too_large
         matrix, simplex, size = session._matrix, session._simplex, len(linear)
         if session._rest is None and not (size <= 2 and simplex <= 1 and size - simplex <= 1):
-            if isinstance(matrix, Product) or size > MOST:
+            if isinstance(matrix, Product) or size > MAX_NATIVE_ENTRIES:
                 too_large += 1
             else:
                 number, _ = matrices.setdefault(id(matrix), (len(matrices), matrix))  # held, so that its id stays its own
                 arrays = (np.array(part) for part in (linear, lower, upper))
                 begin = None if start is None else np.array(start)
-                programs.append(Recorded(Program(matrix, *arrays, simplex, pull), begin, number))
-        return solve(session, linear, lower, upper, start, pull)
+                programs.append(Recorded(Program(matrix, *arrays, simplex, fixed_row), begin, number))
+        return solve(session, linear, lower, upper, start, fixed_row)
 
     with mock.patch.object(Session, "_solve", hook), mock.patch("nonsmooth.step.model.fits", lambda metric, total: False):
         result = run(name)

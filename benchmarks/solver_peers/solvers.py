@@ -32,9 +32,9 @@ def run_pygranso(recorder: Recorder, tolerance: float = 1e-8) -> str:
     def struct(values: Tensor | None) -> Any:
         if values is None:
             return None
-        made = pygransoStruct()
-        made.c1 = values.reshape(-1, 1)
-        return made
+        struct = pygransoStruct()
+        struct.c1 = values.reshape(-1, 1)
+        return struct
 
     def function(variables: Any) -> list[Any]:
         f, inequality, equality = recorder(variables.x.reshape(-1))
@@ -179,14 +179,14 @@ SOLVERS: dict[str, tuple[Callable[[Recorder], str], tuple[str, ...]]] = {
 
 def versions(solver: str) -> dict[str, str]:
     """The versions of what a solver runs on, as far as it is installed."""
-    found = {}
+    installed = {}
     for name in SOLVERS[solver][1]:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
     if solver == "nonsmooth":
         import nonsmooth
 
-        found = {"nonsmooth": nonsmooth.__version__, **found}
-    return found
+        installed = {"nonsmooth": nonsmooth.__version__, **installed}
+    return installed

@@ -2,30 +2,27 @@
 
 The problem is MC of the published set, ‖x − a‖₁ + ½‖x‖² within m random half-spaces: convex, with a known optimum, and
 strictly feasible at 0. `minimize` runs with the options PyGRANSO was measured with (opt_tol 1e-6, 200 iterations, 60 s).
-The figures of PyGRANSO are those of shared/facts/pygranso.md, from another day; with --pygranso-python they are measured
-anew, each in its turn, which takes minutes.
+PyGRANSO's times are those of another day; with --pygranso-python it is measured too, in turns, which takes minutes.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from time import perf_counter
 from typing import Any
 
-from solver_timing.processes import WorkerError, measure
-from solver_timing.tables import duration, number, spread, table
+from rendering.solver_speed import constraint_records, constraint_table
 
-WANTED = {10: 3.0, 100: 15.0, 500: 80.0, 1000: 300.0}
-PEER = {10: 39.0, 100: 590.0, 500: 2220.0, 1000: 7988.0}
-"""Milliseconds per iteration."""
+from solver_timing.processes import WorkerError, measure
+
+COUNTS = (10, 100, 500, 1000)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What can be chosen."""
     parser.add_argument("--rounds", type=int, default=3, help="processes for each number of inequalities (3)")
-    parser.add_argument("--only", default=",".join(map(str, WANTED)), metavar="NUMBERS", help="numbers of inequalities")
+    parser.add_argument("--only", default=",".join(map(str, COUNTS)), metavar="NUMBERS", help="numbers of inequalities")
     parser.add_argument("--qp-solver", default="auto", help="option qp_solver of minimize (auto)")
 
 
@@ -64,62 +61,31 @@ def solve_by_peer(request: dict[str, Any]) -> dict[str, Any]:
 
     solving.by_peer(solving.small())
     problem = many_constraints(request["constraints"])
-    found = solving.by_peer(problem)
+    run = solving.by_peer(problem)
     return {
-        **{key: found[key] for key in ("seconds", "iterations", "status", "violation")},
-        "milliseconds_per_iteration": 1e3 * found["seconds"] / max(1, found["iterations"]),
-        "gap": None if problem.optimum is None else found["f"] - problem.optimum,
+        **{key: run[key] for key in ("seconds", "iterations", "status", "violation")},
+        "milliseconds_per_iteration": 1e3 * run["seconds"] / max(1, run["iterations"]),
+        "gap": None if problem.optimum is None else run["f"] - problem.optimum,
     }
 
 
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     numbers = [int(text) for text in options.only.split(",") if text]
-    found: dict[int, dict[str, list[dict[str, Any]]]] = {count: {"ours": [], "peer": []} for count in numbers}
+    runs_by_count: dict[int, dict[str, list[dict[str, Any]]]] = {count: {"ours": [], "peer": []} for count in numbers}
     for _ in range(options.rounds):
         for count in numbers:
             request = {"constraints": count, "qp_solver": options.qp_solver}
             try:
                 if options.pygranso_python:
-                    found[count]["peer"].append(measure("constraints.solve_by_peer", request, python=options.pygranso_python))
-                found[count]["ours"].append(measure("constraints.solve", request))
+                    runs_by_count[count]["peer"].append(
+                        measure("constraints.solve_by_peer", request, python=options.pygranso_python)
+                    )
+                runs_by_count[count]["ours"].append(measure("constraints.solve", request))
             except WorkerError as error:
                 print(f"{count} inequalities: {error}", file=sys.stderr)
                 continue
-            last = found[count]["ours"][-1]
+            last = runs_by_count[count]["ours"][-1]
             print(f"{count} inequalities: {last['milliseconds_per_iteration']:.3g} ms", file=sys.stderr, flush=True)
-    return {str(count): runs for count, runs in found.items()}, report(found)
-
-
-def report(found: dict[int, dict[str, list[dict[str, Any]]]]) -> str:
-    """The table."""
-    rows = []
-    for count, runs in found.items():
-        if not runs["ours"]:
-            continue
-        each = [run["milliseconds_per_iteration"] for run in runs["ours"]]
-        peer = [run["milliseconds_per_iteration"] for run in runs["peer"]]
-        last = runs["ours"][-1]
-        total = sum(last["time"].values())
-        shares = sorted(last["time"].items(), key=lambda item: -item[1])[:3]
-        rows.append(
-            [
-                count,
-                f"**{spread(each)}**",
-                number(WANTED.get(count)),
-                f"{spread(peer)} (measured)" if peer else f"{number(PEER.get(count))} (facts)",
-                number((statistics.median(peer) if peer else PEER.get(count, 0.0)) / statistics.median(each)),
-                duration(statistics.median(run["seconds"] for run in runs["ours"])),
-                last["iterations"],
-                last["counts"]["values"],
-                f"{last['status'].lower()}, {'feasible' if last['feasible'] else 'infeasible'}",
-                f"{number(last['gap'], 2)}, {last['violation']:.0e}",
-                f"{last['programs']['solved']}, {last['programs']['failed']} failed",
-                ", ".join(f"{kind} {100 * seconds / total:.0f} %" for kind, seconds in shares),
-            ]
-        )
-    headings = [
-        "inequalities", "ms per iteration", "wanted at most", "PyGRANSO, ms per iteration", "ratio", "run", "iterations",
-        "evaluations", "ended", "gap, violation", "programs", "most time in",
-    ]  # fmt: skip
-    return table(headings, rows)
+    measured = {str(count): runs for count, runs in runs_by_count.items()}
+    return measured, constraint_table(constraint_records(measured))

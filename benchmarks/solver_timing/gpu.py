@@ -1,25 +1,24 @@
-"""On a GPU: dictionary learning, the trace problem and LeNet-5 in float64, with figures of PyGRANSO from elsewhere.
+"""On a GPU: dictionary learning, the trace problem and LeNet-5 in float64.
 
-PyGRANSO is not needed: its milliseconds per iteration on an H200 are those of shared/facts/pygranso.md. Before the clock
-starts, a small problem is solved and the functions of the problem are evaluated and differentiated once, for both solvers:
-loading the kernels they need takes CUDA a tenth of a second. (`--cold` leaves the second of these out.) `--device cpu`
-runs the same on a CPU. Where `minimize` has the option `compile`, every problem is run with "never" and "auto", in turns.
+PyGRANSO is measured too if --pygranso-python is given. Before the clock starts, a small problem is solved and the functions of
+the problem are evaluated and differentiated once, for both solvers: loading the kernels they need takes CUDA a tenth of a
+second. (`--cold` leaves the second of these out.) `--device cpu` runs the same on a CPU. Where `minimize` has the option
+`compile`, every problem is run with "never" and "auto", in turns.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from time import perf_counter
 from typing import Any
 
+from rendering.solver_growth import gpu_records, gpu_table
+
 from solver_timing.processes import WorkerError, measure
 from solver_timing.solving import has_compile_option
-from solver_timing.tables import duration, spread, table
 
-PEER = {"dictionary, n = 30": "16 to 23", "dictionary, n = 100": "16 to 23", "trace 50×10": "114", "LeNet-5": "–"}
-"""Milliseconds per iteration on an H200."""
+NAMES = ("dictionary, n = 30", "dictionary, n = 100", "trace 50×10", "LeNet-5")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,11 +116,11 @@ def solve_by_peer(request: dict[str, Any]) -> dict[str, Any]:
     solving.by_peer(solving.small(), request["device"])
     load_kernels(request)
     problem = make(request["problem"])
-    found = solving.by_peer(problem, request["device"])
+    run = solving.by_peer(problem, request["device"])
     return {
-        **{key: found[key] for key in ("seconds", "iterations", "status", "f", "violation")},
-        "evaluations": len(found["evaluations"]["f"]),
-        "milliseconds_per_iteration": 1e3 * found["seconds"] / max(1, found["iterations"]),
+        **{key: run[key] for key in ("seconds", "iterations", "status", "f", "violation")},
+        "evaluations": len(run["evaluations"]["f"]),
+        "milliseconds_per_iteration": 1e3 * run["seconds"] / max(1, run["iterations"]),
     }
 
 
@@ -137,7 +136,7 @@ def busy(request: dict[str, Any]) -> dict[str, Any]:
         function, start, options = solving.minimize_arguments(make(request["problem"]))
         start = {name: value.to(request["device"]) for name, value in start.items()}
         kinds = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-        with torch.profiler.profile(activities=kinds) as seen:
+        with torch.profiler.profile(activities=kinds) as profile:
             began = perf_counter()
             minimize(function, start, **options)
             torch.cuda.synchronize()
@@ -145,7 +144,7 @@ def busy(request: dict[str, Any]) -> dict[str, Any]:
         began = perf_counter()
         minimize(function, start, **options)
         plain = perf_counter() - began
-        on_device = [event for event in seen.events() if event.device_type == torch.autograd.DeviceType.CUDA]
+        on_device = [event for event in profile.events() if event.device_type == torch.autograd.DeviceType.CUDA]
         spans = sorted((event.time_range.start, event.time_range.end) for event in on_device)
     total, until = 0.0, float("-inf")
     for first, last in spans:
@@ -157,9 +156,9 @@ def busy(request: dict[str, Any]) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     words = [word.strip() for word in options.only.split(",") if word.strip()]
-    names = [name for name in PEER if not words or any(word in name for word in words)]
+    names = [name for name in NAMES if not words or any(word in name for word in words)]
     kinds = ["never", "auto"] if has_compile_option() else [None]
-    found: dict[str, dict[str, list[dict[str, Any]]]] = {name: {str(kind): [] for kind in kinds} for name in names}
+    ours: dict[str, dict[str, list[dict[str, Any]]]] = {name: {str(kind): [] for kind in kinds} for name in names}
     peers: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
@@ -170,63 +169,13 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                     f, violation = peers[name][-1]["f"], peers[name][-1]["violation"]
                     request["good"] = (f + 1e-6 * (1 + abs(f)), max(1e-6, violation))
                 for kind in kinds:
-                    found[name][str(kind)].append(measure("gpu.solve", {**request, "compile": kind}))
+                    ours[name][str(kind)].append(measure("gpu.solve", {**request, "compile": kind}))
             except WorkerError as error:
                 print(f"{name}: {error}", file=sys.stderr)
-    texts = [report(found), *(against(name, peers[name], found[name]) for name in names if peers[name])]
     shares = {}
     if options.device.startswith("cuda"):
         for name in names:
             if name != "LeNet-5":
                 shares[name] = measure("gpu.busy", {"problem": name, "device": options.device})
-                texts.append(
-                    f"- {name}: the device was at work for {1e3 * shares[name]['device_seconds']:.3g} ms of a run of "
-                    f"{1e3 * shares[name]['seconds']:.3g} ms ({1e3 * shares[name]['profiled_seconds']:.3g} ms when profiled)."
-                )
-    return {"ours": found, "peer": peers, "busy": shares}, "\n".join(texts)
-
-
-def against(name: str, peers: list[dict[str, Any]], ours: dict[str, list[dict[str, Any]]]) -> str:
-    """A line about PyGRANSO on the same device."""
-    last, texts = peers[-1], []
-    for kind, runs in ours.items():
-        ratios = [
-            peer["seconds"] / run["until_as_good"] for peer, run in zip(peers, runs, strict=False) if run["until_as_good"]
-        ]
-        if ratios:
-            texts.append(f"compile={kind} {spread(ratios)}")
-    return (
-        f"- {name}: PyGRANSO took {spread([peer['seconds'] for peer in peers])} s for {last['iterations']} iterations and "
-        f"{last['evaluations']} evaluations, f {last['f']:.8g}, violation {last['violation']:.0e}. Its time ÷ ours to that: "
-        + "; ".join(texts)
-    )
-
-
-def report(found: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
-    """The table."""
-    rows = []
-    for name, kinds in found.items():
-        for kind, runs in kinds.items():
-            if not runs:
-                continue
-            last = runs[-1]
-            total = sum(last["time"].values())
-            shares = sorted(last["time"].items(), key=lambda item: -item[1])[:3]
-            rows.append(
-                [
-                    name if kind == "None" else f"{name}, compile={kind}",
-                    f"**{spread([run['milliseconds_per_iteration'] for run in runs])}**",
-                    f"{PEER[name]} (facts)",
-                    duration(statistics.median(run["seconds"] for run in runs)),
-                    f"{last['iterations']}, {last['evaluations']}",
-                    f"{last['f']:.8g}, {last['violation']:.0e}",
-                    last["status"].lower(),
-                    ", ".join(f"{phase} {100 * seconds / total:.0f} %" for phase, seconds in shares),
-                ]
-            )
-    machines = {f"{run['device']}, torch {run['torch']}" for kinds in found.values() for runs in kinds.values() for run in runs}
-    headings = [
-        "problem", "ms per iteration", "PyGRANSO on an H200, ms per iteration", "run", "iterations, evaluations",
-        "f, violation", "ended", "most time in",
-    ]  # fmt: skip
-    return "\n".join([table(headings, rows), "", *sorted(machines)])
+    measured = {"ours": ours, "peer": peers, "busy": shares}
+    return measured, gpu_table(gpu_records(measured))

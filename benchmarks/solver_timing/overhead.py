@@ -21,10 +21,12 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from solver_timing.processes import WorkerError, measure
-from solver_timing.tables import duration, number, spread, table
+from rendering.solver_speed import overhead_records, overhead_table
+from rendering.tables import number
 
-LIMITS = {"A1": 2.5, "A3": 1.5, "B1": 2.5, "B2": 1.5, "B3big": 2.5, "C1big": 2.5, "C2": 1.5, "D3": 1.5}
+from solver_timing.processes import WorkerError, measure
+
+NAMES = ("A1", "A3", "B1", "B2", "B3big", "C1big", "C2", "D3")
 REPEATS, REPEAT_SECONDS = 7, 3.0
 POINTS = 12
 """Points of the run, from the first to the last, at which the cost of evaluations is measured."""
@@ -34,7 +36,7 @@ BATCH_SECONDS, BATCHES = 0.005, 5
 def arguments(parser: argparse.ArgumentParser) -> None:
     """What can be chosen."""
     parser.add_argument("--rounds", type=int, default=3, help="processes for each problem (3)")
-    parser.add_argument("--only", default=",".join(LIMITS), metavar="PROBLEMS", help="names, with commas between them")
+    parser.add_argument("--only", default=",".join(NAMES), metavar="PROBLEMS", help="names, with commas between them")
 
 
 def seconds_per_call(function: Callable[[], object]) -> float:
@@ -155,8 +157,8 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
         result = minimize(function, start, **options, **eager)
         runs.append({"seconds": perf_counter() - call, "time": dict(result.time)})
     problem = make()
-    found = [bare(problem, point) for point in visited(make(), eager)]
-    costs = {kind: statistics.fmean(each[kind] for each in found) for kind in found[0]}
+    measured = [bare(problem, point) for point in visited(make(), eager)]
+    costs = {kind: statistics.fmean(each[kind] for each in measured) for kind in measured[0]}
     typical = sorted(runs, key=lambda run: run["seconds"])[(len(runs) - 1) // 2]
     counts = result.costs
     recorded = min(counts.values, counts.gradients + counts.jacobians)
@@ -178,42 +180,13 @@ def solve(request: dict[str, Any]) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     names = [name for name in options.only.split(",") if name]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for _ in range(options.rounds):
         for name in names:
             try:
-                found[name].append(measure("overhead.solve", {"problem": name}))
+                rounds[name].append(measure("overhead.solve", {"problem": name}))
             except WorkerError as error:
                 print(f"{name}: {error}", file=sys.stderr)
                 continue
-            print(f"{name}: {number(found[name][-1]['ratio'])}", file=sys.stderr, flush=True)
-    return found, report({name: rounds for name, rounds in found.items() if rounds})
-
-
-def report(found: dict[str, list[dict[str, Any]]]) -> str:
-    """The table: ratios, counts, costs and the largest parts of the time."""
-    rows = []
-    for name, rounds in found.items():
-        last = rounds[-1]
-        counts, costs, time = last["counts"], last["bare"], last["time"]
-        total = sum(time.values())
-        shares = sorted(time.items(), key=lambda item: -item[1])[:4]
-        rows.append(
-            [
-                name,
-                f"**{spread([round_['ratio'] for round_ in rounds])}**",
-                LIMITS.get(name, "–"),
-                spread([round_["strict"] for round_ in rounds]),
-                duration(statistics.median(round_["seconds"] for round_ in rounds)),
-                duration(statistics.median(round_["seconds"] for round_ in rounds) / max(1, last["iterations"])),
-                f"{counts['values']} / {counts['gradients']} / {counts['jacobians']}",
-                " / ".join(duration(costs[kind]) for kind in ("values", "gradients", "jacobians")),
-                ", ".join(f"{kind} {100 * seconds / total:.0f} %" for kind, seconds in shares),
-                last["status"].lower(),
-            ]
-        )
-    headings = [
-        "problem", "run ÷ evaluations", "wanted at most", "strict", "run", "per iteration", "values / gradients / Jacobians",
-        "each by itself", "most time in", "ended",
-    ]  # fmt: skip
-    return table(headings, rows)
+            print(f"{name}: {number(rounds[name][-1]['ratio'])}", file=sys.stderr, flush=True)
+    return rounds, overhead_table(overhead_records(rounds))

@@ -39,7 +39,7 @@ def measure(
     except OSError as error:
         raise WorkerError(f"{python} cannot be started: {error}") from error
     if done.returncode or not done.stdout.strip():
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise WorkerError(f"{task} ended with {done.returncode}: {said[-1][:300] if said else 'it said nothing'}")
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise WorkerError(f"{task} ended with {done.returncode}: {lines[-1][:300] if lines else 'it printed nothing'}")
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer

@@ -8,8 +8,7 @@ target of that round:
 
 Where PyGRANSO ends at a point that is not feasible to that tolerance (A2, D3), the violation comes first, as no feasible
 point compares with it: the target is its violation alone. A stricter target adds its value of f + violation/μ with the μ it
-ended with, its own measure of how good a point is. These rows are marked, and everything is told with both targets; below
-the table is also the time until its violation and its objective are reached together.
+ended with, its own measure of how good a point is. These rows are marked, and both targets are reported.
 
 Headline: PyGRANSO's whole solve time ÷ our time from the call to the first iterate as good as the target. Second, kinder
 to PyGRANSO, which may have had that quality before it stopped: both until the first point **evaluated** that is as good,
@@ -20,14 +19,14 @@ Start of the process, imports and a solve of a problem with four variables come 
 from __future__ import annotations
 
 import argparse
-import math
-import statistics
 import sys
 from time import perf_counter
 from typing import Any
 
+from rendering.solver_speed import published_table
+from rendering.tables import duration, number
+
 from solver_timing.processes import WorkerError, measure
-from solver_timing.tables import duration, geometric_mean, number, spread, table
 
 NAMES = ("A1", "A1r", "A2", "A3", "B1", "B2", "B3", "B3big", "C1", "C1big", "C2", "C3", "D1", "D3", "D3u")
 TOLERANCE = 1e-6
@@ -63,21 +62,21 @@ def first(record: dict[str, list[float]], good: Any) -> float | None:
 
 
 def targets(peer: dict[str, Any], tolerance: float) -> dict[str, Any]:
-    """When a point counts as good as the peer's last one, in the ways told above."""
+    """When a point counts as good as the peer's last one, in the ways described above."""
     f, violation = peer["f"], peer["violation"]
     allowed, lowest = max(violation, tolerance), f + TOLERANCE * (1 + abs(f))
     weight = 1 / peer["penalty_parameter"]
     penalty = f + weight * violation
     penalty += TOLERANCE * (1 + abs(penalty))
 
-    def as_feasible(_: float, found: float) -> bool:
-        return found <= allowed
+    def as_feasible(_: float, point_violation: float) -> bool:
+        return point_violation <= allowed
 
-    def as_low(value: float, found: float) -> bool:
-        return found <= allowed and value + weight * found <= penalty
+    def as_low(value: float, point_violation: float) -> bool:
+        return point_violation <= allowed and value + weight * point_violation <= penalty
 
-    def as_good(value: float, found: float) -> bool:
-        return found <= allowed and value <= lowest
+    def as_good(value: float, point_violation: float) -> bool:
+        return point_violation <= allowed and value <= lowest
 
     if violation <= tolerance:
         return {"target": as_good, "strict": as_good, "both": as_good}
@@ -111,7 +110,7 @@ def typical(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     names = [name for name in options.only.split(",") if name]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     for number_of_round in range(options.rounds):
         for name in names:
             try:
@@ -121,71 +120,11 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
                 print(f"{name}: {error}", file=sys.stderr)
                 continue
             round_ = compare(typical(peer["runs"]), typical(ours["runs"]), peer["tolerance"])
-            found[name].append(round_)
+            rounds[name].append(round_)
             print(
                 f"{number_of_round + 1} {name}: {duration(round_['peer']['seconds'])} / {duration(round_['hits']['target'])}"
                 f" = {number(round_['ratio'])}",
                 file=sys.stderr,
                 flush=True,
             )
-    return found, report({name: rounds for name, rounds in found.items() if rounds})
-
-
-def report(found: dict[str, list[dict[str, Any]]]) -> str:
-    """The table, the means, and what is to be said of the marked rows."""
-    headings = [
-        "problem", "PyGRANSO", "ours until as good", "ratio", "both until as good", "ours until the end",
-        "PyGRANSO's end: f, violation", "our end: f, violation", "evaluations",
-    ]  # fmt: skip
-    text = [table(headings, [row(name, rounds) for name, rounds in found.items()]), ""]
-    kinds = {"ratio": "", "ratio_strict": " with the stricter target", "ratio_evaluated": " with both until as good"}
-    for kind, words in kinds.items():
-        ratios = medians(found, kind)
-        if ratios:
-            lowest = min(ratios, key=lambda name: ratios[name])
-            text.append(
-                f"- Geometric mean{words}: **{geometric_mean(ratios.values()):.3g}**, over {len(ratios)} of {len(found)}; "
-                f"smallest {lowest}, {ratios[lowest]:.3g}"
-            )
-    totals = [
-        sum(statistics.median(round_[who]["seconds"] for round_ in rounds) for rounds in found.values())
-        for who in ("peer", "ours")
-    ]
-    reached = sum(statistics.median(round_["hits"]["target"] or math.inf for round_ in rounds) for rounds in found.values())
-    text.append(
-        f"- Solve times in all: PyGRANSO {duration(totals[0])}, ours {duration(totals[1])} until the end, "
-        f"{duration(reached)} until as good"
-    )
-    for name, rounds in found.items():
-        if not rounds[-1]["feasible"]:
-            hits = rounds[-1]["hits"]
-            text.append(
-                f"- ¹ {name}: PyGRANSO's end is infeasible (μ = {rounds[-1]['peer']['penalty_parameter']:.2g}). Ours until its "
-                f"violation {duration(hits['target'])}, and its f + violation/μ {duration(hits['strict'])} (ratio "
-                f"{spread([round_['ratio_strict'] for round_ in rounds if round_['ratio_strict']])}), violation and f "
-                f"{duration(hits['both'])}"
-            )
-    return "\n".join(text)
-
-
-def medians(found: dict[str, list[dict[str, Any]]], kind: str) -> dict[str, float]:
-    """The median ratio of every problem whose target was reached in all rounds."""
-    known = {name: [round_[kind] for round_ in rounds] for name, rounds in found.items()}
-    return {name: statistics.median(ratios) for name, ratios in known.items() if None not in ratios}
-
-
-def row(name: str, rounds: list[dict[str, Any]]) -> list[str]:
-    """One problem in the table."""
-    last = rounds[-1]
-    hits = [round_["hits"]["target"] for round_ in rounds]
-    return [
-        name if last["feasible"] else f"{name} ¹",
-        duration(statistics.median(round_["peer"]["seconds"] for round_ in rounds)),
-        "not reached" if None in hits else duration(statistics.median(hits)),
-        f"**{spread([round_['ratio'] for round_ in rounds if round_['ratio']])}**",
-        spread([round_["ratio_evaluated"] for round_ in rounds if round_["ratio_evaluated"]]),
-        duration(statistics.median(round_["ours"]["seconds"] for round_ in rounds)),
-        f"{last['peer']['f']:.6g}, {last['peer']['violation']:.0e}, {last['peer']['status']}",
-        f"{last['ours']['f']:.6g}, {last['ours']['violation']:.0e}, {last['ours']['status'].lower()}",
-        f"{last['peer_evaluations']} / {last['our_evaluations']}",
-    ]
+    return rounds, published_table({name: runs for name, runs in rounds.items() if runs})

@@ -9,7 +9,6 @@ there. So it contains the function's own temporaries. It is compared with the 20
 from __future__ import annotations
 
 import argparse
-import math
 import resource
 import statistics
 import sys
@@ -17,8 +16,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from rendering.solver_growth import draw_scale, scale_records, scale_table
+from rendering.tables import duration
+
 from solver_timing.processes import WorkerError, measure
-from solver_timing.tables import duration, number, spread, table
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 PAIRS = 20
@@ -101,79 +102,21 @@ def _evaluation(function: Any, x: Any) -> float:
 def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Measure, round by round; what was measured, and the table."""
     sizes = [int(text) for text in options.only.split(",") if text]
-    found: dict[int, list[dict[str, Any]]] = {size: [] for size in sizes}
+    runs_by_size: dict[int, list[dict[str, Any]]] = {size: [] for size in sizes}
     for _ in range(options.rounds):
         for size in sizes:
             try:
-                found[size].append(measure("scale.solve", {"size": size, "iterations": options.iterations}))
+                runs_by_size[size].append(measure("scale.solve", {"size": size, "iterations": options.iterations}))
             except WorkerError as error:
                 print(f"n = {size}: {error}", file=sys.stderr)
                 continue
-            last = found[size][-1]
+            last = runs_by_size[size][-1]
             print(f"n = {size}: {duration(last['seconds_per_iteration'])} per iteration", file=sys.stderr, flush=True)
-    found = {size: runs for size, runs in found.items() if runs}
+    measured = {str(size): runs for size, runs in runs_by_size.items() if runs}
+    records = scale_records(measured)
     if options.plot:
         try:
-            draw(found, options.plot)
+            draw_scale(records, options.plot)
         except ImportError:
             print("the picture is not drawn: pip install matplotlib", file=sys.stderr)
-    return {str(size): runs for size, runs in found.items()}, report(found)
-
-
-def report(found: dict[int, list[dict[str, Any]]]) -> str:
-    """The table. Growth is the exponent between two rows: 1 is linear."""
-    rows, before = [], None
-    for size, runs in found.items():
-        last = runs[-1]
-        each = statistics.median(run["seconds_per_iteration"] for run in runs)
-        growth = None if before is None else math.log(each / before[1]) / math.log(size / before[0])
-        before = (size, each)
-        total = sum(last["time"].values())
-        shares = sorted(last["time"].items(), key=lambda item: -item[1])[:3]
-        note = "" if last["peak_was_reached"] else " (below the peak of the start)"
-        rows.append(
-            [
-                f"{size:,}",
-                f"{spread([1e3 * run['seconds_per_iteration'] for run in runs])} ms",
-                number(growth, 2),
-                duration(last["evaluation_seconds"]),
-                f"{last['iterations']}, {last['evaluations']}",
-                f"{spread([run['memory'] / 2**20 for run in runs])} MiB{note}",
-                f"{last['pairs'] / 2**20:.3g} MiB",
-                spread([run["memory"] / run["pairs"] for run in runs]),
-                f"{last['status'].lower()}, {last['gap']:.0e}",
-                ", ".join(f"{kind} {100 * seconds / total:.0f} %" for kind, seconds in shares),
-            ]
-        )
-    headings = [
-        "n", "per iteration", "growth", "one value and gradient", "iterations, evaluations", "memory", "20 pairs",
-        "memory ÷ pairs", "ended, relative gap", "most time in",
-    ]  # fmt: skip
-    return table(headings, rows)
-
-
-def draw(found: dict[int, list[dict[str, Any]]], path: Path) -> None:
-    """Time per iteration and memory against n, both axes logarithmic."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    sizes = list(found)
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    seconds = [statistics.median(run["seconds_per_iteration"] for run in found[size]) for size in sizes]
-    evaluation = [statistics.median(run["evaluation_seconds"] for run in found[size]) for size in sizes]
-    left.loglog(sizes, seconds, "o-", label="one iteration")
-    left.loglog(sizes, evaluation, "s--", label="one value and gradient by itself")
-    left.set(xlabel="n", ylabel="seconds", title="Time")
-    memory = [statistics.median(run["memory"] for run in found[size]) / 2**20 for size in sizes]
-    right.loglog(sizes, memory, "o-", label="peak memory of the run")
-    right.loglog(sizes, [2 * PAIRS * 8 * size / 2**20 for size in sizes], "s--", label="the 20 pairs")
-    right.loglog(sizes, [3 * 2 * PAIRS * 8 * size / 2**20 for size in sizes], ":", color="gray", label="3 times the pairs")
-    right.set(xlabel="n", ylabel="MiB", title="Memory")
-    for axes in (left, right):
-        axes.grid(alpha=0.3)
-        axes.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
-    pyplot.close(figure)
+    return measured, scale_table(records)

@@ -43,8 +43,8 @@ class Recorder:
     def __call__(self, variables: Any) -> list[Any]:
         """f, ci and ce."""
         self.first = self.first or perf_counter()
-        given = variables if self._names is None else {name: getattr(variables, name) for name in self._names}
-        f, inequalities, equalities = self._problem.function(given)
+        arguments = variables if self._names is None else {name: getattr(variables, name) for name in self._names}
+        f, inequalities, equalities = self._problem.function(arguments)
         self.times.append(perf_counter())
         with torch._C.DisableTorchFunction():  # nothing of this is the function
             self.values.append((f.detach(), _detached(inequalities), _detached(equalities)))
@@ -53,10 +53,10 @@ class Recorder:
     def _named(self, constraints: list[Tensor] | None) -> Any:
         if constraints is None:
             return None
-        made = self._struct()
+        struct = self._struct()
         for index, constraint in enumerate(constraints):
-            setattr(made, f"c{index}", constraint)
-        return made
+            setattr(struct, f"c{index}", constraint)
+        return struct
 
     def evaluations(self, began: float) -> dict[str, list[float]]:
         """Seconds since `began`, objective and largest violation of every evaluation."""
@@ -178,9 +178,9 @@ def _struct(problem: Published, struct: type) -> Any:
 def _evaluated(problem: Published, x: Tensor) -> tuple[float, float]:
     if isinstance(problem.variables, nn.Module):
         nn.utils.vector_to_parameters(x.reshape(-1), problem.variables.parameters())
-        given: Any = problem.variables
+        arguments: Any = problem.variables
     else:
-        given = problem.unflatten(x)
+        arguments = problem.unflatten(x)
     with torch.no_grad():
-        f, inequalities, equalities = problem.function(given)
+        f, inequalities, equalities = problem.function(arguments)
     return float(f), violation(inequalities, equalities)

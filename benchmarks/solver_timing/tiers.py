@@ -4,7 +4,7 @@ Three parts, each with the ratio never ÷ auto of the run time, in processes tha
 
 - `problems`: the published problems, caches empty. Runs this short should not be slower with "auto".
 - `long`: about a minute of work, caches empty: dictionary learning (n = 30) and trace (50×10) from many starts.
-- `kept`: C2 and A3 with what an earlier process has built and kept. That process runs first, for as long as --prime says.
+- `kept`: C2 and A3 with the package that an earlier process has built and stored; --prime says how long that process runs.
 
 Empty caches are a new folder for HOME, XDG_CACHE_HOME and Inductor's and Triton's caches. Skipped, with a message, where
 `minimize` has no option `compile`.
@@ -22,14 +22,16 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from rendering.solver_speed import tier_records, tier_table
+from rendering.tables import number
+
 from solver_timing.processes import WorkerError, measure
 from solver_timing.published import NAMES
 from solver_timing.solving import has_compile_option
-from solver_timing.tables import duration, geometric_mean, number, spread, table
 
 PARTS = ("problems", "long", "kept")
-LONG = ("dictionary", "trace")
-KEPT = ("C2", "A3")
+LONG_PROBLEMS = ("dictionary", "trace")
+CACHED_PROBLEMS = ("C2", "A3")
 TIERS = ("never", "auto")
 REPEATS, REPEAT_SECONDS = 5, 2.0
 
@@ -118,10 +120,10 @@ def run(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     words = [name for name in options.only.split(",") if name]
     measured, texts = {}, []
     for part in options.parts.split(","):
-        names = {"problems": NAMES, "long": LONG, "kept": KEPT}[part]
-        found = {name: turns(part, name, options) for name in names if not words or name in words}
-        measured[part] = {name: rounds for name, rounds in found.items() if rounds}
-        texts += [f"**{part}**", "", report(measured[part]), ""]
+        names = {"problems": NAMES, "long": LONG_PROBLEMS, "kept": CACHED_PROBLEMS}[part]
+        rounds_by_name = {name: turns(part, name, options) for name in names if not words or name in words}
+        measured[part] = {name: rounds for name, rounds in rounds_by_name.items() if rounds}
+        texts += [f"**{part}**", "", tier_table(tier_records(measured[part])), ""]
     return measured, "\n".join(texts)
 
 
@@ -131,15 +133,15 @@ def turns(part: str, name: str, options: argparse.Namespace) -> list[dict[str, d
     request = {"problem": name, "starts": options.starts}
     rounds = []
     try:
-        with empty_caches() as kept:
+        with empty_caches() as filled:
             if part == "kept":
                 primed = {**request, "compile": "auto", "seconds": options.prime}
-                measure("tiers.solve", primed, environment=kept, seconds=options.prime + 600)
+                measure("tiers.solve", primed, environment=filled, seconds=options.prime + 600)
             for _ in range(options.rounds):
                 round_ = {}
                 for tier in TIERS:
                     with empty_caches() as fresh:
-                        environment = kept if part == "kept" else fresh
+                        environment = filled if part == "kept" else fresh
                         round_[tier] = measure(task, {**request, "compile": tier}, environment=environment, seconds=1800)
                 rounds.append(round_)
                 print(f"{part} {name}: {number(ratio(round_))}", file=sys.stderr, flush=True)
@@ -151,27 +153,3 @@ def turns(part: str, name: str, options: argparse.Namespace) -> list[dict[str, d
 def ratio(round_: dict[str, dict[str, Any]], what: str = "seconds") -> float:
     """never ÷ auto."""
     return float(round_["never"][what] / round_["auto"][what])
-
-
-def report(found: dict[str, list[dict[str, dict[str, Any]]]]) -> str:
-    """One table."""
-    rows, ratios = [], []
-    for name, rounds in found.items():
-        each = [ratio(round_) for round_ in rounds]
-        ratios.append(statistics.median(each))
-        last = rounds[-1]
-        firsts = [ratio(round_, "first") for round_ in rounds] if "first" in last["auto"] else []
-        rows.append(
-            [
-                name,
-                *(duration(statistics.median(round_[tier]["seconds"] for round_ in rounds)) for tier in TIERS),
-                f"**{spread(each)}**",
-                spread(firsts),
-                " / ".join(str(last[tier]["evaluations"]) for tier in TIERS),
-                f"{last['never']['f']:.8g} / {last['auto']['f']:.8g}",
-                last["auto"]["compilation"].splitlines()[0] if last["auto"]["compilation"] else "–",
-            ]
-        )
-    headings = ["problem", "never", "auto", "never ÷ auto", "first run only", "evaluations", "f", "what auto did"]
-    mean = f"\n\nGeometric mean {geometric_mean(ratios):.3g}, smallest {min(ratios):.3g}." if ratios else ""
-    return table(headings, rows) + mean

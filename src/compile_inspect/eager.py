@@ -1,4 +1,4 @@
-"""A target in eager mode: what fails there has nothing to do with the compiler, and is said before anything is compiled."""
+"""Run a target in eager mode first: what fails there has nothing to do with the compiler."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from compile_inspect.target import Inputs, Target
 
 
 def require_eager(target: Target) -> Target:
-    """The target, if eager mode runs it at all of its inputs; otherwise `TargetError` with the exception and its line.
+    """Return the target if eager mode runs it at all of its inputs; otherwise raise `TargetError` with exception and line.
 
-    It runs on copies of the inputs. What it holds, and the random generators, are as before afterwards.
+    It runs on copies of the inputs. What it holds, and the random generators, are restored afterwards.
 
     >>> require_eager(Target(max, (1, 2))).function(3, 4)
     4
@@ -28,24 +28,24 @@ def require_eager(target: Target) -> Target:
         error = eager_failure(target, inputs)
         if error is not None:
             which = f" at its further inputs {number}" if number else ""
-            told = f"the target fails in eager mode{which}: {described(error)}"
+            message = f"the target fails in eager mode{which}: {describe_error(error)}"
             if target.gradients is None and eager_failure(replace(target, gradients=False), inputs) is None:
-                told += "\n  Without gradients it runs: add --no-grad, or give a Target gradients=False."
-            raise TargetError(told) from error
+                message += "\n  Without gradients it runs: add --no-grad, or give a Target gradients=False."
+            raise TargetError(message) from error
     return target
 
 
 def eager_failure(target: Target, inputs: Inputs) -> Exception | None:
-    """What a call in eager mode raises, or its backward; None where both work."""
+    """The exception of a call in eager mode, or of its backward; None if both work."""
     import torch
 
-    from compile_inspect.agreement.inputs import cloned
-    from compile_inspect.agreement.observation import preserved_state, seeded
+    from compile_inspect.agreement.inputs import clone_inputs
+    from compile_inspect.agreement.run_outcome import preserve_state, seed_generators
     from compile_inspect.variants import Task
 
-    args, kwargs = cloned(inputs)
+    args, kwargs = clone_inputs(inputs)
     mode = torch.no_grad() if target.gradients is False else nullcontext()
-    with preserved_state(Task(target.function, *inputs)), seeded(0), silence(), mode:
+    with preserve_state(Task(target.function, *inputs)), seed_generators(0), silence(), mode:
         try:
             result = target.function(*args, **kwargs)
             if target.gradients is not False:
@@ -57,11 +57,11 @@ def eager_failure(target: Target, inputs: Inputs) -> Exception | None:
     return None
 
 
-def described(error: Exception) -> str:
-    """An exception in its own words, with the innermost line of the program that led to it."""
-    told = f"{type(error).__name__}: {error}".removesuffix(": ")
+def describe_error(error: Exception) -> str:
+    """An exception's type and message, with the innermost line of the program that led to it."""
+    message = f"{type(error).__name__}: {error}".removesuffix(": ")
     stack = Stack(tuple(Location(*row) for row in rows_of(error)))
     line = stack.own_line or stack.user_line
     if line is None:
-        return told
-    return f"{told}\n  {line}{f' in {line.function}' if line.function else ''}{f': {line.code}' if line.code else ''}"
+        return message
+    return f"{message}\n  {line}{f' in {line.function}' if line.function else ''}{f': {line.code}' if line.code else ''}"

@@ -1,4 +1,4 @@
-"""What a program prints in a trial is not what its user wants to read."""
+"""Hide what a program prints in a trial."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-_OUTPUT, _ERRORS = 1, 2
+_STDOUT, _STDERR = 1, 2
 
 
 @contextlib.contextmanager
 def silence() -> Iterator[None]:
-    """For a while, nothing that Python prints is seen.
+    """Hide everything that Python prints.
 
     >>> with silence():
-    ...     print("nobody reads this")
+    ...     print("this is not shown")
     """
-    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+    with Path(os.devnull).open("w") as devnull, contextlib.redirect_stdout(devnull), contextlib.redirect_stderr(devnull):
         yield
 
 
 @contextlib.contextmanager
 def divert_output() -> Iterator[TextIO]:
-    """For a while, nothing is seen that this process, its libraries and its children print; gives a way to the terminal.
+    """Hide everything that this process, its libraries and its children print; yields a stream to the terminal.
 
-    Handlers of loggers keep the stream they were made with, and compiled code and child processes know descriptors only:
-    so the descriptors themselves lead nowhere meanwhile. What is written to the stream that this gives is seen. A crash
-    of the interpreter still says where it happened.
+    Handlers of loggers keep the stream they were made with, and compiled code and child processes only know descriptors, so
+    the descriptors themselves are redirected. What is written to the stream that this yields is shown. A crash of the
+    interpreter still reports where it happened.
     """
     with contextlib.ExitStack() as stack:
-        seen = _standing_errors(stack)
+        terminal = _copy_of_standard_error(stack)
         _flush()
         stack.enter_context(silence())
-        stack.callback(_flush)  # before the descriptors are put back: what was buffered belongs nowhere, too
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        stack.callback(os.close, nowhere)
-        for descriptor in (_OUTPUT, _ERRORS):
-            _lead(descriptor, nowhere, stack)
-        yield seen
+        stack.callback(_flush)  # before the descriptors are restored: buffered output must be hidden too
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, devnull)
+        for descriptor in (_STDOUT, _STDERR):
+            _redirect(descriptor, devnull, stack)
+        yield terminal
 
 
-def _standing_errors(stack: contextlib.ExitStack) -> TextIO:
-    """Standard error as it is now, which stays what it is when its descriptor leads elsewhere."""
+def _copy_of_standard_error(stack: contextlib.ExitStack) -> TextIO:
+    """A copy of standard error that stays valid when its descriptor is redirected."""
     errors = sys.stderr
     try:
         descriptor = os.dup(errors.fileno())
-    except (AttributeError, OSError, ValueError):  # none, or one in memory
+    except (AttributeError, OSError, ValueError):  # there is none, or it is in memory
         return errors if errors is not None else stack.enter_context(Path(os.devnull).open("w"))
     copy = stack.enter_context(os.fdopen(descriptor, "w", encoding=errors.encoding, errors="backslashreplace"))
     if not faulthandler.is_enabled():
@@ -59,18 +59,18 @@ def _standing_errors(stack: contextlib.ExitStack) -> TextIO:
     return copy
 
 
-def _lead(descriptor: int, elsewhere: int, stack: contextlib.ExitStack) -> None:
+def _redirect(descriptor: int, target: int, stack: contextlib.ExitStack) -> None:
     try:
         before = os.dup(descriptor)
-    except OSError:  # closed by whoever started us
+    except OSError:  # closed by the parent process
         return
-    os.dup2(elsewhere, descriptor)
+    os.dup2(target, descriptor)
     stack.callback(os.close, before)
     stack.callback(os.dup2, before, descriptor)
 
 
 def _flush() -> None:
-    """Everything that waits in buffers of Python's or of C's is written now, to where these lead at this moment."""
+    """Write everything in Python's and C's buffers to where their streams lead now."""
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What is inspected: a callable with its inputs, given in Python or named on a command line."""
+"""What to inspect: a callable with its inputs, given in Python or named on a command line."""
 
 from __future__ import annotations
 
@@ -84,51 +84,51 @@ def find_target(specification: str, inputs: str | None = None, *, no_grad: bool 
 
     The attribute is a `Target`, a callable that needs no arguments, or a callable or module whose inputs
     `inputs` names in the same way: a tuple of arguments, a mapping of keyword arguments, one tensor, or a
-    function that returns one of these. Inputs can also be written down: `float32[16, 8], int64[16], scale=0.5`.
-    With `no_grad` it is computed without gradients, as under `torch.no_grad()`.
+    function that returns one of these. You can also write inputs directly: `float32[16, 8], int64[16], scale=0.5`.
+    With `no_grad` it runs without gradients, as under `torch.no_grad()`.
     """
     target = _find_target(specification, inputs)
     return replace(target, gradients=False) if no_grad else target
 
 
 def _find_target(specification: str, inputs: str | None) -> Target:
-    found = find_object(specification)
-    if isinstance(found, Target):
+    target_object = find_object(specification)
+    if isinstance(target_object, Target):
         if inputs is not None:
             raise TargetError(f"{specification} is a Target and has its own inputs; leave out --inputs {inputs}")
-        return found
-    if not callable(found):
+        return target_object
+    if not callable(target_object):
         raise TargetError(
-            f"{specification} is a {type(found).__name__}, which cannot be called; name a function, module or Target"
+            f"{specification} is a {type(target_object).__name__}, which cannot be called; name a function, module or Target"
         )
-    if isinstance(found, type) and (inputs is None or hasattr(found, "forward")):
-        found = _instantiate(specification, found)
+    if isinstance(target_object, type) and (inputs is None or hasattr(target_object, "forward")):
+        target_object = _instantiate(specification, target_object)
     if inputs is not None:
         args, kwargs = as_inputs(find_object(inputs)) if names_an_object(inputs) else make_inputs(inputs)
-        return Target(found, args, kwargs)
-    raise_if_inputs_needed(specification, found)
-    return Target(found)
+        return Target(target_object, args, kwargs)
+    raise_if_inputs_needed(specification, target_object)
+    return Target(target_object)
 
 
 def find_object(specification: str) -> Any:
     """Import what `module:attribute` or `file.py:attribute` names."""
-    place, separator, attribute = specification.rpartition(":")
-    if not separator or not place or not attribute:
+    location, separator, attribute = specification.rpartition(":")
+    if not separator or not location or not attribute:
         raise TargetError(f"{specification!r} does not name a target: write module:attribute or file.py:attribute")
-    module = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
-    found: Any = module
+    module = _import_file(Path(location)) if location.endswith(".py") else _import_module(location)
+    value: Any = module
     for name in attribute.split("."):
         try:
-            found = getattr(found, name)
+            value = getattr(value, name)
         except AttributeError:
             public = ", ".join(sorted(item for item in vars(module) if not item.startswith("_"))[:12]) or "nothing"
-            raise TargetError(f"{place} has no attribute {name!r}; it defines {public}") from None
+            raise TargetError(f"{location} has no attribute {name!r}; it defines {public}") from None
         except Exception as error:
-            raise TargetError(f"reading {name!r} of {place} raised {type(error).__name__}: {error}") from error
-    return found
+            raise TargetError(f"reading {name!r} of {location} raised {type(error).__name__}: {error}") from error
+    return value
 
 
-def as_inputs(found: Any) -> Inputs:
+def as_inputs(value: Any) -> Inputs:
     """Inputs in any of the accepted forms as positional and keyword arguments.
 
     >>> as_inputs({"x": 1})
@@ -136,16 +136,16 @@ def as_inputs(found: Any) -> Inputs:
     >>> as_inputs(lambda: (1, 2))
     ((1, 2), {})
     """
-    if callable(found) and not hasattr(found, "shape"):
+    if callable(value) and not hasattr(value, "shape"):
         try:
-            found = found()
+            value = value()
         except Exception as error:
             raise TargetError(f"making the inputs raised {type(error).__name__}: {error}") from error
-    if isinstance(found, Mapping):
-        return (), dict(found)
-    if isinstance(found, Sequence) and not isinstance(found, str):
-        return tuple(found), {}
-    return (found,), {}
+    if isinstance(value, Mapping):
+        return (), dict(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return tuple(value), {}
+    return (value,), {}
 
 
 def raise_if_inputs_needed(specification: str, function: Callable[..., Any]) -> None:
@@ -153,7 +153,7 @@ def raise_if_inputs_needed(specification: str, function: Callable[..., Any]) -> 
     forward = getattr(function, "forward", function)
     try:
         parameters = python_inspect.signature(forward).parameters.values()
-    except (TypeError, ValueError):  # built in C: calling it will tell
+    except (TypeError, ValueError):  # built in C: calling it will show
         return
     needed = [
         item.name
@@ -178,12 +178,16 @@ def _instantiate(specification: str, kind: type) -> Any:
 def _import_file(path: Path) -> Any:
     if not path.is_file():
         raise TargetError(f"there is no file {path}")
-    # However it is written: code that is found in two forms of one path would look like two files.
+    # As an absolute path: code that is found under two forms of one path would look like two files.
     path = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays what the user named
-    known = sys.modules.get(path.stem)
-    if known is not None and getattr(known, "__file__", None) and Path(str(known.__file__)).resolve() == path.resolve():
-        return known  # the target and its inputs may come from one file, which runs once
-    # As `python file.py` does: its neighbors can be imported.
+    loaded_module = sys.modules.get(path.stem)
+    if (
+        loaded_module is not None
+        and getattr(loaded_module, "__file__", None)
+        and Path(str(loaded_module.__file__)).resolve() == path.resolve()
+    ):
+        return loaded_module  # the target and its inputs may be in one file, which runs once
+    # Like `python file.py`, so that its neighbors can be imported.
     sys.path.insert(0, str(path.absolute().parent))
     specification = importlib.util.spec_from_file_location(path.stem, path)
     if specification is None or specification.loader is None:

@@ -4,8 +4,8 @@
 
     result = minimize(lambda x: (abs(x).sum(), 1 - x[0], None), torch.zeros(3))
 
-`minimize` returns a `Result`; its `status` is a member of `Status`, and `result.check()` proves the answer again from x
-alone. `Options` lists what can be chosen. `nonsmooth.pygranso` takes PyGRANSO's calls unchanged.
+`minimize` returns a `Result`. Its `status` is a member of `Status`, and `result.check()` repeats the proof from x alone.
+`Options` lists all options. `nonsmooth.pygranso` accepts PyGRANSO's calls unchanged.
 """
 
 from nonsmooth.errors import NonsmoothError, OptionError, ProblemError, QPError, StateError

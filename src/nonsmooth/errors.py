@@ -1,33 +1,33 @@
-"""Errors a user can act on.
+"""Errors that you can act on.
 
     NonsmoothError
-    ├── ProblemError   the function, the start or what the function returned does not describe a problem
-    ├── OptionError    an option is misspelt or has a value that makes no sense
-    ├── StateError     a saved state cannot be read, or does not belong to this problem
-    └── QPError        no solver for the quadratic subproblems is installed, or the one asked for is not
+    ├── ProblemError   the function, x0 or a returned value does not describe a valid problem
+    ├── OptionError    an option is unknown or has an invalid value
+    ├── StateError     a saved state cannot be read, or belongs to another problem
+    └── QPError        no solver for the quadratic subproblems is installed, or the requested one is not
 
-Each message names the offending value and says what to do about it. Errors raised by the user's own function are
-never wrapped: at the start they are raised as they are, later they are kept in the result.
+Each message names the offending value and explains the fix. Errors raised by your own function are never wrapped: at the
+start they propagate unchanged, and later the result stores them.
 """
 
 from __future__ import annotations
 
 
 class NonsmoothError(Exception):
-    """Something the user can put right; the message says how."""
+    """An error that the user can fix; the message explains how."""
 
 
 class ProblemError(NonsmoothError, ValueError):
-    """The function, the start or what the function returned does not describe a problem."""
+    """The function, x0 or a returned value does not describe a valid problem."""
 
 
 class OptionError(NonsmoothError, ValueError):
-    """An option is misspelt or has a value that makes no sense."""
+    """An option is unknown or has an invalid value."""
 
 
 class StateError(NonsmoothError):
-    """A saved state cannot be read, or does not belong to this problem."""
+    """A saved state cannot be read, or belongs to another problem."""
 
 
 class QPError(NonsmoothError):
-    """No solver for the quadratic subproblems is installed, or the one asked for is not."""
+    """No solver for the quadratic subproblems is installed, or the requested one is not."""

@@ -1,4 +1,4 @@
-"""`minimize`: the front door."""
+"""`minimize`, the entry point of the solver."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from nonsmooth.arrays.threads import one_thread
 from nonsmooth.certify.certificate import Check, check, unknown
 from nonsmooth.certify.recheck import Recheck
-from nonsmooth.compile import Compilation, Outcome, Tier
+from nonsmooth.compile import Compilation, CompileOutcome, Tier
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Evaluator, SkippedErrors
 from nonsmooth.evaluate.candidate import Candidate
-from nonsmooth.loop.ending import Ended
+from nonsmooth.loop.end_of_run import EndOfRun
 from nonsmooth.loop.run import Run
-from nonsmooth.loop.saving import SavedState
+from nonsmooth.loop.saved_state import SavedState
 from nonsmooth.loop.state import State
 from nonsmooth.options import Options, check_names
 from nonsmooth.problem import Problem
@@ -33,8 +33,8 @@ from nonsmooth.variables import Start, Variables
 
 Vector = NDArray[np.float64]
 
-LONG_CHECK = 1e9
-"""Multiplications from which on an answer is not checked when the time is used up; they take about a second."""
+MAX_MULTIPLICATIONS_OF_LATE_CHECK = 1e9
+"""An answer whose check takes more multiplications than this is not checked after a time limit; they take about a second."""
 
 
 def minimize(
@@ -61,14 +61,14 @@ def minimize(
 
     `fn(x, *args, **kwargs)` returns f, or (f, ci, ce) with ci ≤ 0 and ce = 0; or give None and `objective`, with
     `inequalities` and `equalities`; or a `Problem`. x0 is a tensor, a dict of tensors or a module; its precision and
-    device are those of the run. It may also be an array of numpy or a list of numbers: the function then gets a float64
-    tensor, and the answer is an array of numpy. Options are given by name or as an `Options`.
+    device are those of the run. x0 may also be a NumPy array or a list of numbers: the function then gets a float64
+    tensor, and the answer is a NumPy array. Give options by name or as an `Options`.
 
-    `callback(state)` is called at the start and after every iteration and ends the run by returning something true.
-    `profile` is the path of a file in which the course of the run is written, for https://ui.perfetto.dev.
-    `state` continues a run from `State.load(path)`. An exception raised by the function at x0 is passed on; a later one
-    ends the run with the best point, or is raised as well with `throw=True`; with `on_error="skip"` the point counts as
-    outside the domain, and the run goes on.
+    `callback(state)` is called at the start and after every iteration; the run ends when it returns a true value.
+    `profile` is the path of a trace file of the run, for https://ui.perfetto.dev.
+    `state` continues a run from `State.load(path)`. An exception raised by the function at x0 propagates. A later one ends
+    the run with the best point, or propagates too with `throw=True`; with `on_error="skip"` the point counts as outside
+    the domain and the run continues.
 
     >>> import torch
     >>> def rosenbrock(x):
@@ -83,7 +83,7 @@ def minimize(
     options = (options or Options()).replace(**choices)
     if isinstance(fn, Problem):
         if objective or inequalities or equalities or bounds is not None or gradients or args or kwargs:
-            raise ProblemError("a Problem is complete; give constraints, bounds and arguments to it, not to minimize")
+            raise ProblemError("fn is a Problem; pass constraints, bounds and arguments to Problem(...), not to minimize")
         problem = fn
     else:
         problem = Problem(
@@ -114,60 +114,60 @@ def _solve(
     with ExitStack() as stack:
         stack.enter_context(one_thread())
         user_errors = np.geterr()
-        stack.enter_context(np.errstate(all="ignore"))  # gradients may be too long to be multiplied, which is noticed
+        stack.enter_context(np.errstate(all="ignore"))  # products of large gradients may overflow; this is detected later
         if progress:
             callback = stack.enter_context(_shown(options, callback, clock))
         evaluator = Evaluator(problem, variables, clock, user_errors=user_errors)
         if options.compile != "never":
             evaluator.tier = tier = Tier(evaluator, always=options.compile == "always")
         run = Run(evaluator, options, callback=callback, saved=saved)
-        ended = run.go()
-    run.state.current.forget_reading()  # it holds the graph of the user's function
-    if throw and ended.exception is not None:
-        raise ended.exception
+        end = run.go()
+    run.state.current.forget_reading()  # it references the autograd graph of the user's function
+    if throw and end.exception is not None:
+        raise end.exception
     with one_thread():  # an answer that is not the last point is evaluated once more
-        return _result(run, ended, Compilation(Outcome.NOT_WANTED) if tier is None else tier.report)
+        return _result(run, end, Compilation(CompileOutcome.NOT_WANTED) if tier is None else tier.report)
 
 
 @contextmanager
 def _shown(options: Options, callback: Callable[[State], object] | None, clock: Clock) -> Iterator[Callable[[State], object]]:
-    """Progress on the terminal; to begin and to end it counts as time of callbacks."""
-    stack, telling = ExitStack(), clock.phase(Phase.CALLBACKS)
+    """Progress on the terminal. Starting and stopping the display counts as callback time."""
+    stack, callbacks = ExitStack(), clock.phase(Phase.CALLBACKS)
     try:
-        with telling:
+        with callbacks:
             from nonsmooth.report.progress import Progress
 
             report = stack.enter_context(Progress(options, callback))
         yield report
     finally:
-        with telling:
+        with callbacks:
             stack.close()
 
 
-def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
+def _result(run: Run, end: EndOfRun, compilation: Compilation) -> Result:
     evaluator, state = run.evaluator, run.state
-    current = state.current if ended.at is None else ended.at
+    current = state.current if end.at is None else end.at
     final = Candidate.of(current)
     best, most_feasible = run.incumbents.best, run.incumbents.most_feasible
     assert most_feasible is not None  # the start was evaluated and finite
-    if ended.status in (Status.STATIONARY, Status.TARGET_REACHED, Status.RELATIVE_DECREASE):
+    if end.status in (Status.STATIONARY, Status.TARGET_REACHED, Status.RELATIVE_DECREASE):
         answer = final
     else:
-        answer = best if best is not None else most_feasible if ended.status is not Status.INFEASIBLE else final
+        answer = best if best is not None else most_feasible if end.status is not Status.INFEASIBLE else final
     with run.clock.phase(Phase.STATIONARITY):
-        checked = _checked(run, ended, answer)
-    certificate = checked.certificate
-    succeeded = ended.status is Status.TARGET_REACHED or (
-        ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and certificate.stationary
+        verdict = _check_answer(run, end, answer)
+    certificate = verdict.certificate
+    success = end.status is Status.TARGET_REACHED or (
+        end.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and certificate.stationary
     )
     candidates = [answer, final, most_feasible, *([] if best is None else [best])]
-    seen = {id(candidate.x): candidate for candidate in candidates}  # often all come from one evaluation
-    points = {key: _point(run, candidate) for key, candidate in seen.items()}
+    distinct = {id(candidate.x): candidate for candidate in candidates}  # often all come from one evaluation
+    points = {key: _point(run, candidate) for key, candidate in distinct.items()}
     point = points[id(answer.x)]
-    x, multipliers = evaluator.variables.answer(evaluator.in_user_units(answer.x)), _multipliers(run, checked)
+    x, multipliers = evaluator.variables.answer(evaluator.in_user_units(answer.x)), _multipliers(run, verdict)
     return Result(
-        status=ended.status,
-        success=succeeded,
+        status=end.status,
+        success=success,
         x=x,
         f=point.f,
         point=point,
@@ -186,7 +186,7 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
         penalty_parameter=state.penalty_parameter,
         scales=evaluator.scales,
         history=History.of(state.history),
-        exception=ended.exception,
+        exception=end.exception,
         state=state,
         recheck=Recheck(
             evaluator.problem,
@@ -196,33 +196,33 @@ def _result(run: Run, ended: Ended, compilation: Compilation) -> Result:
             run.reference,
             skip_errors=evaluator.skipped is not None,
             structured=evaluator.structured,
-            watch=evaluator.noting or not evaluator.problem.terms,
+            watch=evaluator.watching or not evaluator.problem.terms,
         ),
         skipped_errors=evaluator.skipped or SkippedErrors(),
         time=run.clock.times(earlier=run.evaluate.earlier_seconds),
     )
 
 
-def _checked(run: Run, ended: Ended, answer: Candidate) -> Check:
-    """The check of the answer: the one that ended the run, or one from what is known without more evaluations."""
-    if ended.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and run.stationarity.last is not None:
+def _check_answer(run: Run, end: EndOfRun, answer: Candidate) -> Check:
+    """The check of the answer: the one that ended the run, or a check from the gradients at that point alone."""
+    if end.status in (Status.STATIONARY, Status.RELATIVE_DECREASE) and run.stationarity.last is not None:
         return run.stationarity.last
     at = run.state.current
     bounds = None if run.evaluator.box is None else np.zeros(len(at.x))
-    if ended.status is Status.TIME_LIMIT and len(at.c) ** 2 * len(at.x) > LONG_CHECK:
+    if end.status is Status.TIME_LIMIT and len(at.c) ** 2 * len(at.x) > MAX_MULTIPLICATIONS_OF_LATE_CHECK:
         known = run.state.multipliers if len(run.state.multipliers) == len(at.c) else np.zeros(len(at.c))
-        return Check(unknown(answer, run.tolerances, "not checked, the time was used up"), known, None, (), (), bounds)
+        return Check(unknown(answer, run.tolerances, "not checked, the time limit was reached"), known, None, (), (), bounds)
     try:
         evaluator = run.evaluator
         trial = at if np.array_equal(at.x, answer.x) else evaluator(answer.x)
-        found = check(evaluator, trial, run.tolerances, run.own_reference, evaluator.box, max_samples=0)
-        if found.certificate.stationary:  # the gradients at one point alone do not prove it
-            partial = dataclasses.replace(found.certificate, stationary=False, reason="not checked beyond the point itself")
-            return dataclasses.replace(found, certificate=partial)
-        return found
-    except (Exception, KeyboardInterrupt):  # whatever happens now, the answer is kept
-        nothing = unknown(answer, run.tolerances, "not checked, the function could not be evaluated again")
-        return Check(nothing, np.zeros(len(at.c)), None, (), (), bounds)
+        verdict = check(evaluator, trial, run.tolerances, run.own_reference, evaluator.box, max_samples=0)
+        if verdict.certificate.stationary:  # the gradients at one point alone do not prove it
+            partial = dataclasses.replace(verdict.certificate, stationary=False, reason="not checked beyond the point itself")
+            return dataclasses.replace(verdict, certificate=partial)
+        return verdict
+    except (Exception, KeyboardInterrupt):  # no failure here may lose the answer
+        certificate = unknown(answer, run.tolerances, "not checked, the function could not be evaluated again")
+        return Check(certificate, np.zeros(len(at.c)), None, (), (), bounds)
 
 
 def _in_user_units(evaluator: Evaluator, candidate: Candidate) -> Candidate:
@@ -247,7 +247,7 @@ def _point(run: Run, candidate: Candidate) -> Point:
 
 
 def _blocks(run: Run, c: Vector) -> tuple[Any, Any, Vector, Vector]:
-    """The user's inequalities and equalities in their own form, and the parts that belong to upper and lower bounds."""
+    """The user's inequalities and equalities in their own form, then the entries of upper and of lower bounds."""
     evaluator = run.evaluator
     assert evaluator.forms is not None
     inequality_form, equality_form = evaluator.forms
@@ -263,17 +263,17 @@ def _blocks(run: Run, c: Vector) -> tuple[Any, Any, Vector, Vector]:
     )
 
 
-def _multipliers(run: Run, checked: Check) -> Multipliers:
+def _multipliers(run: Run, verdict: Check) -> Multipliers:
     evaluator = run.evaluator
-    flat = evaluator.multipliers_in_user_units(checked.multipliers)
+    flat = evaluator.multipliers_in_user_units(verdict.multipliers)
     inequalities, equalities, above, below = _blocks(run, flat)
     if evaluator.problem.bounds is None:
         return Multipliers(inequalities, equalities)
     rows, shaped = evaluator.bounds, evaluator.variables.shaped
     upper, lower = np.zeros(evaluator.variables.size), np.zeros(evaluator.variables.size)
-    held = evaluator.bound_multipliers_in_user_units(checked.bound_multipliers)
-    if held is not None:
-        upper, lower = np.maximum(-held, 0.0), np.maximum(held, 0.0)
+    signed = evaluator.bound_multipliers_in_user_units(verdict.bound_multipliers)
+    if signed is not None:
+        upper, lower = np.maximum(-signed, 0.0), np.maximum(signed, 0.0)
     elif evaluator.forms is not None:
         fixed = flat[evaluator.forms[1].size :][: len(rows.fixed)]
         upper[rows.above], lower[rows.below] = above, below

@@ -1,4 +1,4 @@
-"""What can be chosen about a run, checked at once."""
+"""The options of a run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ QPSolverName = Literal["auto", "daqp", "proxqp", "osqp", "gurobi", "native"]
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What can be chosen about a run. Every value is checked when the object is made.
+    """The options of a run. The constructor checks every value.
 
-    Tolerances left at None follow the precision of the variables: float64 gets the first, float32 the second of the
-    values named below.
+    Tolerances that are None follow the precision of the variables: the first of the values below is for float64, the
+    second for float32.
 
     >>> Options(max_iterations=50).max_iterations
     50
@@ -41,9 +41,9 @@ class Options:
     equality_tolerance: float | None = None
     """Largest absolute value of an equality at a feasible point. 1e-6, or 1e-5 in float32."""
     sampling_radius: float | None = None
-    """How far from x gradients may be taken to prove that x is stationary, relative to max(1, |x|/1000). 1e-6, or 1e-3."""
+    """Largest distance from x of the gradients that prove x stationary, relative to max(1, |x|/1000). 1e-6, or 1e-3."""
     relative_decrease_tolerance: float = 0.0
-    """Stop at a feasible point when the penalty function decreased by no more than this fraction; 0 switches it off."""
+    """Stop at a feasible point when the penalty function decreases by no more than this fraction; 0 disables the test."""
     step_tolerance: float | None = None
     """Smallest interval of a line search, relative to |x|. 1e-12, or 1e-6 in float32."""
     target_value: float = -math.inf
@@ -54,55 +54,55 @@ class Options:
 
     # How the functions are evaluated.
     compile: CompileChoice = "auto"
-    """`auto` builds compiled functions in other processes where a run is long enough, and uses them once they agree with the
-    functions; the course of a long run then depends, in the last digits, on when they are ready. `never` runs the functions
-    themselves throughout. `always` waits for the build at the start."""
+    """`auto` builds compiled functions in other processes if a run is long enough, and uses them once they agree with the
+    original functions; the iterates of a long run then depend, in the last digits, on when the build is ready. `never` runs
+    the original functions throughout. `always` waits for the build at the start."""
 
     on_error: ErrorChoice = "stop"
-    """What an exception of the function at a trial point means: `stop` ends the run with the best point; `skip` takes the point
-    as outside the domain, as if the value were infinite, and goes on. At x0 an exception is always raised."""
+    """What to do when the function raises an exception at a trial point: `stop` ends the run with the best point; `skip` treats
+    the point as outside the domain, as if the value were infinite, and continues. An exception at x0 always propagates."""
 
-    # The penalty function and how it is steered toward feasibility.
+    # The penalty function and steering toward feasibility.
     penalty_parameter: float = 1.0
-    """Weight μ of the objective in μ·f + violation at the start; it falls as needed, and rises where it was too small."""
+    """Initial weight μ of the objective in μ·f + violation; it decreases as needed, and increases where it was too small."""
     steering_violation_fraction: float = 0.1
     """Fraction of the possible reduction of the violation that a step must predict."""
     steering_penalty_factor: float = 0.9
     """μ is multiplied by this until it does."""
     steering_max_reductions: int = 10
     steering_inequality_margin: float = 1e-6
-    """Without equalities, points inside all inequalities by this much are not steered; inf steers always."""
+    """Without equalities, steering is skipped at points that satisfy all inequalities by this margin; inf always steers."""
     steering_model: Literal["sum", "max"] = "sum"
-    """Whether the predicted violation is the sum of the violations or the largest."""
+    """Whether the predicted violation is the sum of the violations or the largest violation."""
     structure: Literal["auto", "off"] = "auto"
-    """Whether kinks of f are read from the program, where they can be, instead of found by stepping over them."""
+    """Whether kinks of f are read from the program where possible, instead of being discovered by stepping over them."""
     scaling: Literal["auto", "none"] = "auto"
-    """Whether variables, objective and constraints are measured in units chosen by what the start shows (`Result.scales`)."""
+    """Whether to choose the units of variables, objective and constraints from the start (`Result.scales`)."""
     prescaling_threshold: float = math.inf
-    """Functions whose gradient at the start is longer than this are scaled down to it for the run."""
+    """Functions whose gradient at the start is longer than this are scaled so that it has this length."""
 
     # The quasi-Newton matrix.
     memory: int | None = None
-    """Number of pairs kept by limited-memory BFGS; None keeps the whole matrix up to n = 2000, and 20 pairs above."""
+    """Number of pairs in limited-memory BFGS; None stores the full matrix up to n = 2000, and 20 pairs above."""
     initial_hessian: NDArray[np.float64] | None = field(default=None, compare=False)
     """Inverse Hessian of the Lagrangian at the start, n×n; the identity by default."""
     initial_pairs: tuple[Any, Any, float] | None = field(default=None, compare=False)
-    """With limited memory: steps (k×n), changes of the gradient (k×n), oldest first, and the scaling to start with."""
+    """With limited memory: steps (k×n) and changes of the gradient (k×n), oldest first, and the initial scaling."""
     scale_initial_hessian: bool = True
     fixed_scaling: bool = False
-    """With limited memory: keep the first scaling of the initial matrix instead of renewing it at every update."""
+    """With limited memory: use the first scaling of the initial matrix throughout instead of updating it."""
     damping: float = 0.2
-    """Powell's damping constant; 0 skips updates of negative curvature instead."""
+    """Powell's damping constant; 0 skips updates with negative curvature instead."""
     regularization_threshold: float = math.inf
     """Largest condition number of the matrix given to the quadratic programs (full memory only)."""
     regularize_large_eigenvalues: bool = False
     """Lower the large eigenvalues instead of raising the small ones."""
 
-    # The gradients kept from earlier points.
+    # The bundle of gradients of earlier points.
     gradient_samples: int | None = None
-    """How many are kept. At most 250 and 3n + 10 by default, fewer where n is large: 30 above n = 2000, 10 from 120,000 on."""
+    """Size of the bundle. By default at most 250 and 3n + 10, and less for large n: 30 above n = 2000, 10 from 120,000 on."""
     max_null_steps: int = 20
-    """How many new gradients may be gathered at one iterate before a shorter step is tried."""
+    """Maximum number of null steps at one iterate before a shorter step is tried."""
 
     # The line search.
     sufficient_decrease: float = 1e-4
@@ -110,16 +110,16 @@ class Options:
     initial_step: float = 1.0
     max_search_evaluations: int = 60
     max_nondescent_evaluations: int = 0
-    """Evaluations allowed along a direction that is not one of descent; 0 tries the next kind of direction at once."""
+    """Evaluations along a direction that is not a descent direction; 0 tries the next kind of direction immediately."""
     normalize_direction: bool = False
     backtracking_only: bool = False
-    """Test only the decrease: values at trial points, no curvature condition."""
+    """Test only for sufficient decrease: function values at trial points, no curvature condition."""
     accept_failed_search: bool = False
-    """Move to the last trial point of a search that failed, instead of ending (for stochastic experiments only)."""
+    """Move to the last trial point of a failed search instead of ending the run (for stochastic experiments only)."""
     stop_at_failed_search: bool = False
-    """End at a feasible point when the search along the first direction fails, instead of trying other directions."""
+    """End the run at a feasible point if the search along the first direction fails, instead of trying other directions."""
     penalty_retries: int = 10
-    """How often μ is lowered when the penalty function falls without end along a direction."""
+    """How often μ is lowered when the penalty function decreases without bound along a direction."""
     first_penalty_retries: int = 20
     penalty_retry_factor: float = 0.1
 
@@ -135,7 +135,7 @@ class Options:
     stop_at_qp_failure: bool = False
 
     def __new__(cls, **values: Any) -> Options:
-        """Refuse unknown names, with the nearest known one."""
+        """Reject unknown names, and suggest the nearest option."""
         check_names(values)
         return super().__new__(cls)
 
@@ -186,15 +186,17 @@ class Options:
         self._require("on_error", self.on_error in ("stop", "skip"), "'stop' or 'skip'")
         self._require("qp_solver", self.qp_solver in known, "one of " + ", ".join(map(repr, known)))
 
-    def _require(self, name: str, holds: bool, wanted: str) -> None:
-        if not holds:
-            raise OptionError(f"{name} must be {wanted}, not {getattr(self, name)!r}")
+    def _require(self, name: str, valid: bool, requirement: str) -> None:
+        if not valid:
+            raise OptionError(f"{name} must be {requirement}, not {getattr(self, name)!r}")
 
     @property
     def scales_automatically(self) -> bool:
-        """Whether units are chosen; a matrix to start with is in the user's, and so is pre-scaling by a threshold."""
-        given = self.initial_hessian is not None or self.initial_pairs is not None or math.isfinite(self.prescaling_threshold)
-        return self.scaling == "auto" and not given
+        """Whether the solver chooses units; an initial matrix, and prescaling by a threshold, are in the user's units."""
+        user_units = (
+            self.initial_hessian is not None or self.initial_pairs is not None or math.isfinite(self.prescaling_threshold)
+        )
+        return self.scaling == "auto" and not user_units
 
     def replace(self, **changes: Any) -> Options:
         """The same options with some values changed.
@@ -224,7 +226,7 @@ def _whole(value: object) -> bool:
 
 
 def check_names(names: Any) -> None:
-    """Raise OptionError for the first name that is no option.
+    """Raise OptionError for the first name that is not an option.
 
     >>> check_names(["memory"])
     """
@@ -248,7 +250,7 @@ class Tolerances:
     noise: float
     """Relative rounding error of a value of f."""
     allowance: float = 0.0
-    """By how much the user's tolerance of stationarity exceeds the default: so much of f may be left to gain."""
+    """By how much the user's stationarity tolerance exceeds the default: f may still be improved by this relative amount."""
 
     @classmethod
     def of(cls, options: Options, *, single: bool) -> Tolerances:

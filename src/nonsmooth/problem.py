@@ -1,4 +1,4 @@
-"""What is minimized: one function, or an objective with inequalities, equalities and bounds."""
+"""The problem to minimize: one function, or an objective with inequalities, equalities and bounds."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ from nonsmooth.terms import Declare, Term
 class Problem:
     """A problem: minimize f(x) subject to ci(x) ≤ 0, ce(x) = 0 and lower ≤ x ≤ upper.
 
-    Give either `function`, which returns f or (f, ci, ce), or `objective` with, as needed, `inequalities` and
-    `equalities`. In the place of `objective`, `smooth` and `terms` say where f has kinks: f is `smooth(x)`, if given,
-    plus the sum of `terms` (see `nonsmooth.terms`), and `smooth` and the arguments of the terms have no kinks of their
-    own.
+    Give either `function`, which returns f or (f, ci, ce), or `objective` with `inequalities` and `equalities` as needed.
+    Instead of `objective`, you can give `smooth` and `terms` to declare where f has kinks: f is then `smooth(x)`, if given,
+    plus the sum of `terms` (see `nonsmooth.terms`), and neither `smooth` nor the arguments of the terms may have kinks.
 
     Constraints may be a tensor of any shape, a list or a dict of tensors, or None. `bounds` is a pair (lower, upper) of
     numbers, None, or values in the form of x0; a `scipy.optimize.Bounds`; or a pair (low, high) for every number of x0.
-    No function is evaluated outside of the bounds; with `soft_bounds=True` they are inequalities like others. With
+    No function is evaluated outside the bounds; with `soft_bounds=True` they are treated as ordinary inequalities. With
     `gradients=True` the function returns (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic
-    differentiation is not used; a gradient has the form of x0 and a Jacobian one row per constraint.
+    differentiation is not used; a gradient has the form of x0 and a Jacobian has one row per constraint.
 
     >>> Problem(objective=lambda x: (x**2).sum(), inequalities=lambda x: 1 - x[0]).values(torch.tensor([3.0, 0.0]))[0]
     tensor(9.)
@@ -56,7 +55,7 @@ class Problem:
         if (self.function is None) == (self.objective is None and not explicit):
             raise ProblemError(
                 "give either one function that returns (f, ci, ce), or objective=… with inequalities=… and equalities=…; "
-                "smooth=… and terms=[…] may take the place of objective=…"
+                "you can replace objective=… with smooth=… and terms=[…]"
             )
         if explicit and self.objective is not None:
             raise ProblemError(
@@ -74,35 +73,35 @@ class Problem:
             part = getattr(self, name)
             if part is not None and not callable(part):
                 raise ProblemError(f"{name} must be callable, not {type(part).__name__}")
-        given = self.bounds
-        if hasattr(given, "lb") and hasattr(given, "ub"):  # scipy.optimize.Bounds; tensors are never mistaken for pairs
-            sides = (torch.as_tensor(given.lb, dtype=torch.float64), torch.as_tensor(given.ub, dtype=torch.float64))
+        bounds = self.bounds
+        if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds; as tensors they are never read as pairs
+            sides = (torch.as_tensor(bounds.lb, dtype=torch.float64), torch.as_tensor(bounds.ub, dtype=torch.float64))
             object.__setattr__(self, "bounds", sides)
-        elif given is not None and not isinstance(given, tuple | list | np.ndarray | Tensor):
+        elif bounds is not None and not isinstance(bounds, tuple | list | np.ndarray | Tensor):
             raise ProblemError(
                 f"bounds must be a pair (lower, upper), a pair (low, high) for every number, or a scipy.optimize.Bounds, not "
-                f"{given!r:.200}; use None for a side without bound"
+                f"{bounds!r:.200}; use None for a side without a bound"
             )
 
     def _check_terms(self) -> None:
         if not isinstance(self.terms, list | tuple):
-            raise ProblemError(f"terms must be a list of Abs, Hinge, Max and Norm2, not {self.terms!r:.100}; put it into [ ]")
+            raise ProblemError(f"terms must be a list of Abs, Hinge, Max and Norm2, not {self.terms!r:.100}; wrap it in [ ]")
         for term in self.terms:
             if not isinstance(term, Term):
                 raise ProblemError(
-                    f"each of terms must be an Abs, Hinge, Max or Norm2, not {term!r:.99}; what is smooth belongs in smooth=…"
+                    f"each of terms must be an Abs, Hinge, Max or Norm2, not {term!r:.99}; put smooth parts into smooth=…"
                 )
         object.__setattr__(self, "terms", tuple(self.terms))
 
     @property
     def functions(self) -> tuple[Callable[..., Any], ...]:
-        """All functions of the user's."""
+        """All functions that the user provided."""
         arguments = [term.u for term in self.terms]
         parts = (self.function, self.objective, self.smooth, *arguments, self.inequalities, self.equalities)
         return tuple(part for part in parts if part is not None)
 
     def values(self, x: Any, declare: Declare | None = None) -> tuple[Tensor, Any, Any]:
-        """f, ci and ce at x, as the user's functions return them; `declare` is told of the nodes of terms."""
+        """f, ci and ce at x, as the user's functions return them; `declare` is called with the node of every term."""
         if self.function is None:
             if self.objective is None:
                 f = sum_of_terms(self.smooth, self.terms, x, self.arguments, self.keywords, declare)
@@ -122,7 +121,7 @@ class Problem:
         return one_number(f), inequalities, equalities
 
     def values_and_gradients(self, x: Any) -> tuple[Any, ...]:
-        """The six values of a function that brings its own gradients."""
+        """The six values of a function that computes its own gradients."""
         assert self.function is not None
         answer = self.function(x, *self.arguments, **self.keywords)
         if not isinstance(answer, tuple | list) or len(answer) not in (2, 4, 6):
@@ -133,7 +132,7 @@ class Problem:
 
 
 def one_number(value: Any) -> Tensor:
-    """The objective as a tensor with one element, in the shape it has: to change that would be one more thing to record.
+    """The objective as a tensor with one element. Its shape is not changed, since a reshape would add an autograd node.
 
     >>> one_number(torch.ones(1, 1))
     tensor([[1.]])
@@ -159,7 +158,7 @@ def sum_of_terms(
     keywords: Mapping[str, Any],
     declare: Declare | None = None,
 ) -> Tensor:
-    """The objective that a smooth part and terms make."""
+    """The objective: the smooth part plus the terms."""
     parts = [] if smooth is None else [one_number(smooth(x, *arguments, **keywords))]
     parts += [term.value(x, arguments, keywords, declare) for term in terms]
     f = parts[0]
@@ -179,7 +178,7 @@ def scalar(value: Any) -> Tensor:
 
 @dataclass(frozen=True)
 class Form:
-    """How one block of constraints was given, so that multipliers can be handed back in the same form."""
+    """The form of one block of constraints, so that multipliers can be returned in the same form."""
 
     kind: type | None
     keys: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""What a run found, and how it ended."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from nonsmooth.compile.outcome import Compilation
 from nonsmooth.errors import NonsmoothError
 from nonsmooth.evaluate.differentiation import Costs
 from nonsmooth.evaluate.scaling import Scales
-from nonsmooth.evaluate.skipping import SkippedErrors
-from nonsmooth.loop.saving import SavedState
+from nonsmooth.evaluate.skipped_errors import SkippedErrors
+from nonsmooth.loop.saved_state import SavedState
 from nonsmooth.loop.state import COLUMNS, State, Updates
 from nonsmooth.native import Method
 from nonsmooth.qp import Counts
@@ -29,32 +29,32 @@ from nonsmooth.structure import Structure
 
 Vector = NDArray[np.float64]
 
-MANY_CONSTRAINTS = 500
-"""From so many on, one constraint made of them is likely to be faster."""
+MIN_CONSTRAINTS_FOR_HINT = 500
+"""With at least this many constraints, combining them into one is likely to be faster."""
 
 
 class Status(Enum):
     """Why a run ended."""
 
     STATIONARY = "The point is feasible and was proven stationary by the independent check."
-    RELATIVE_DECREASE = "The penalty function hardly decreases any more at a feasible point."
-    TARGET_REACHED = "A feasible point with the objective asked for was found."
-    USER_STOP = "The callback, or an interrupt from the keyboard, ended the run."
-    ITERATION_LIMIT = "The iterations allowed were used up."
-    EVALUATION_LIMIT = "The evaluations allowed were used up."
-    TIME_LIMIT = "The time allowed was used up."
-    SEARCH_FAILED_FEASIBLE = "No better point was found from a feasible one, which could not be proven stationary."
-    SEARCH_FAILED_INFEASIBLE = "No better point was found from an infeasible one."
-    UNBOUNDED = "The objective decreases without end along feasible points."
+    RELATIVE_DECREASE = "The penalty function barely decreases any more at a feasible point."
+    TARGET_REACHED = "A feasible point reached the target value of the objective."
+    USER_STOP = "The callback or a keyboard interrupt ended the run."
+    ITERATION_LIMIT = "The iteration limit was reached."
+    EVALUATION_LIMIT = "The evaluation limit was reached."
+    TIME_LIMIT = "The time limit was reached."
+    SEARCH_FAILED_FEASIBLE = "No better point was found from a feasible point that could not be proven stationary."
+    SEARCH_FAILED_INFEASIBLE = "No better point was found from an infeasible point."
+    UNBOUNDED = "The objective decreases without bound along feasible points."
     INFEASIBLE = "The sum of violations, in the units of Result.scales, is stationary: no nearby point is more feasible."
-    FUNCTION_ERROR = "The function raised an exception; the best point before it is returned."
-    QP_FAILURE = "A quadratic program could not be solved, and the options ask to stop then."
-    SOLVER_ERROR = "The solver itself failed; the best point so far is returned. Please report this."
+    FUNCTION_ERROR = "The function raised an exception; the result is the best point before it."
+    QP_FAILURE = "A quadratic program could not be solved, and stop_at_qp_failure is set."
+    SOLVER_ERROR = "The solver itself failed; the result is the best point so far. Please report this."
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point, in the form of x0, with what is known of it in the user's own units."""
+    """A point in the form of x0, with its values and violations in the user's units."""
 
     x: Any
     f: float
@@ -62,7 +62,7 @@ class Point:
     equality_violation: float
     feasible: bool
     inequalities: Any = None
-    """The inequalities as the function returned them (in the same form)."""
+    """The inequalities, in the form in which the function returned them."""
     equalities: Any = None
     flat: Vector = field(default_factory=lambda: np.zeros(0), repr=False)
 
@@ -99,7 +99,7 @@ class History:
 
     @classmethod
     def of(cls, rows: list[tuple[float, ...]]) -> History:
-        """From the rows a state has recorded."""
+        """The history from the rows of a state."""
         table = np.array(rows, dtype=np.float64).reshape(-1, len(COLUMNS))
         return cls(**{name: table[:, index].copy() for index, name in enumerate(COLUMNS)})
 
@@ -109,16 +109,16 @@ class History:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer of a run. Printing it gives a summary.
+    """The result of a run. Printing it gives a summary.
 
-    `x` is the answer in the form of x0; a module given as x0 is filled with it and handed back. `final` is the last
-    iterate, `best` the lowest feasible point that was evaluated (None if there was none), `most_feasible` the one with
-    the smallest violation.
+    `x` is the answer in the form of x0; a module given as x0 gets the answer as its parameters and is returned. `final` is
+    the last iterate, `best` the lowest feasible point that was evaluated (None if there was none), and `most_feasible` the
+    point with the smallest violation.
     """
 
     status: Status
     success: bool
-    """Whether the answer is proven: stationary by the independent check, or at the target that was asked for."""
+    """Whether the answer is proven: stationary by the independent check, or a feasible point at the target value."""
     x: Any
     f: float
     point: Point
@@ -133,14 +133,14 @@ class Result:
     costs: Costs
     updates: Updates
     compilation: Compilation
-    """What became of compiling the functions."""
+    """The outcome of compiling the functions, and the reason."""
     programs: Counts
     method: Method
-    """"native" if the compiled library solved the quadratic programs, "python" if Python code did: the library is missing
-    or switched off by `NONSMOOTH_NATIVE=0`, or `qp_solver` names another solver."""
+    """"native" if the native library solved the quadratic programs, "python" if Python code did: because the library is
+    missing, is switched off by `NONSMOOTH_NATIVE=0`, or `qp_solver` names another solver."""
     penalty_parameter: float
     scales: Scales | None
-    """The units in which the solver worked; None where they were the user's."""
+    """The units in which the solver worked; None if it used the user's units."""
     time: Times
     """Seconds by phase, of this run alone; printing it gives a table."""
     history: History
@@ -148,23 +148,24 @@ class Result:
     state: State = field(repr=False)
     recheck: Recheck = field(repr=False)
     skipped_errors: SkippedErrors = field(default_factory=SkippedErrors)
-    """With `on_error="skip"`: how many exceptions were taken as points outside the domain, and the last of them."""
+    """With `on_error="skip"`: the number of exceptions that were treated as points outside the domain, and the last one."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What cannot be pickled is replaced by what can: an exception by its text, a module by its parameters by name."""
+        """Replace what cannot be pickled: an exception by its text, a module by a dict of its parameters."""
         state = dict(vars(self))
         skipped = self.skipped_errors
-        state["exception"], state["skipped_errors"] = _told(self.exception), replace(skipped, last=_told(skipped.last))
-        if isinstance(self.x, Module) and not _travels(self.x):
+        state["exception"] = _as_picklable(self.exception)
+        state["skipped_errors"] = replace(skipped, last=_as_picklable(skipped.last))
+        if isinstance(self.x, Module) and not _is_picklable(self.x):
             state["x"] = self.point.x
         return state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Result:
-        """Within the process nothing has to be replaced."""
-        copied = object.__new__(type(self))
-        memo[id(self)] = copied
-        vars(copied).update({name: _copied(value, memo) for name, value in vars(self).items()})
-        return copied
+        """Copy everything: within the process nothing has to be replaced."""
+        duplicate = object.__new__(type(self))
+        memo[id(self)] = duplicate
+        vars(duplicate).update({name: _copy(value, memo) for name, value in vars(self).items()})
+        return duplicate
 
     @property
     def message(self) -> str:
@@ -178,34 +179,34 @@ class Result:
 
     @property
     def hint(self) -> str:
-        """What would make such a run faster; empty where nothing is known."""
+        """How to make such a run faster; empty if there is no advice."""
         count, time = len(self.state.current.c), self.time
         shares = sum(time.share(phase) for phase in (Phase.QP, Phase.JACOBIANS, Phase.DIRECTIONS))
-        if self.success or count < MANY_CONSTRAINTS or shares < 0.5:
+        if self.success or count < MIN_CONSTRAINTS_FOR_HINT or shares < 0.5:
             return ""
         return (
-            f"{count} constraints take most of the time; where they belong together, return one constraint instead: "
+            f"{count} constraints take most of the time; if they belong together, return one constraint instead: "
             "the norm of equalities, the maximum of inequalities"
         )
 
     def check(self) -> Certificate:
-        """Check the answer again, from x alone: nothing the run has gathered is used."""
+        """Check the answer again from x alone, without any data of the run."""
         return self.recheck()
 
     @property
     def structure(self) -> Structure:
-        """What can be seen of the kinks of the problem, and how many of them the answer lies on. The function is evaluated
-        once more to find out."""
+        """The kinks that can be read from the program, and how many of them the answer lies on. This evaluates the function
+        once more."""
         return self.recheck.structure()
 
     def plot(self, path: Any = None) -> Any:
-        """Draw objective, violation, stationarity and step sizes; needs matplotlib. Writes a file if a path is given."""
+        """Plot objective, violation, stationarity and step sizes with matplotlib. Writes a file if a path is given."""
         from nonsmooth.report.plotting import plot
 
         return plot(self, path)
 
     def _repr_html_(self) -> str:
-        """The summary, where a notebook would show the repr."""
+        """The summary, which a notebook shows instead of the repr."""
         return f"<pre>{escape(str(self))}</pre>"
 
     def __str__(self) -> str:
@@ -234,13 +235,13 @@ class Result:
         return "\n".join(lines)
 
 
-def _told(error: Exception | None) -> Exception | None:
-    """An exception, or one with its text where it cannot be pickled."""
-    return error if error is None or _travels(error) else NonsmoothError(f"{type(error).__name__}: {error}")
+def _as_picklable(error: Exception | None) -> Exception | None:
+    """An exception, or a NonsmoothError with its text if it cannot be pickled."""
+    return error if error is None or _is_picklable(error) else NonsmoothError(f"{type(error).__name__}: {error}")
 
 
-def _travels(value: object) -> bool:
-    """Whether a value comes back whole when it is pickled; some exceptions can be pickled and not be unpickled."""
+def _is_picklable(value: object) -> bool:
+    """Whether a value survives a pickle round trip; some exceptions can be pickled but not unpickled."""
     try:
         pickle.loads(pickle.dumps(value))
     except Exception:  # pickling runs code of the class, which may raise anything
@@ -248,7 +249,7 @@ def _travels(value: object) -> bool:
     return True
 
 
-def _copied(value: Any, memo: dict[int, Any]) -> Any:
+def _copy(value: Any, memo: dict[int, Any]) -> Any:
     return value if isinstance(value, BaseException | SkippedErrors) else copy.deepcopy(value, memo)
 
 

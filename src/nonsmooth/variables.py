@@ -1,4 +1,4 @@
-"""The unknowns: a tensor, a dict of tensors or a module on the user's side, one flat float64 array on the solver's."""
+"""The unknowns: a tensor, a dict of tensors or a module for the user, one flat float64 array for the solver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nonsmooth.arrays.memory import LONG, kept, new_vector
+from nonsmooth.arrays.memory import MIN_MMAP_ENTRIES, long_lived_copy, new_vector
 from nonsmooth.errors import ProblemError
 
 Vector = NDArray[np.float64]
@@ -20,7 +20,7 @@ Start = Tensor | Mapping[str, Tensor] | nn.Module | NDArray[Any] | Sequence[Any]
 
 
 class Variables:
-    """Translate between the user's form of x and a flat array, in both directions.
+    """Converts between the user's form of x and a flat array.
 
     >>> variables = Variables({"a": torch.zeros(2), "b": torch.ones(1, 2, dtype=torch.float64)})
     >>> variables.start
@@ -31,7 +31,7 @@ class Variables:
 
     def __init__(self, start: Start) -> None:
         self._array = isinstance(start, np.ndarray | list | tuple)
-        """Whether x is handed back as an array of numpy."""
+        """Whether x is returned as a NumPy array."""
         if self._array:
             start = _from_numbers(start)
         self._start = start
@@ -58,7 +58,7 @@ class Variables:
 
     @property
     def template(self) -> Start:
-        """A start of the same form, from which the same variables are made; a module is itself."""
+        """A start of the same form, from which the same variables can be created; for a module, the module itself."""
         if self.module is not None:
             return self.module
         if self._array:
@@ -66,7 +66,7 @@ class Variables:
         return self._templates[0] if isinstance(self._start, Tensor) else dict(zip(self.names, self._templates, strict=True))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Only the form of x travels: a module, and whatever class it may be of, stays behind."""
+        """Pickle only the form of x, and not a module, whose class may not be importable elsewhere."""
         state = {name: value for name, value in vars(self).items() if name != "_stage"}
         pieces = dict(zip(self.names, self._templates, strict=True))
         start = self._templates[0] if isinstance(self._start, Tensor) else pieces
@@ -80,17 +80,17 @@ class Variables:
 
     @property
     def device(self) -> torch.device:
-        """Where the variables live."""
+        """The device of the variables."""
         return self._templates[0].device
 
     def rounded(self, x: Vector) -> Vector:
-        """The nearest point that the variables' types can hold."""
+        """The nearest point that the variables' types can represent."""
         if not self.single_precision:
-            return kept(x) if len(x) >= LONG else x
+            return long_lived_copy(x) if len(x) >= MIN_MMAP_ENTRIES else x
         return self.flat([piece.detach() for piece in self._pieces(x)])
 
     def place(self, x: Vector) -> tuple[Any, list[Tensor]]:
-        """The argument for the user's function at x, and the leaves whose gradients are wanted."""
+        """The argument for the user's function at x, and the leaf tensors to differentiate with respect to."""
         if self.module is not None:
             whole, parts = self._stage
             with torch.no_grad():
@@ -103,7 +103,7 @@ class Variables:
 
     @cached_property
     def _stage(self) -> tuple[Tensor, list[Tensor]]:
-        """Where a point is put before it goes into the parameters of a module: all of it, and the part of each."""
+        """A staging buffer for a module's parameters: the whole point, and one view for each parameter."""
         whole = torch.empty(self.size, dtype=_DOUBLE, device=self.device if self._on_cuda else "cpu")
         return whole, [
             whole[part].view(parameter.shape) for parameter, part in zip(self._parameters, self._slices, strict=True)
@@ -115,9 +115,9 @@ class Variables:
         return isinstance(self._start, Tensor)
 
     def assembler(self) -> Callable[[Tensor], tuple[Any, list[Tensor]]]:
-        """A function like `place`, for flat tensors that may be symbols of a tracer (not for a module, which is written to).
+        """A function like `place`, for flat tensors that may be symbolic in a tracer (not for a module, which it writes to).
 
-        It holds nothing but the layout, so that whoever looks into it does not find the start.
+        Its closure has only the layout, so that guards on it do not depend on the start.
         """
         names, single, module, parameters = self.names, isinstance(self._start, Tensor), self.module, self._parameters
         layout = [
@@ -138,16 +138,16 @@ class Variables:
         return assembled
 
     def flat(self, tensors: Sequence[Tensor]) -> Vector:
-        """One flat array of tensors given in the order of the variables."""
+        """One flat array from tensors in the order of the variables."""
         if len(tensors) > 1 and self._on_cuda:  # one transfer instead of many
             tensors = [torch.cat([tensor.detach().reshape(-1).to(self.device, torch.float64) for tensor in tensors])]
         pieces = [numbers(tensor).reshape(-1) for tensor in tensors]
-        return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else kept(pieces[0])
+        return np.concatenate(pieces, out=new_vector(self.size)) if len(pieces) != 1 else long_lived_copy(pieces[0])
 
     def rows(self, tensors: Sequence[Tensor], count: int) -> NDArray[np.float64]:
-        """One array (count, n) of tensors that have a leading dimension of `count`."""
+        """One array (count, n) from tensors that have a leading dimension of `count`."""
         pieces = [
-            # torch gives zeros without the leading dimension for a variable that is not used
+            # torch returns zeros without the leading dimension for a variable that is not used
             tensor.detach().expand(count, *template.shape).reshape(count, -1).to("cpu", torch.float64).numpy()
             for tensor, template in zip(tensors, self._templates, strict=True)
         ]
@@ -161,11 +161,11 @@ class Variables:
         return pieces[0] if isinstance(self._start, Tensor) else dict(zip(self.names, pieces, strict=True))
 
     def answer(self, x: Vector) -> Any:
-        """x in the user's form; a module is filled with it and handed back."""
+        """x in the user's form; for a module, the module itself with x as its parameters."""
         return self.place(x)[0] if self.module is not None else self.shaped(x)
 
     def flatten(self, form: Any, *, what: str) -> Vector:
-        """A flat array from a number, a tensor, or the form of x0, as used for bounds and given gradients."""
+        """A flat array from a number, a tensor, or values in the form of x0, as in bounds and in the user's own gradients."""
         if isinstance(form, int | float):
             return np.full(self.size, float(form))
         if isinstance(form, np.ndarray):
@@ -174,7 +174,7 @@ class Variables:
             missing = [name for name in self.names if name not in form]
             if missing:
                 raise ProblemError(
-                    f"{what} lacks the variable {missing[0]!r}; give one entry for each of {', '.join(self.names)}"
+                    f"{what} has no entry for the variable {missing[0]!r}; give one for each of {', '.join(self.names)}"
                 )
             form = [form[name] for name in self.names]
         if isinstance(form, list | tuple):
@@ -196,7 +196,7 @@ class Variables:
         try:
             tensor = torch.as_tensor(part, dtype=torch.float64, device="cpu").detach()
         except (TypeError, ValueError, RuntimeError) as error:
-            raise ProblemError(f"{what} has a part that is no number or tensor: {part!r}") from error
+            raise ProblemError(f"{what} has a part that is neither a number nor a tensor: {part!r}") from error
         if tensor.numel() == template.numel():
             return tensor.reshape(template.shape)
         if tensor.numel() == 1:
@@ -214,15 +214,15 @@ class Variables:
 
 
 def is_plain(tensor: Tensor) -> bool:
-    """Whether numpy can read and write a tensor where it lies."""
+    """Whether NumPy can share a tensor's memory."""
     return tensor.dtype is _DOUBLE and tensor.is_cpu
 
 
 def numbers(tensor: Tensor) -> NDArray[np.float64]:
-    """The values of a tensor, in its memory where they can be read there."""
+    """The values of a tensor, without a copy where NumPy can share its memory."""
     if not is_plain(tensor):
         return tensor.detach().to("cpu", torch.float64).numpy()
-    if tensor.is_neg():  # as the imaginary part of a conjugate: it lies there with the other sign
+    if tensor.is_neg():  # like the imaginary part of a conjugate, which torch stores with the opposite sign
         tensor = tensor.resolve_neg()
     return tensor.detach().numpy()
 
@@ -234,15 +234,15 @@ def _piece(values: Vector, template: Tensor) -> Tensor:
 
 
 def _from_numbers(start: Any) -> Tensor:
-    """An array of numpy, or a list of numbers, as a tensor of its own."""
+    """A NumPy array, or a list of numbers, as a new tensor."""
     try:
         numbers = np.asarray(start)
     except (TypeError, ValueError, RuntimeError) as error:  # rows of different lengths, or tensors in a list
-        raise ProblemError(f"x0 is a {type(start).__name__} that is no array of numbers: {error}") from error
+        raise ProblemError(f"x0 is a {type(start).__name__} that is not an array of numbers: {error}") from error
     if numbers.dtype.kind not in "fiu" or _has_tensors(start):
         raise ProblemError(
             f"x0 is a {type(start).__name__} of {'tensors' if _has_tensors(start) else numbers.dtype}; give a list of numbers, "
-            "a dict of tensors by name, or one tensor, as torch.stack makes it"
+            "a dict of tensors by name, or one tensor, as from torch.stack"
         )
     return torch.from_numpy(np.array(numbers, dtype=np.float64))
 

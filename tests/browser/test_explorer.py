@@ -13,6 +13,8 @@ from compile_inspect.records import Inspection
 
 LINE = "hidden = self.layer(x).relu()"
 
+pytestmark = pytest.mark.slow
+
 
 def choose(opened: Any, compilation: str) -> None:
     """Choose a compilation by its id."""

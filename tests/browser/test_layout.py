@@ -87,6 +87,8 @@ HEADLINE = (
 )
 LESSON = ".lesson h3, .question, .answer h4, .answer p, .contents a, .took, .measured dt, .measured-value, .outcome"
 
+pytestmark = pytest.mark.slow
+
 
 def long_names() -> Inspection:
     """Everything, with names as long as those of real models."""

@@ -38,6 +38,7 @@ def test_every_part_is_there_and_every_link_leads_to_one(opening: Callable[..., 
         assert opened.page.locator(f"[id='{link[1:]}']").count() == 1, link
 
 
+@pytest.mark.slow
 def test_real_captures_open(opening: Callable[..., Any], breaking: Inspection, gpt2: Inspection) -> None:
     for inspection in (breaking, gpt2):
         opened = opening(inspection)
@@ -184,6 +185,7 @@ def seconds_to_open_and_move(opening: Callable[..., Any], count: int) -> tuple[f
     return drawn, time.monotonic() - start
 
 
+@pytest.mark.slow
 def test_a_graph_of_five_thousand_nodes_is_usable(opening: Callable[..., Any]) -> None:
     """Measured in what one of fifty takes: how fast the machine is does not matter."""
     # The first page waits for more than its own.

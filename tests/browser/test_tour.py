@@ -20,6 +20,8 @@ from samples import everything
 TOLD = {"sentence": "3 lessons in 1 min 14 s on torch 2.13.0.", "origin": "torch 2.13.0, x86_64, 2 cores, no GPU"}
 TOP = "element => element.getBoundingClientRect().top"
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def touring(opening: Callable[..., Any]) -> Callable[..., Any]:

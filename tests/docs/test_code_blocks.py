@@ -25,12 +25,11 @@ ELSEWHERE = {
 NOT_RUN: list[tuple[str, str]] = [
     ("README.md", "it creates an environment"),
     ("README.md", "it installs packages"),
-    ("README.md", "it needs uv"),
-    ("README.md", "it needs Docker"),
     ("docs/how-to/inspect-a-program.md", "it installs packages"),
     ("docs/how-to/inspect-a-program.md", "it needs a torch without a function that is observed"),
     ("docs/how-to/put-it-into-ci.md", "it is a workflow; its commands are those above"),
     ("docs/index.md", "it installs packages"),
+    ("docs/index.md", "it needs Docker"),
     ("docs/tutorials/tour.md", "it takes minutes; CI runs make tour"),
 ]
 

@@ -124,9 +124,10 @@ def test_minimize_with_constraints(run: Run) -> None:
     printed = run("minimize_with_constraints")
     assert printed.startswith("STATIONARY")
     assert printed.number("objective") == pytest.approx((1 - 0.5**0.5) ** 2, abs=1e-6)
-    assert printed.line("checked again") == "checked again: stationary, by the kink that is seen in the program"
+    assert printed.line("checked again") == "checked again: stationary, by the kink read from the program"
 
 
+@pytest.mark.docs
 def test_minimize_a_module(solve: Run) -> None:
     printed = solve("minimize_a_module")
     assert printed.number("trace ") == pytest.approx(printed.number("by eigenvalues "), rel=1e-6)
@@ -134,19 +135,21 @@ def test_minimize_a_module(solve: Run) -> None:
     assert printed.strip().splitlines()[-1].startswith("STATIONARY after")
 
 
+@pytest.mark.docs
 def test_continue_a_run(solve: Run, tmp_path: Path) -> None:
     printed = solve("continue_a_run")
     assert printed.line("USER_STOP") and printed.line("STATIONARY")
-    assert printed.line("in one go: the same x after the same")
+    assert printed.line("without a stop: the same x after the same")
     assert (tmp_path / "run.state").stat().st_size > 0
 
 
+@pytest.mark.docs
 def test_pygranso_problems(solve: Run) -> None:
     printed = solve("pygranso_problems")
     rows = {line[:2]: line[30:].split() for line in printed.splitlines()[1:]}
     assert list(rows) == ["A1", "A2", "A3", "B1", "B2", "B3", "C1", "C2", "C3", "D1", "D3"]
     for name, (found, known, violation, verdict, *_) in rows.items():
-        # The losses of the networks can come as near to 0 as one likes; opt_tol is 1e-3 there.
+        # The losses of the networks can get arbitrarily close to 0; opt_tol is 1e-3 there.
         allowed = 1e-3 if name in ("D1", "D3") else 1e-6 * max(1.0, abs(float(known)))
         assert float(found) == pytest.approx(float(known), abs=allowed), name
         assert float(violation) <= (1e-4 if name == "D3" else 1e-6), name
@@ -154,6 +157,7 @@ def test_pygranso_problems(solve: Run) -> None:
     assert float(rows["A1"][1]) == pytest.approx((1 - 0.5**0.5) ** 2, abs=1e-9)
 
 
+@pytest.mark.docs
 def test_some_problem_of_pygranso_and_one_that_is_not_there(solve: Run) -> None:
     printed = solve("pygranso_problems", "B1")
     assert [line[:2] for line in printed.splitlines()[1:]] == ["B1"]
@@ -161,6 +165,7 @@ def test_some_problem_of_pygranso_and_one_that_is_not_there(solve: Run) -> None:
         solve("pygranso_problems", "E7")
 
 
+@pytest.mark.docs
 def test_train_with_orthogonal_weights(solve: Run) -> None:
     printed = solve("train_with_orthogonal_weights")
     start, penalty, equalities = (Printed(printed.line(name)) for name in ("start", "penalty", "equalities"))
@@ -172,6 +177,7 @@ def test_train_with_orthogonal_weights(solve: Run) -> None:
     assert printed.line("STATIONARY") and printed.line("certificate").split()[1].rstrip(":") == "stationary"
 
 
+@pytest.mark.docs
 def test_train_with_fairness(solve: Run) -> None:
     printed = solve("train_with_fairness")
     assert len(re.findall("STATIONARY", printed)) == 2
@@ -185,6 +191,7 @@ def test_train_with_fairness(solve: Run) -> None:
     assert printed.line("certificate").split()[1].rstrip(":") == "stationary"
 
 
+@pytest.mark.docs
 def test_robust_pca(solve: Run) -> None:
     printed = solve("robust_pca")
     assert printed.number("low-rank part, truncated SVD:") > 0.1

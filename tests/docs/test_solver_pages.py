@@ -65,7 +65,7 @@ def test_figures_of_the_readme_are_those_measured() -> None:
         title: {row[0]: row[1:] for row in rows(QUALITY, f"## {title}")}
         for title in re.findall(r"^## ((?:All|The) \d+ .*)$", (ROOT / QUALITY).read_text(encoding="utf-8"), re.MULTILINE)
     }
-    readme = rows("README.md", "<!-- figures: docs/explanation/solver-quality.md -->")
+    readme = rows("README.md", "<!-- results:begin solvers -->")
     assert len(readme) >= 4
     for solver, *solved, mistaken in readme:
         for cell, table in zip(solved, measured.values(), strict=True):

@@ -24,7 +24,7 @@ TORCHSCRIPT = ROOT / "docs" / "how-to" / "from-torchscript.md"
 SCRIPTS = Path(__file__).with_name("statements")
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-VERDICTS = {"Wrong": "Wrong", "Changed since": "Changed since", "Right but incomplete": "Incomplete"}
+VERDICTS = {"Wrong": "Wrong", "Outdated": "Outdated", "Right but incomplete": "Incomplete"}
 NO_SECTION = "the page's first block"
 
 

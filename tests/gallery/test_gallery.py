@@ -40,6 +40,19 @@ def expected(path: Path) -> dict[str, Any]:
     return found
 
 
+def first_of_each_kind(count: int) -> set[Path]:
+    """The first programs of each kind of fix."""
+    kinds: dict[str, list[Path]] = {}
+    for path in PROGRAMS:
+        if path.stem not in ALIKE:
+            kinds.setdefault(expected(path)["fixer"], []).append(path)
+    return {path for paths in kinds.values() for path in paths[:count]}
+
+
+QUICK = first_of_each_kind(3)
+"""Programs that are tried in every run of the tests."""
+
+
 def _version(text: str) -> list[int]:
     return [int(part) for part in text.split("+")[0].split(".")[:2]]
 
@@ -74,7 +87,7 @@ def proposals(path: Path, runner: TrialRunner) -> Iterator[tuple[GraphBreak, Pro
 
 
 @pytest.mark.parametrize(
-    "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path.stem in ALIKE)) for path in PROGRAMS]
+    "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path not in QUICK)) for path in PROGRAMS]
 )
 def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
     wanted, found = expected(path), runner(path)
@@ -101,7 +114,7 @@ def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
         assert not tried[title].holds, (title, tried[title])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_proposals_that_are_not_named_can_be_tried(path: Path) -> None:
     found = runner(path)

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from nonsmooth import Result, Status, minimize
-from nonsmooth.compile import Outcome
-from nonsmooth.compile.cuda_graphs import recorded
+from nonsmooth.compile import CompileOutcome
+from nonsmooth.compile.cuda_graphs import record_cuda_graphs
 from nonsmooth.compile.flat import flat_form
 from nonsmooth.evaluate import Evaluator
 from nonsmooth.problem import Problem
@@ -61,7 +61,7 @@ def test_functions_run_as_one_launch() -> None:
         return (q @ data).abs().sum() / 2000, None, q @ q - 1
 
     plain, result = minimize(dictionary, start, compile="never"), minimize(dictionary, start)
-    assert result.compilation.outcome is Outcome.USED, result.compilation
+    assert result.compilation.outcome is CompileOutcome.USED, result.compilation
     assert result.compilation.evaluations > 20
     assert result.success and abs(result.f - plain.f) < 1e-8
     data.mul_(2.0)  # in place: the recording reads it as it is
@@ -74,7 +74,7 @@ def test_functions_that_wait_for_a_value_stay_eager() -> None:
         return x.square().sum() * (2.0 if float(x[0]) > 0 else 1.0)
 
     result = minimize(waiting, torch.ones(3, dtype=torch.float64, device="cuda"), max_iterations=30)
-    assert result.compilation.outcome in (Outcome.REFUSED, Outcome.NOT_WORTH_IT), result.compilation
+    assert result.compilation.outcome in (CompileOutcome.REFUSED, CompileOutcome.NOT_WORTH_IT), result.compilation
     assert float(result.x.abs().max()) < 1e-3
 
 
@@ -88,7 +88,7 @@ def test_a_trace_is_recorded_too() -> None:
         return -torch.trace(basis.T @ matrix @ basis), None, basis.T @ basis - identity
 
     result = minimize(function, start)
-    assert result.compilation.outcome is Outcome.USED, result.compilation
+    assert result.compilation.outcome is CompileOutcome.USED, result.compilation
     assert result.success
     assert result.f == pytest.approx(-float(torch.linalg.eigvalsh(matrix)[-3:].sum()), abs=1e-6)
 
@@ -105,7 +105,7 @@ def test_one_synchronization_for_an_evaluation() -> None:
     trial = evaluator(evaluator.variables.start)
     assert evaluator.forms is not None
     form = flat_form(evaluator.problem, evaluator.variables, evaluator.forms)
-    compiled = recorded(form, trial.x, torch.device("cuda"))
+    compiled = record_cuda_graphs(form, trial.x, torch.device("cuda"))
     compiled(trial.x, evaluator.costs)[2].full()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]) as seen:
         for step in range(10):
@@ -135,7 +135,7 @@ def test_a_module_is_recorded() -> None:
         for parameter, value in zip(module.parameters(), before, strict=True):
             parameter.copy_(value)
     result = minimize(function, module, structure="off", max_iterations=150)
-    assert result.compilation.outcome is Outcome.USED, result.compilation
+    assert result.compilation.outcome is CompileOutcome.USED, result.compilation
     assert result.f == pytest.approx(float(function(module)[0]), rel=1e-12)  # type: ignore[index]
     assert result.f < 1.2 * plain.f + 1e-6
 
@@ -154,9 +154,9 @@ def test_what_cannot_be_recorded_does_not_keep_others_from_being() -> None:
 
     for _ in range(3):
         refused = minimize(sending, start, structure="off")
-        assert refused.compilation.outcome is Outcome.REFUSED, refused.compilation
+        assert refused.compilation.outcome is CompileOutcome.REFUSED, refused.compilation
         used = minimize(dictionary, start, structure="off")
-        assert used.compilation.outcome is Outcome.USED, used.compilation
+        assert used.compilation.outcome is CompileOutcome.USED, used.compilation
         assert refused.success and used.success and abs(refused.f - used.f) < 1e-8
 
 
@@ -174,5 +174,5 @@ def test_pairs_beside_the_variables() -> None:
 
         results[device] = minimize(separable, torch.zeros(5000, dtype=torch.float64, device=device), max_iterations=60)
     assert results["cuda"].f == pytest.approx(results["cpu"].f, rel=1e-6)
-    kept = results["cuda"].state.hessian._kept
+    kept = results["cuda"].state.hessian._storage
     assert type(kept).__name__ == "DevicePairs" and kept._both.device.type == "cuda"

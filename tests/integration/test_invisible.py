@@ -71,7 +71,9 @@ def test_cache_filled_without_the_recorder_is_hit_with_it(both, tmp_path: Path) 
         assert all(kernel.call_line for kernel in lowering.kernels)
 
 
-@pytest.mark.parametrize("ending", [pytest.param("raise", marks=pytest.mark.slow), "exit", "signal", "fullgraph"])
+@pytest.mark.parametrize(
+    "ending", ["signal", *(pytest.param(ending, marks=pytest.mark.slow) for ending in ("raise", "exit", "fullgraph"))]
+)
 def test_same_ending(ending: str, tmp_path: Path, quick_cache: Path) -> None:
     script = PROGRAMS / "endings.py"
     plain = run_plain(script, ending, "two words", cache=quick_cache)
@@ -85,6 +87,7 @@ def test_same_ending(ending: str, tmp_path: Path, quick_cache: Path) -> None:
     assert inspection.compilations
 
 
+@pytest.mark.slow
 def test_torch_logs_still_work(tmp_path: Path, quick_cache: Path) -> None:
     script = PROGRAMS / "user_hooks.py"
     plain = run_plain(script, cache=quick_cache, TORCH_LOGS="recompiles,graph_breaks")
@@ -108,6 +111,7 @@ def test_torch_logs_still_work(tmp_path: Path, quick_cache: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_torch_trace_still_works(tmp_path: Path, quick_cache: Path) -> None:
     trace = tmp_path / "trace"
     seen = run_recorded(PROGRAMS / "user_hooks.py", output=tmp_path / "a.inspection", cache=quick_cache, TORCH_TRACE=str(trace))
@@ -117,6 +121,7 @@ def test_torch_trace_still_works(tmp_path: Path, quick_cache: Path) -> None:
     assert compile_inspect.load(tmp_path / "a.inspection").compilations
 
 
+@pytest.mark.slow
 def test_fresh_watches_the_scheduler_although_the_cache_is_warm(both, tmp_path: Path) -> None:
     folder, _, _ = both
     command = [sys.executable, "-m", "compile_inspect", "run", "--quiet", "--fresh", "-o", str(tmp_path / "a.inspection")]

@@ -11,7 +11,7 @@ import pytest
 from compile_inspect.records import BreakEffect, CacheOutcome, Direction, Fate, KernelKind, Outcome, Stage
 from conftest import PROGRAMS, Recorded, run_plain
 
-MODELS = ("mlp", "breaking", "gpt2", pytest.param("bert", marks=pytest.mark.slow))
+MODELS = ("mlp", "breaking", pytest.param("gpt2", marks=pytest.mark.slow), pytest.param("bert", marks=pytest.mark.exhaustive))
 GetRecorded = Callable[[str], Recorded]
 
 
@@ -193,6 +193,7 @@ def test_fused_backward_kernel_is_tied_to_the_forward_line(recorded: GetRecorded
     assert "hidden = self.layer(x).relu()" in lines
 
 
+@pytest.mark.slow
 def test_the_program_warns_as_it_does_without_the_recorder(recorded: GetRecorded) -> None:
     capture = recorded("breaking")
     plain = run_plain(PROGRAMS / "breaking.py", cache=capture.cache)

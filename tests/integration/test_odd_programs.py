@@ -55,6 +55,7 @@ def test_the_program_notices_nothing(name: str, ran: Callable[[str], tuple[Proce
     assert bool(inspection.compilations) is bool(FUNCTIONS[name])
 
 
+@pytest.mark.slow
 def test_descriptors_are_the_programs(tmp_path: Path, quick_cache: Path) -> None:
     script, own = ODD / "closes_descriptors.py", tmp_path / "own.txt"
     plain = run_plain(script, str(own), cache=quick_cache)

@@ -24,6 +24,7 @@ def workers(tmp_path_factory: pytest.TempPathFactory) -> Workers:
     return output, run_recorded(PROGRAMS / "workers.py", output=output, cache=output.with_name("cache"))
 
 
+@pytest.mark.slow
 def test_workers_and_spawned_processes_have_captures_of_their_own(workers: Workers, quick_cache: Path) -> None:
     output, seen = workers
     plain = run_plain(PROGRAMS / "workers.py", cache=quick_cache)
@@ -80,7 +81,7 @@ def test_a_killed_program_leaves_what_was_seen(tmp_path: Path, quick_cache: Path
     assert "This capture is partial" in shown.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_inductors_own_helpers_are_not_recorded(tmp_path: Path, quick_cache: Path) -> None:
     output = tmp_path / "mlp.inspection"
     run_recorded(PROGRAMS / "mlp.py", output=output, cache=quick_cache, TORCHINDUCTOR_COMPILE_THREADS="2")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from real_programs import PROGRAMS, Twice, hold_against_torch, run_twice
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 WHOLE = r"Captured whole: no graph break and no recompile\."
 EXPECTED = {

@@ -20,4 +20,4 @@ def empty_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def nothing_built(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """When compiled functions take over depends on time, and rounding on whether they do."""
     if not request.module.__name__.endswith("test_tier"):
-        monkeypatch.setattr(tier, "_patience", lambda: float("inf"))
+        monkeypatch.setattr(tier, "_build_after_seconds", lambda: float("inf"))

@@ -45,7 +45,7 @@ def test_all_forms_are_the_same_box(bounds: Any) -> None:
     ("bounds", "message"),
     [
         (PAIRS[:2], r"is a tuple of 2, and x0 has 1 variable with 3 numbers"),
-        ([*PAIRS, (0.0, 1.0)], r"pair \(low, high\) for each of the 3 numbers of x0, not list of 4"),
+        ([*PAIRS, (0.0, 1.0)], r"pair \(low, high\) for each of the 3 numbers of x0, not a list of 4"),
         ((1, 2, 3), r"pair \(low, high\) for each of the 3"),
         ([(1.0, 2.0, 3.0)] * 3, r"pair \(low, high\) for each of the 3"),
         ([(1.0, 2.0), (2.0, 1.0), (0.0, 0.0)], "lower bound 2.0 is above upper bound 1.0 at position 1"),

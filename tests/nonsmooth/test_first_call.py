@@ -35,6 +35,6 @@ def test_a_run_imports_hardly_anything() -> None:
     assert modules <= 5
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_first_run_costs_less_than_30_ms_more() -> None:
     assert min(measure()[2] for _ in range(3)) < 0.03

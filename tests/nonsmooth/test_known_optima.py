@@ -41,7 +41,7 @@ def assert_solved(case: Case, result: Result) -> None:
 
 
 def marked(cases: dict[str, Case]) -> list[object]:
-    return [pytest.param(case, id=name, marks=pytest.mark.slow if name in SLOW else ()) for name, case in cases.items()]
+    return [pytest.param(case, id=name, marks=pytest.mark.exhaustive if name in SLOW else ()) for name, case in cases.items()]
 
 
 @pytest.mark.parametrize("case", marked(SOLVED))
@@ -49,7 +49,7 @@ def test_known_optimum(case: Case) -> None:
     assert_solved(case, minimize(case.function, case.initial(), structure="off" if case in AT_SADDLES else "auto"))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LONG)
 def test_known_optimum_after_many_iterations(name: str) -> None:
     assert_solved(ALL[name], minimize(ALL[name].function, ALL[name].initial(), **LONG[name]))
@@ -72,7 +72,7 @@ def test_unbounded_after_all(name: str) -> None:
     assert unbounded
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", BADLY_SCALED)
 def test_badly_scaled(name: str) -> None:
     """No answer within the limit is fine, a wrong one is not."""

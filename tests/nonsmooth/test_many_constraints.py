@@ -17,7 +17,7 @@ from nonsmooth.evaluate.engine import batched_backward
 from nonsmooth.hessian import FullMemory
 from nonsmooth.kinks.bundle import own_cut
 from nonsmooth.qp import OutOfTime, Product, Program, QPSolver
-from nonsmooth.qp.active import active_set
+from nonsmooth.qp.active_set import active_set
 from nonsmooth.qp.projected_newton import projected_newton
 from nonsmooth.step.model import Model
 from nonsmooth.step.steering import steer
@@ -122,7 +122,7 @@ def test_a_step_does_not_depend_on_how_the_matrix_is_held(equalities: int, monke
     metric = FullMemory(8, root @ root.T + 0.1 * np.eye(8))
     steps = []
     for product in (True, False):
-        monkeypatch.setattr("nonsmooth.hessian.form.FORMED", 10 if product else 1000)
+        monkeypatch.setattr("nonsmooth.hessian.quadratic_form.MAX_FORMED_ROWS", 10 if product else 1000)
         model = Model(at, own_cut(at), None, metric, QPSolver())
         steps.append((steer(model, at, 1.0, Options()), model.reference(10.0), model.step(50.0)))
     (first, reference, large), (same, same_reference, same_large) = steps

@@ -47,7 +47,7 @@ def test_evaluated_points_and_their_graphs_are_let_go() -> None:
         assert late <= early + 20
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
 @pytest.mark.timeout(3000)
 @pytest.mark.parametrize("options", [{"max_null_steps": 2}, {"memory": 5, "max_null_steps": 0}], ids=["full", "limited"])

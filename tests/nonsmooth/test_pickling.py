@@ -62,9 +62,9 @@ def test_a_lambda_travels_without_its_check() -> None:
     result = run_lambda(3)
     again = pickle.loads(pickle.dumps(result))
     assert_same(result, again)
-    with pytest.raises(ProblemError, match=r"could not travel with the pickled result .*lambda.*top level of a module"):
+    with pytest.raises(ProblemError, match=r"could not be pickled with the result .*lambda.*top level of a module"):
         again.check()
-    with pytest.raises(ProblemError, match="could not travel"):
+    with pytest.raises(ProblemError, match="could not be pickled"):
         pickle.loads(pickle.dumps(again)).check()
     assert result.check().stationary  # the original still can
 
@@ -86,7 +86,7 @@ def test_a_function_of_another_main_program_is_explained(tmp_path: Path) -> None
     subprocess.run([sys.executable, script, tmp_path / "result"], check=True)
     result = pickle.loads((tmp_path / "result").read_bytes())
     assert result.success
-    with pytest.raises(ProblemError, match=r"could not travel.*only_here"):
+    with pytest.raises(ProblemError, match=r"could not be pickled.*only_here"):
         result.check()
 
 
@@ -127,12 +127,13 @@ def test_a_deep_copy_shares_no_memory_and_can_be_checked() -> None:
 def test_copies_do_not_take_memory_that_belongs_to_others() -> None:
     result = run_valley(0)
     current = result.state.current
-    _ = current.places
+    _ = current.addresses
     copied = pickle.loads(pickle.dumps(current))
-    assert copied.serial != current.serial and set(copied.places).isdisjoint(current.places)
-    lines, others = result.state.bundle._kept.lines, pickle.loads(pickle.dumps(result.state.bundle))._kept.lines
+    assert copied.serial != current.serial and set(copied.addresses).isdisjoint(current.addresses)
+    bundle = result.state.bundle
+    lines, others = (each._linearizations.table for each in (bundle, pickle.loads(pickle.dumps(bundle))))
     assert lines is not None and others is not None
-    assert others.places[0] == others.points.ctypes.data and set(lines.keys).isdisjoint(others.keys)
+    assert others.addresses[0] == others.points.ctypes.data and set(lines.keys).isdisjoint(others.keys)
 
 
 @pytest.mark.parametrize("local", [False, True])

@@ -120,7 +120,7 @@ def test_parts_that_do_not_fit_together(make: Any, message: str) -> None:
     "more", [{"objective": square}, {"bounds": (0, 1)}, {"gradients": True}, {"args": (1,)}, {"kwargs": {"a": 1}}]
 )
 def test_a_problem_is_complete(more: dict[str, Any]) -> None:
-    with pytest.raises(ProblemError, match="a Problem is complete"):
+    with pytest.raises(ProblemError, match="fn is a Problem"):
         minimize(Problem(square), START, **more)
 
 

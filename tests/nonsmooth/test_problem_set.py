@@ -164,7 +164,7 @@ def test_exact_references() -> None:
         assert ALL[name].optimum == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_smooth_solver_confirms_the_optima() -> None:
     """SLSQP from the usual start ends in the optimum, to 1e-6. Takes a minute."""
     pytest.importorskip("scipy")

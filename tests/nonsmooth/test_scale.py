@@ -45,7 +45,7 @@ def test_memory_with_a_hundred_thousand_variables() -> None:
     assert found["memory"] <= 3.5 * found["pairs"]  # of which the gradients and points kept are 0.6
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(3000)
 @pytest.mark.skipif(sys.platform == "win32", reason="memory is asked of the resource module")
 @pytest.mark.parametrize("kind", ["free", "ball", "sum"])
@@ -65,7 +65,7 @@ def test_limited_memory_is_chosen_where_n_is_large(size: int, kind: type) -> Non
         assert result.state.hessian.pairs == PAIRS
 
 
-@pytest.mark.parametrize("size", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [20_000, pytest.param(100_000, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("name", ["chained_cb3_2", "active_faces"])
 def test_many_variables_with_kinks(name: str, size: int) -> None:
     case = build(name, size)

@@ -129,7 +129,7 @@ def test_flatten_accepts_numbers_and_the_form_of_x() -> None:
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ({"a": 1.0}, "the bound lacks the variable 'b'; give one entry for each of a, b"),
+        ({"a": 1.0}, "the bound has no entry for the variable 'b'; give one for each of a, b"),
         ([1.0], r"the bound is a list of 1, and x0 has 2 variables with 4 numbers"),
         (torch.zeros(3), r"the bound must have the form of x0 \(4 numbers\), not Tensor of shape \(3,\)"),
         ("wide", "the bound must have the form of x0"),
@@ -157,7 +157,7 @@ def test_flatten_refuses_parts_of_another_shape(form: Any) -> None:
         (1.0, "x0 must be a tensor, a dict of tensors, a module, an array or a list of numbers, not float"),
         ([torch.zeros(1), torch.zeros(1)], "x0 is a list of tensors; .*torch.stack"),
         ([torch.zeros(2, requires_grad=True)], "x0 is a list"),
-        ([[1.0, 2.0], [3.0]], "x0 is a list that is no array of numbers"),
+        ([[1.0, 2.0], [3.0]], "x0 is a list that is not an array of numbers"),
         (np.zeros(2, dtype=complex), "x0 is a ndarray of complex128"),
         (["a"], "x0 is a list of <U1"),
         ([], "x0 is empty"),

@@ -1,4 +1,4 @@
-"""Whether a variant is right: values, gradients and effects against eager and a float64 reference, and what is to blame."""
+"""Check whether a variant is right: values, gradients and effects against eager and a float64 reference, and find the cause."""
 
 from compile_inspect.agreement.api import verify
 from compile_inspect.agreement.comparison import Comparison, compare

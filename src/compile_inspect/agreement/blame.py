@@ -1,4 +1,4 @@
-"""What made a variant wrong: the stage, then the operation and the line it came from."""
+"""Find what made a variant wrong: the stage, then the operation and the line it came from."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from typing import Any
 from compile_inspect import torch_private
 from compile_inspect.agreement.divergence import find_divergence
 from compile_inspect.agreement.evidence import Evidence
-from compile_inspect.agreement.inputs import cloned
-from compile_inspect.agreement.observation import observe
-from compile_inspect.agreement.parts import Culprit, Decide, PartSearch
-from compile_inspect.agreement.prefixes import first_wrong_node, is_wrong_alone, node_named, node_of_source
+from compile_inspect.agreement.graph_prefixes import first_wrong_node, is_wrong_alone, node_named, node_of_source
+from compile_inspect.agreement.inputs import clone_inputs
+from compile_inspect.agreement.part_search import Culprit, Decide, PartSearch
 from compile_inspect.agreement.reference import Point, Reference
-from compile_inspect.agreement.sources import innermost_cause, line_of_exception, line_of_operation
+from compile_inspect.agreement.run_outcome import observe
+from compile_inspect.agreement.source_lines import innermost_cause, line_of_exception, line_of_operation
 from compile_inspect.agreement.stages import (
     CapturedGraph,
     StageTrial,
     captured_graphs,
-    choices_of,
-    compiled_with,
+    compile_options,
+    compile_with,
     differs,
     exception_at,
     run_stage,
@@ -33,54 +33,54 @@ from compile_inspect.agreement.stages import (
 )
 from compile_inspect.records.agreement import Blame, BlameStage
 from compile_inspect.records.locations import Location
-from compile_inspect.variants import Prepared, Refused, Step, Task, Variant
+from compile_inspect.variants import Prepared, RefusalError, Step, Task, Variant
 from compile_inspect.variants.base import one_line
+from compile_inspect.variants.captured_program import CapturedProgram, trace_task
 from compile_inspect.variants.compiled import Compiled
-from compile_inspect.variants.program import Program, traced
 from compile_inspect.variants.torchscript import TorchScript
 
-MOST_TRIED_ALONE = 6
-"""Of the nodes that a pass changed, so many are compiled alone."""
+MAX_NODES_COMPILED_ALONE = 6
+"""Maximum number of nodes changed by a pass that are compiled alone."""
 
 
 def find_blame(reference: Reference, variant: Variant, prepared: Prepared | None, point: Point, task: Task) -> Blame:
-    """Which part of torch, and which operation, makes a variant wrong at a point; `task` may be run freely."""
+    """Find the part of torch, and the operation, that makes a variant wrong at a point; `task` may be run freely."""
     evidence = Evidence(eager_raises=point.eager.error)
     try:
         # torch.fx prints the code of a graph that raises.
         with torch_private.suppressed_compiler_output(), contextlib.redirect_stderr(io.StringIO()):
             if isinstance(variant, TorchScript):
-                return _of_torchscript(reference, variant, point, task)
+                return _blame_torchscript(reference, variant, point, task)
             if isinstance(variant, Compiled):
                 _examine_compiled(evidence, reference, variant, point, task)
             else:
-                return _of_traced(evidence, reference, point, task)
-    except Exception as error:  # a search that fails must not hide what it was made for
+                return _blame_traced(evidence, reference, point, task)
+    except Exception as error:  # a search that fails must not hide the wrong result
         evidence.failure = one_line(error)
     return evidence.blame()
 
 
 def _examine_compiled(evidence: Evidence, reference: Reference, variant: Compiled, point: Point, task: Task) -> None:
     evidence.trials = try_stages(reference, variant, point, task)
-    guilty = evidence.guilty
-    if guilty is None:
+    faulty_stage = evidence.faulty_stage
+    if faulty_stage is None:
         return
-    if guilty.error is not None and point.eager.error is None:
-        error = exception_at(reference, variant, point, task, guilty.backend)
-        evidence.exception = guilty.error if error is None else innermost_cause(error)
+    if faulty_stage.error is not None and point.eager.error is None:
+        error = exception_at(reference, variant, point, task, faulty_stage.backend)
+        evidence.exception = faulty_stage.error if error is None else innermost_cause(error)
         evidence.exception_location = None if error is None else line_of_exception(error)
     graphs = captured_graphs(task, point)
-    if guilty.stage is BlameStage.DYNAMO:
+    if faulty_stage.stage is BlameStage.DYNAMO:
         evidence.divergence = None if evidence.exception else find_divergence(task, point, graphs)
         return
 
     def is_right(decide: Decide) -> bool:
-        with torch_private.leaving_out(decide):
-            return not differs(reference, point, run_stage(reference, variant, point, task, guilty.backend))
+        with torch_private.leave_out(decide):
+            return not differs(reference, point, run_stage(reference, variant, point, task, faulty_stage.backend))
 
-    if guilty.stage in (BlameStage.DECOMPOSITIONS, BlameStage.INDUCTOR) and evidence.exception is None:
-        evidence.culprit = _search_parts(guilty.stage, is_right)
-    _examine_graphs(evidence, guilty, variant, graphs, task)
+    if faulty_stage.stage in (BlameStage.DECOMPOSITIONS, BlameStage.INDUCTOR) and evidence.exception is None:
+        evidence.culprit = _search_parts(faulty_stage.stage, is_right)
+    _examine_graphs(evidence, faulty_stage, variant, graphs, task)
 
 
 def _search_parts(stage: BlameStage, is_right: Callable[[Decide], bool]) -> Culprit | None:
@@ -92,20 +92,22 @@ def _search_parts(stage: BlameStage, is_right: Callable[[Decide], bool]) -> Culp
     return next((culprit for culprit in map(search.find, kinds) if culprit is not None), None)
 
 
-def _examine_graphs(evidence: Evidence, guilty: StageTrial, variant: Compiled, graphs: list[CapturedGraph], task: Task) -> None:
-    """Compile pieces of Dynamo's graphs: the node that was found alone, or ever shorter prefixes."""
+def _examine_graphs(
+    evidence: Evidence, faulty_stage: StageTrial, variant: Compiled, graphs: list[CapturedGraph], task: Task
+) -> None:
+    """Compile pieces of Dynamo's graphs: the suspected node alone, or shorter and shorter prefixes."""
 
     def prepare(piece: Task) -> Prepared:
-        compiled = compiled_with(piece, guilty.backend, **choices_of(variant, guilty.backend))
+        compiled = compile_with(piece, faulty_stage.backend, **compile_options(variant, faulty_stage.backend))
 
         def run(*args: Any, **kwargs: Any) -> Step:
             return piece.run(compiled, args, kwargs)
 
         try:
-            run(*cloned((piece.args, {}))[0])
+            run(*clone_inputs((piece.args, {}))[0])
         except Exception as error:
-            raise Refused(one_line(error)) from error
-        return Prepared(Compiled(guilty.backend), run, None, 0.0)
+            raise RefusalError(one_line(error)) from error
+        return Prepared(Compiled(faulty_stage.backend), run, None, 0.0)
 
     for captured in graphs:
         graph, inputs = captured.graph, captured.inputs
@@ -124,30 +126,30 @@ def _examine_graphs(evidence: Evidence, guilty: StageTrial, variant: Compiled, g
 
 
 def _node_of_culprit(evidence: Evidence, graph: Any, alone: Callable[[Any], bool | None]) -> Any:
-    """The node of Dynamo's graph that a part of the compiler came from, tried alone.
+    """The node of Dynamo's graph that a part of the compiler came from, compiled alone.
 
-    A pass may have changed several: the one that is wrong alone is meant, or else the first.
+    A pass may have changed several nodes: the one that is wrong alone is returned, or else the first.
     """
     culprit = evidence.culprit
     if culprit is None:
         return None
-    if not culprit.changed:
+    if not culprit.changed_nodes:
         node = node_of_source(graph, culprit.part.source, culprit.part.stack_trace)
         evidence.wrong_alone = None if node is None else alone(node)
         return node
-    changed = culprit.changed[:MOST_TRIED_ALONE]
-    nodes = [node_of_source(graph, item.source, item.stack_trace) for item in changed]
+    changed_nodes = culprit.changed_nodes[:MAX_NODES_COMPILED_ALONE]
+    nodes = [node_of_source(graph, item.source, item.stack_trace) for item in changed_nodes]
     outcomes = [None if node is None else alone(node) for node in nodes]
-    chosen = outcomes.index(True) if True in outcomes else 0
-    rest = (item for index, item in enumerate(culprit.changed) if index != chosen)
-    evidence.culprit = replace(culprit, changed=(culprit.changed[chosen], *rest))
-    evidence.wrong_alone = outcomes[chosen]
-    return nodes[chosen]
+    culprit_index = outcomes.index(True) if True in outcomes else 0
+    rest = (item for index, item in enumerate(culprit.changed_nodes) if index != culprit_index)
+    evidence.culprit = replace(culprit, changed_nodes=(culprit.changed_nodes[culprit_index], *rest))
+    evidence.wrong_alone = outcomes[culprit_index]
+    return nodes[culprit_index]
 
 
-def _of_traced(evidence: Evidence, reference: Reference, point: Point, task: Task) -> Blame:
-    """A graph made by tracing: run it as it is, and if that is right, blame what was made of it."""
-    program, graph, _ = traced(task)
+def _blame_traced(evidence: Evidence, reference: Reference, point: Point, task: Task) -> Blame:
+    """For a graph made by tracing: run it as it is, and if that is right, blame its compilation."""
+    program, graph, _ = trace_task(task)
     if differs(reference, point, _run_traced(task, point, program, graph)):
         return Blame(BlameStage.TRACING, f"{BlameStage.TRACING.value}: the graph is wrong before it is compiled")
     inputs = [tensor.detach() for tensor in program.tensors(*point.inputs)]
@@ -160,7 +162,7 @@ def _of_traced(evidence: Evidence, reference: Reference, point: Point, task: Tas
     evidence.graph = str(graph.graph)
 
     def is_right(decide: Decide) -> bool:
-        with torch_private.leaving_out(decide):
+        with torch_private.leave_out(decide):
             try:
                 compiled = torch_private.compile_graph(graph, list(inputs))
             except Exception:  # not everything can be left out
@@ -186,31 +188,31 @@ def _prepare_traced(piece: Task) -> Prepared:
 
 def _traced_node(culprit: Culprit, graph: Any) -> Any:
     """The node of a traced graph that a part of the compiler came from: by its name, or the only one with its operator."""
-    named = culprit.changed[0] if culprit.changed else culprit.part
-    node = node_named(graph, named.name)
+    node_or_part = culprit.changed_nodes[0] if culprit.changed_nodes else culprit.part
+    node = node_named(graph, node_or_part.name)
     if node is not None:
         return node
-    operators = (named.operation, culprit.part.original)
+    operators = (node_or_part.operation, culprit.part.original)
     candidates = [item for item in graph.graph.nodes if item.op == "call_function" and str(item.target) in operators]
     return candidates[0] if len(candidates) == 1 else None
 
 
-def _run_traced(task: Task, point: Point, program: Program, graph: Any) -> Any:
+def _run_traced(task: Task, point: Point, program: CapturedProgram, graph: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Step:
         return program.run(lambda tensors: list(graph(*tensors)), args, kwargs)
 
     return observe(task, run, point.inputs, point.seed)
 
 
-def _of_torchscript(reference: Reference, variant: TorchScript, point: Point, task: Task) -> Blame:
-    """Without its optimizer TorchScript runs the graph operation by operation: what is wrong then was traced wrongly."""
+def _blame_torchscript(reference: Reference, variant: TorchScript, point: Point, task: Task) -> Blame:
+    """Without its optimizer, TorchScript runs the graph operation by operation: if that is wrong, tracing was wrong."""
     import torch
 
     def run(*args: Any, **kwargs: Any) -> Step:
         with torch.jit.optimized_execution(False):  # type: ignore[attr-defined]
             return task.run(script, args, kwargs)
 
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as warning_records:
         warnings.simplefilter("always")
         if variant.how == "trace":
             with torch.set_grad_enabled(task.gradients):
@@ -220,7 +222,7 @@ def _of_torchscript(reference: Reference, variant: TorchScript, point: Point, ta
     if not differs(reference, point, observe(task, run, point.inputs, point.seed)):
         return Blame(BlameStage.SCRIPTING, f"{BlameStage.SCRIPTING.value}: without its optimizer it is right")
     stage = BlameStage.TRACING if variant.how == "trace" else BlameStage.SCRIPTING
-    for warning in caught:
+    for warning in warning_records:
         if "trace" in str(warning.message).lower() and not Location(warning.filename, 0).in_torch:
             code = linecache.getline(warning.filename, warning.lineno).strip()
             location = Location(warning.filename, warning.lineno, code=code)

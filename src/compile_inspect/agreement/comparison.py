@@ -1,26 +1,26 @@
-"""One prepared variant against eager at every point."""
+"""Compare one prepared variant with eager at every point."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from compile_inspect.agreement.assumptions import find_assumptions
-from compile_inspect.agreement.coverage import not_probed
-from compile_inspect.agreement.observation import at_state, observe
-from compile_inspect.agreement.reference import Point, Reference, listed, make_reference
+from compile_inspect.agreement.coverage import find_coverage_gaps
+from compile_inspect.agreement.reference import Point, Reference, join_names, make_reference
 from compile_inspect.agreement.repetition import repeat
+from compile_inspect.agreement.run_outcome import observe, with_state
 from compile_inspect.agreement.values import Judgment
 from compile_inspect.records.agreement import Difference, DifferenceKind, Measured, Verdict
 from compile_inspect.variants import Prepared, Task
-from compile_inspect.variants.inductor import FROZEN
+from compile_inspect.variants.inductor import FROZEN_ASSUMPTIONS
 
 RECOMPILE_SECONDS = 20.0
-"""A variant that took longer to build is not given inputs of another form, which it would have to be built for again."""
+"""A variant that took longer to build is not given inputs for which it would have to be built again."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came of comparing a variant with eager."""
+    """The result of comparing a variant with eager."""
 
     verdict: Verdict
     reason: str
@@ -30,10 +30,10 @@ class Comparison:
     differences: tuple[Difference, ...] = ()
     measured: tuple[Measured, ...] = ()
     notes: tuple[str, ...] = ()
-    wrong_at: Point | None = None
+    failing_point: Point | None = None
     """The first point at which it is wrong."""
     not_probed: tuple[str, ...] = ()
-    """What nothing is proven about, each a sentence."""
+    """What was not verified, one sentence each."""
 
     @property
     def agrees(self) -> bool:
@@ -49,20 +49,20 @@ def compare(
     A `reference` made by `make_reference` serves any number of variants of one task.
     """
     reference = make_reference(task, samples=samples, seed=seed) if reference is None else reference
-    undecided = undecidable(reference)
-    if undecided is not None:
-        return undecided
-    with at_state(task, reference.state):
+    early_verdict = verdict_without_comparison(reference)
+    if early_verdict is not None:
+        return early_verdict
+    with with_state(task, reference.state):
         return _compare(prepared, reference)
 
 
-def undecidable(reference: Reference) -> Comparison | None:
-    """The verdict on any variant where there is nothing to hold it against."""
-    if reference.declined is not None:
-        return Comparison(Verdict.REFUSED, f"results of this kind cannot be compared: {reference.declined}")
-    if reference.unsteady:
-        names = listed(list(reference.unsteady))
-        reason = f"eager itself gives a different {names} when run again from the same seed, so nothing can be proven"
+def verdict_without_comparison(reference: Reference) -> Comparison | None:
+    """The verdict on every variant where eager gives nothing to compare with; None where it does."""
+    if reference.incomparable_reason is not None:
+        return Comparison(Verdict.REFUSED, f"results of this kind cannot be compared: {reference.incomparable_reason}")
+    if reference.nondeterministic:
+        names = join_names(list(reference.nondeterministic))
+        reason = f"eager itself returns a different {names} when it runs again from the same seed, so nothing can be proven"
         return Comparison(Verdict.NONDETERMINISTIC, reason)
     return None
 
@@ -72,65 +72,70 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
     measured: list[Measured] = []
     notes: list[str] = []
     incomparable: list[str] = []
-    left_out: list[Point] = []
-    wrong_at = None
+    skipped_points: list[Point] = []
+    failing_point = None
     compared = 0
     for point in reference.points:
-        if not point.as_example and _takes_one_form(prepared, point):
-            left_out.append(point)
-            if point.given:
-                notes.append(f"{point.name} were left out: they are of another form than what it was made for")
+        if not point.matches_example and _takes_only_example_form(prepared, point):
+            skipped_points.append(point)
+            if point.from_user:
+                notes.append(f"{point.name} were left out: the variant takes only inputs like the example")
             continue
-        found = judged(reference, prepared, point, closely=wrong_at is None)
+        judgment = judge_at(reference, prepared, point, refine=failing_point is None)
         compared += 1
-        differences += found.differences
-        measured += found.measured
-        notes += found.notes
-        incomparable += found.incomparable
-        if found.differences and wrong_at is None:
-            wrong_at = point
+        differences += judgment.differences
+        measured += judgment.measured
+        notes += judgment.notes
+        incomparable += judgment.incomparable
+        if judgment.differences and failing_point is None:
+            failing_point = point
     calls = ""
     if not differences and not incomparable:
         differences, calls = repeat(reference, prepared)
     assumptions: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
     if differences:
         verdict, reason = Verdict.DISAGREES, f"it does not agree with eager: {differences[0]}"
     elif incomparable:
         names = ", ".join(dict.fromkeys(incomparable))
-        verdict, reason = Verdict.RANDOM, f"random, cannot be compared: {names} come from other random numbers than eager's"
+        verdict, reason = (
+            Verdict.RANDOM,
+            f"random, cannot be compared: {names} were drawn from different random numbers than eager's",
+        )
     else:
         assumptions = find_assumptions(reference, prepared)
-        if prepared.variant.lends_results(reference.task):
+        if prepared.variant.reuses_output_buffers(reference.task):
             assumptions = (*assumptions, "every result is used or copied before the next call")
-        unseen = not_probed(reference, prepared, left_out, calls)
+        gaps = find_coverage_gaps(reference, prepared, skipped_points, calls)
         verdict, reason = Verdict.AGREES, f"it agrees with eager at {compared} input{'s' if compared != 1 else ''}"
         if assumptions:
             verdict = Verdict.ASSUMES
             reason = f"it agrees with eager as long as {', and '.join(assumptions)}"
     return Comparison(
-        verdict, reason, assumptions, tuple(differences), _largest(measured), tuple(dict.fromkeys(notes)), wrong_at, unseen
+        verdict, reason, assumptions, tuple(differences), _largest(measured), tuple(dict.fromkeys(notes)), failing_point, gaps
     )
 
 
-def _takes_one_form(prepared: Prepared, point: Point) -> bool:
-    """Whether a variant cannot take inputs of another form, or takes so long to compile that it is not asked to."""
-    return FROZEN[0] in prepared.variant.assumes or (not point.given and prepared.build_seconds > RECOMPILE_SECONDS)
+def _takes_only_example_form(prepared: Prepared, point: Point) -> bool:
+    """Whether a variant takes only inputs like the example, or takes so long to compile that it gets no others."""
+    return FROZEN_ASSUMPTIONS[0] in prepared.variant.assumes or (
+        not point.from_user and prepared.build_seconds > RECOMPILE_SECONDS
+    )
 
 
-def judged(reference: Reference, prepared: Prepared, point: Point, *, closely: bool = True) -> Judgment:
+def judge_at(reference: Reference, prepared: Prepared, point: Point, *, refine: bool = True) -> Judgment:
     """Run a variant at a point and judge it."""
-    seen = observe(reference.task, prepared.run, point.inputs, point.seed)
+    outcome = observe(reference.task, prepared.run, point.inputs, point.seed)
     checks = {DifferenceKind.ALIASING}
-    if point.as_example or point.given:  # for layouts of our own making, any layout of the result will do
+    if point.matches_example or point.from_user:  # for layouts that we made up, the result may have any layout
         checks.add(DifferenceKind.STRIDES)
     if prepared.program is None:
         checks.add(DifferenceKind.AUTOGRAD)
-    return reference.judge(seen, point, closely=closely, exact_kernels=prepared.variant.exact, checks=checks)
+    return reference.judge(outcome, point, refine=refine, exact_kernels=prepared.variant.exact, checks=checks)
 
 
 def _largest(measured: list[Measured]) -> tuple[Measured, ...]:
-    """For every value the point where the error comes closest to what is allowed, or goes beyond."""
+    """For every value the point where the error is largest relative to what is allowed."""
     worst: dict[str, Measured] = {}
     for item in measured:
         if item.name not in worst or item.error * worst[item.name].allowed > worst[item.name].error * item.allowed:

@@ -1,26 +1,26 @@
-"""What a finished comparison has not looked at, each a sentence."""
+"""What a finished comparison did not cover, one sentence each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.reference import Point, Reference, listed
+from compile_inspect.agreement.reference import Point, Reference, join_names
 from compile_inspect.agreement.second_derivatives import TwiceDifferentiated
 from compile_inspect.variants import Prepared
 
 
-def not_probed(reference: Reference, prepared: Prepared, left_out: list[Point], calls: str) -> tuple[str, ...]:
-    """What nothing is proven about: inputs that were left out, with the reason, and what was not asked for."""
-    return tuple(_sentences(reference, prepared, left_out, calls))
+def find_coverage_gaps(reference: Reference, prepared: Prepared, skipped_points: list[Point], calls: str) -> tuple[str, ...]:
+    """What was not verified: inputs that were left out, with the reason, and what was not requested."""
+    return tuple(_sentences(reference, prepared, skipped_points, calls))
 
 
-def _sentences(reference: Reference, prepared: Prepared, left_out: list[Point], calls: str) -> Iterator[str]:
+def _sentences(reference: Reference, prepared: Prepared, skipped_points: list[Point], calls: str) -> Iterator[str]:
     task = reference.task
     leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
     tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)]
     if tensors:
-        dtypes = listed(list(dict.fromkeys(str(leaf.dtype).removeprefix("torch.") for leaf in tensors)))
+        dtypes = join_names(list(dict.fromkeys(str(leaf.dtype).removeprefix("torch.") for leaf in tensors)))
         yield "other shapes" if not task.further else "shapes other than those given"
         yield f"dtypes other than {dtypes}"
     if len(tensors) < len(leaves):
@@ -39,10 +39,10 @@ def _sentences(reference: Reference, prepared: Prepared, left_out: list[Point], 
         yield "inputs other than those given"
     else:
         yield from reference.not_probed
-    if left_out:
-        yield f"{listed([point.name for point in left_out])}: the variant takes inputs of the example's form only"
-    raising = [point.name for point in reference.points if point.eager.error is not None and point not in left_out]
+    if skipped_points:
+        yield f"{join_names([point.name for point in skipped_points])}: the variant takes only inputs like the example"
+    raising = [point.name for point in reference.points if point.eager.error is not None and point not in skipped_points]
     if raising:
-        yield f"results at {listed(raising)}: eager raises there"
+        yield f"results at {join_names(raising)}: eager raises there"
     if calls:
         yield calls

@@ -1,4 +1,4 @@
-"""Where Dynamo's graph parts from the Python code: the first operation that eager runs and the graph does not."""
+"""Find where Dynamo's graph departs from the Python code: the first operation that eager runs and the graph does not."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.inputs import cloned
-from compile_inspect.agreement.observation import preserved_state, seeded
-from compile_inspect.agreement.precision import intercepted
+from compile_inspect.agreement.inputs import clone_inputs
+from compile_inspect.agreement.precision import intercept_operations
 from compile_inspect.agreement.reference import Point
-from compile_inspect.agreement.sources import line_of_stack, own_line
+from compile_inspect.agreement.run_outcome import preserve_state, seed_generators
+from compile_inspect.agreement.source_lines import line_of_stack, running_user_line
 from compile_inspect.agreement.stages import CapturedGraph
 from compile_inspect.records.locations import Location
 from compile_inspect.variants import Task
@@ -20,7 +20,7 @@ from compile_inspect.variants import Task
 
 @dataclass(frozen=True)
 class Operation:
-    """One operator as it ran: where it came from, and what it was given and gave, bit by bit."""
+    """One operator as it ran: where it came from, and its inputs and outputs bit by bit."""
 
     name: str
     location: Location | None
@@ -39,7 +39,7 @@ class Divergence:
 
     def __str__(self) -> str:
         if self.eager == self.graph:
-            return f"{self.eager} gets or gives other values in Dynamo's graph than in eager mode"
+            return f"{self.eager} takes or returns different values in Dynamo's graph and in eager mode"
         if not self.eager or not self.graph:
             who, other = ("eager mode", "Dynamo's graph") if self.eager else ("Dynamo's graph", "eager mode")
             return f"{who} runs {self.eager or self.graph}, and {other} runs nothing more"
@@ -50,34 +50,42 @@ def find_divergence(task: Task, point: Point, graphs: list[CapturedGraph]) -> Di
     """Compare what eager runs with what the graph runs; None where they do the same, or where there are several graphs."""
     if len(graphs) != 1:
         return None
-    args, kwargs = cloned(point.inputs)
-    with preserved_state(task), seeded(point.seed):
-        eager = _operations(lambda: task.run(task.function, args, kwargs), own_line)
-    ran = _operations_of_graph(task, point, graphs[0])
-    for mine, other in zip(eager, ran, strict=False):
-        if mine.name != other.name or mine.contents != other.contents:
-            location = other.location if mine.name == other.name else mine.location or other.location
-            return Divergence(location, mine.name, other.name)
-    if len(eager) == len(ran) or task.gradients:  # a graph by itself has no backward
+    args, kwargs = clone_inputs(point.inputs)
+    with preserve_state(task), seed_generators(point.seed):
+        eager = _record_operations(lambda: task.run(task.function, args, kwargs), running_user_line)
+    graph_operations = _operations_of_graph(task, point, graphs[0])
+    for eager_operation, graph_operation in zip(eager, graph_operations, strict=False):
+        if eager_operation.name != graph_operation.name or eager_operation.contents != graph_operation.contents:
+            location = (
+                graph_operation.location
+                if eager_operation.name == graph_operation.name
+                else eager_operation.location or graph_operation.location
+            )
+            return Divergence(location, eager_operation.name, graph_operation.name)
+    if len(eager) == len(graph_operations) or task.gradients:  # a graph by itself has no backward
         return None
-    rest = eager[len(ran)] if len(eager) > len(ran) else ran[len(eager)]
-    return Divergence(rest.location, rest.name if len(eager) > len(ran) else "", "" if len(eager) > len(ran) else rest.name)
+    rest = eager[len(graph_operations)] if len(eager) > len(graph_operations) else graph_operations[len(eager)]
+    return Divergence(
+        rest.location,
+        rest.name if len(eager) > len(graph_operations) else "",
+        "" if len(eager) > len(graph_operations) else rest.name,
+    )
 
 
 def _operations_of_graph(task: Task, point: Point, captured: CapturedGraph) -> list[Operation]:
-    """What the code of a graph runs. Node by node it runs again, for the lines: the code itself may be what is wrong."""
+    """What the code of a graph runs. It is then interpreted node by node for the lines: the code itself may be wrong."""
     graph = captured.graph
     current: list[Any] = []
-    with preserved_state(task), seeded(point.seed):
-        inputs = cloned((tuple(captured.inputs), {}))[0]
-        ran = _operations(lambda: graph.forward(*inputs), lambda: None)
-    with preserved_state(task), seeded(point.seed):
-        inputs = cloned((tuple(captured.inputs), {}))[0]
-        followed = _operations(
+    with preserve_state(task), seed_generators(point.seed):
+        inputs = clone_inputs((tuple(captured.inputs), {}))[0]
+        graph_operations = _record_operations(lambda: graph.forward(*inputs), lambda: None)
+    with preserve_state(task), seed_generators(point.seed):
+        inputs = clone_inputs((tuple(captured.inputs), {}))[0]
+        located_operations = _record_operations(
             lambda: _interpret(graph, inputs, current), lambda: line_of_stack(current[-1].meta.get("stack_trace"))
         )
-    locations = [item.location for item in followed] + [None] * len(ran)
-    return [replace(item, location=location) for item, location in zip(ran, locations, strict=False)]
+    locations = [item.location for item in located_operations] + [None] * len(graph_operations)
+    return [replace(item, location=location) for item, location in zip(graph_operations, locations, strict=False)]
 
 
 def _interpret(graph: Any, inputs: tuple[Any, ...], current: list[Any]) -> None:
@@ -88,31 +96,31 @@ def _interpret(graph: Any, inputs: tuple[Any, ...], current: list[Any]) -> None:
             current.append(n)
             return super().run_node(n)
 
-    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.closed_transforms():
+    with torch.set_grad_enabled(torch.is_grad_enabled()), torch_private.close_transforms():
         Follower(graph).run(*inputs)
 
 
-def _operations(run: Callable[[], Any], locate: Callable[[], Location | None]) -> list[Operation]:
+def _record_operations(run: Callable[[], Any], locate: Callable[[], Location | None]) -> list[Operation]:
     operations: list[Operation] = []
 
     def note(operation: Any, args: Any, kwargs: Any) -> Any:
         location = locate()
-        given = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if isinstance(leaf, (bool, int, float, complex))]
+        scalars = [leaf for leaf in torch_private.flatten((args, kwargs))[0] if isinstance(leaf, (bool, int, float, complex))]
         result = operation(*args, **kwargs)
-        # Views are made where they are needed, and detaching is bookkeeping: their number means nothing.
+        # Views are created where they are needed, and detaching is bookkeeping: how many there are means nothing.
         if not any(item.alias_info is not None and not item.alias_info.is_write for item in operation._schema.returns):
             undefined = "empty" in str(operation)
-            gave = [] if undefined else [_bits(leaf) for leaf in torch_private.flatten(result)[0]]
-            operations.append(Operation(str(operation), location, (*map(repr, given), *gave)))
+            outputs = [] if undefined else [_bits(leaf) for leaf in torch_private.flatten(result)[0]]
+            operations.append(Operation(str(operation), location, (*map(repr, scalars), *outputs)))
         return result
 
-    with intercepted(note), contextlib.suppress(Exception):  # what ran before an exception is what counts
+    with intercept_operations(note), contextlib.suppress(Exception):  # what ran before an exception is compared too
         run()
     return operations
 
 
 def _bits(value: Any) -> Any:
-    """The contents of a tensor so that only equal bits are equal: 0.0 and -0.0 differ, NaN is NaN."""
+    """The contents of a tensor for bitwise comparison: 0.0 and -0.0 differ, NaN equals NaN."""
     import torch
 
     if not torch_private.is_tensor(value) or type(value) is not torch.Tensor or value.layout is not torch.strided:

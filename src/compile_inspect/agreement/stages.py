@@ -1,4 +1,4 @@
-"""The stages of torch.compile one after the other: which of them gives a wrong result, or raises."""
+"""Run the stages of torch.compile one after the other to find the first that gives a wrong result, or raises."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.inputs import clone_tensor, cloned
-from compile_inspect.agreement.judge import judge
-from compile_inspect.agreement.observation import Observation, observe, preserved_state, seeded
+from compile_inspect.agreement.inputs import clone_inputs, clone_tensor
+from compile_inspect.agreement.judgment import judge
 from compile_inspect.agreement.reference import Point, Reference
+from compile_inspect.agreement.run_outcome import RunOutcome, observe, preserve_state, seed_generators
 from compile_inspect.records.agreement import BlameStage
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.compiled import Compiled
@@ -34,7 +34,7 @@ class StageTrial:
     error: str | None = None
     """The exception in one line, where it raises."""
     graph: str = ""
-    """What ran instead of `torch.compile` with the backend, where it is another graph."""
+    """What ran instead of `torch.compile` with the backend, where that is another graph."""
 
     def __str__(self) -> str:
         outcome = f"raises {self.error}" if self.wrong and self.error else "is wrong" if self.wrong else "is right"
@@ -43,23 +43,23 @@ class StageTrial:
 
 @dataclass
 class CapturedGraph:
-    """A graph as Dynamo gives it to a backend, and the tensors it was called with."""
+    """A graph as Dynamo passes it to a backend, and the tensors it was called with."""
 
     graph: Any
     inputs: list[Any]
 
 
-def compiled_with(task: Task, backend: str | Callable[..., Any], **choices: Any) -> Callable[..., Any]:
-    """torch.compile of a task's function, apart from what was compiled of it before.
+def compile_with(task: Task, backend: str | Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """torch.compile of a task's function, isolated from its earlier compilations.
 
-    Dynamo counts everything compiled from one piece of code, whatever the backend, and after eight runs it in eager
-    mode without a word: that would look like agreement.
+    Dynamo counts everything compiled from one piece of code, whatever the backend. After eight it silently runs it in
+    eager mode, which would look like agreement.
     """
     import torch
 
     if "isolate_recompiles" in python_inspect.signature(torch.compile).parameters:
-        choices["isolate_recompiles"] = True
-    compiled: Callable[..., Any] = torch.compile(task.function, backend=backend, **choices)
+        options["isolate_recompiles"] = True
+    compiled: Callable[..., Any] = torch.compile(task.function, backend=backend, **options)
     return compiled
 
 
@@ -72,20 +72,20 @@ def stages_of(variant: Compiled) -> list[tuple[str, BlameStage]]:
 
 
 def try_stages(reference: Reference, variant: Compiled, point: Point, task: Task) -> list[StageTrial]:
-    """One trial for each stage, up to the first that does not do what eager does."""
+    """One trial for each stage, up to the first that differs from eager."""
     trials: list[StageTrial] = []
     for backend, stage in stages_of(variant):
-        seen = run_stage(reference, variant, point, task, backend)
-        wrong = differs(reference, point, seen, exact_kernels=backend == "eager")
-        trials.append(StageTrial(backend, stage, wrong, seen.error))
+        outcome = run_stage(reference, variant, point, task, backend)
+        wrong = differs(reference, point, outcome, exact_kernels=backend == "eager")
+        trials.append(StageTrial(backend, stage, wrong, outcome.error))
         if wrong:
             break
     return trials
 
 
-def run_stage(reference: Reference, variant: Compiled, point: Point, task: Task, backend: str) -> Observation:
-    """The function compiled at the example with a backend, and seen at the point."""
-    compiled = compiled_with(task, backend, **choices_of(variant, backend))
+def run_stage(reference: Reference, variant: Compiled, point: Point, task: Task, backend: str) -> RunOutcome:
+    """Compile the function at the example with a backend, and run it at the point."""
+    compiled = compile_with(task, backend, **compile_options(variant, backend))
 
     def run(*args: Any, **kwargs: Any) -> Step:
         return task.run(compiled, args, kwargs)
@@ -95,25 +95,25 @@ def run_stage(reference: Reference, variant: Compiled, point: Point, task: Task,
     return observe(task, run, point.inputs, point.seed)
 
 
-def choices_of(variant: Compiled, backend: str) -> dict[str, Any]:
-    """What torch.compile is given besides the backend: a variant's mode belongs to its own backend."""
+def compile_options(variant: Compiled, backend: str) -> dict[str, Any]:
+    """The options of torch.compile besides the backend: a variant's mode applies only to its own backend."""
     mode = variant.mode if backend == variant.backend and variant.mode != "default" else None
-    chosen: dict[str, Any] = {"dynamic": variant.dynamic, "fullgraph": variant.fullgraph}
-    return chosen if mode is None else {**chosen, "mode": mode}
+    options: dict[str, Any] = {"dynamic": variant.dynamic, "fullgraph": variant.fullgraph}
+    return options if mode is None else {**options, "mode": mode}
 
 
-def differs(reference: Reference, point: Point, seen: Observation, *, exact_kernels: bool = False) -> bool:
-    """Whether what was seen at a point is not what eager does there."""
-    return bool(judge(seen, reference.bystanders(point), exact_kernels=exact_kernels).differences)
+def differs(reference: Reference, point: Point, outcome: RunOutcome, *, exact_kernels: bool = False) -> bool:
+    """Whether an outcome at a point differs from eager's."""
+    return bool(judge(outcome, reference.baseline(point), exact_kernels=exact_kernels).differences)
 
 
 def exception_at(reference: Reference, variant: Compiled, point: Point, task: Task, backend: str) -> BaseException | None:
     """What a backend raises at a point, as an exception with its causes; None if it raises nothing."""
-    compiled = compiled_with(task, backend, **choices_of(variant, backend))
+    compiled = compile_with(task, backend, **compile_options(variant, backend))
     example = reference.points[0]
     for item in [example] if point is example else [example, point]:
-        args, kwargs = cloned(item.inputs)
-        with preserved_state(task), seeded(item.seed):
+        args, kwargs = clone_inputs(item.inputs)
+        with preserve_state(task), seed_generators(item.seed):
             try:
                 task.run(compiled, args, kwargs)
             except Exception as error:
@@ -123,7 +123,7 @@ def exception_at(reference: Reference, variant: Compiled, point: Point, task: Ta
 
 
 def captured_graphs(task: Task, point: Point) -> list[CapturedGraph]:
-    """The graphs Dynamo makes of a function at a point, each with its inputs."""
+    """The graphs that Dynamo makes of a function at a point, each with its inputs."""
     captured: list[CapturedGraph] = []
 
     def backend(graph: Any, example: Any) -> Callable[..., Any]:
@@ -136,6 +136,6 @@ def captured_graphs(task: Task, point: Point) -> list[CapturedGraph]:
 
         return call
 
-    compiled = compiled_with(task, backend)
+    compiled = compile_with(task, backend)
     observe(task, lambda *args, **kwargs: task.run(compiled, args, kwargs), point.inputs, point.seed)
     return [item for item in captured if item.inputs]

@@ -1,4 +1,4 @@
-"""One tensor of a variant against eager's: numbers with a point by `allowance`, integers and truth values exactly."""
+"""Compare one tensor of a variant with eager's: floats within a `tolerance`, integers and booleans exactly."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from compile_inspect.agreement.allowance import FACTOR, Allowance
-from compile_inspect.agreement.observation import Observation
+from compile_inspect.agreement.run_outcome import RunOutcome
+from compile_inspect.agreement.tolerance import MAX_ERROR_SPREADS, Tolerance
 from compile_inspect.records.agreement import Difference, DifferenceKind, Measured
 
 
 @dataclass(frozen=True)
-class Bystanders:
-    """Eager's result at the same inputs, and the same computation in other arithmetic."""
+class Baseline:
+    """What a run is compared with: eager's outcome at the same inputs, and the same computation in other arithmetic."""
 
     point: str
-    eager: Observation
-    exact: Observation | None
-    noisy: Sequence[Observation]
+    eager: RunOutcome
+    float64: RunOutcome | None
+    perturbed: Sequence[RunOutcome]
     precision: Any
-    """The dtype that numbers of Python are rounded to: the coarsest the function computes in."""
+    """The dtype to which Python numbers are rounded: the coarsest that the function computes in."""
     random: frozenset[str] = frozenset()
     """Names of values that change with the seed."""
 
 
 @dataclass
 class Judgment:
-    """What was found at one point."""
+    """The result of judging one point."""
 
     differences: list[Difference] = field(default_factory=list)
     measured: list[Measured] = field(default_factory=list)
@@ -36,118 +36,128 @@ class Judgment:
     """Values that draw random numbers and differ."""
 
 
-def judge_whole(name: str, mine: Any, eager: Any, others: tuple[Any, list[Any]], by: Bystanders, found: Judgment) -> None:
-    """Integers and truth values: equal, unless eager itself is undecided there."""
+def judge_integers(
+    name: str, actual: Any, eager: Any, others: tuple[Any, list[Any]], baseline: Baseline, judgment: Judgment
+) -> None:
+    """Integers and booleans must be equal, unless perturbed runs of eager differ there."""
     import torch
 
-    wrong = mine != eager
+    wrong = actual != eager
     if not bool(wrong.any()):
         return
-    seen = torch.stack([eager, *(item.to(eager.dtype) for item in [others[0], *others[1]] if item is not None)])
-    whole = seen.to(torch.int64)
-    # Between two or three candidates the variant's must lie; where there are more, not all may have been seen.
-    distinct = 1 + (whole.sort(0).values.diff(dim=0) != 0).sum(0)
-    between = (mine.to(torch.int64) >= whole.amin(0)) & (mine.to(torch.int64) <= whole.amax(0))
-    undecided = (distinct > 1) & (between | (distinct > 3))
-    certain = wrong & ~undecided
+    candidates = torch.stack([eager, *(item.to(eager.dtype) for item in [others[0], *others[1]] if item is not None)])
+    integers = candidates.to(torch.int64)
+    # With two or three candidates, the variant's value must lie between them; with more, some may not have been seen.
+    distinct = 1 + (integers.sort(0).values.diff(dim=0) != 0).sum(0)
+    between = (actual.to(torch.int64) >= integers.amin(0)) & (actual.to(torch.int64) <= integers.amax(0))
+    ambiguous = (distinct > 1) & (between | (distinct > 3))
+    certain = wrong & ~ambiguous
     if not bool(certain.any()):
-        places = f"{int(wrong.sum())} of {wrong.numel()}"
-        found.notes.append(f"at {by.point}, {name} differs in {places}, only where rounding decides a tie in eager too")
+        count = f"{int(wrong.sum())} of {wrong.numel()}"
+        judgment.notes.append(f"at {baseline.point}, {name} differs in {count}, only where rounding decides a tie in eager too")
         return
-    place = tuple(torch.nonzero(certain)[0].tolist())
-    message = f"{int(certain.sum())} of {wrong.numel()} differ, first at {list(place)}: {mine[place]} instead of {eager[place]}"
-    found.differences.append(
+    index = tuple(torch.nonzero(certain)[0].tolist())
+    message = (
+        f"{int(certain.sum())} of {wrong.numel()} differ, first at {list(index)}: {actual[index]} instead of {eager[index]}"
+    )
+    judgment.differences.append(
         Difference(
-            by.point,
+            baseline.point,
             name,
             DifferenceKind.WHOLE,
             message,
-            index=place,
-            eager=str(eager[place].item()),
-            variant=str(mine[place].item()),
+            index=index,
+            eager=str(eager[index].item()),
+            variant=str(actual[index].item()),
         )
     )
 
 
 def judge_floats(
     name: str,
-    mine: Any,
+    actual: Any,
     eager: Any,
     others: tuple[Any, list[Any]],
-    by: Bystanders,
-    found: Judgment,
+    baseline: Baseline,
+    judgment: Judgment,
     exact_kernels: bool,
     dtype: Any,
 ) -> None:
-    """Numbers with a point: finite in the same places, and no further off than rounding explains."""
+    """Floats must be finite in the same places, and no further off than rounding explains."""
     import torch
 
-    mine, eager = _real(mine), _real(eager)
-    exact = None if others[0] is None else _real(others[0])
-    noisy = [_real(item) for item in others[1]]
-    kinds = torch.stack([_kind(item) for item in [eager, exact, *noisy] if item is not None])
+    actual, eager = _real(actual), _real(eager)
+    float64 = None if others[0] is None else _real(others[0])
+    perturbed = [_real(item) for item in others[1]]
+    kinds = torch.stack([_kind(item) for item in [eager, float64, *perturbed] if item is not None])
     # Where eager overflows and float64 does not, the variant may do either, and overflow in its own way.
-    overflows = ~torch.isfinite(eager) & torch.isfinite(eager if exact is None else exact)
-    misplaced = (_kind(mine) != kinds).all(0) & ~(overflows & ~torch.isfinite(mine))
-    if bool(misplaced.any()):
-        place = tuple(torch.nonzero(misplaced)[0].tolist())
+    overflows = ~torch.isfinite(eager) & torch.isfinite(eager if float64 is None else float64)
+    mismatched = (_kind(actual) != kinds).all(0) & ~(overflows & ~torch.isfinite(actual))
+    if bool(mismatched.any()):
+        index = tuple(torch.nonzero(mismatched)[0].tolist())
         message = (
-            f"{int(misplaced.sum())} of {misplaced.numel()} finite in one and not in the other, or infinite with another sign, "
-            f"first at {list(place)}: {mine[place]:.6g} instead of {eager[place]:.6g}"
+            f"{int(mismatched.sum())} of {mismatched.numel()} finite in only one of the two, or infinite with opposite signs, "
+            f"first at {list(index)}: {actual[index]:.6g} instead of {eager[index]:.6g}"
         )
-        found.differences.append(_difference(DifferenceKind.NOT_FINITE, message, name, by, place, mine, eager, exact))
+        judgment.differences.append(
+            _difference(DifferenceKind.NOT_FINITE, message, name, baseline, index, actual, eager, float64)
+        )
         return
     if exact_kernels:
-        allowance, against = Allowance.of_the_same_kernels(eager, dtype), "eager"
+        tolerance, against = Tolerance.for_same_kernels(eager, dtype), "eager"
     else:
-        allowance = Allowance.of(eager, exact, noisy, dtype)
-        against = "eager" if exact is None else "float64 and eager"
-    distance, own = allowance.distance(mine), allowance.own_error()
-    allowed = FACTOR * allowance.spread
+        tolerance = Tolerance.from_runs(eager, float64, perturbed, dtype)
+        against = "eager" if float64 is None else "float64 and eager"
+    distance, eager_error = tolerance.distance(actual), tolerance.own_error()
+    allowed = MAX_ERROR_SPREADS * tolerance.spread
     ratio = distance / allowed
     worst = tuple(torch.nonzero(ratio == ratio.max())[0].tolist())
-    sizes = {"error": float(distance[worst]), "eager_error": float(own[worst]), "allowed": float(allowed[worst])}
-    found.measured.append(Measured(name, **sizes))
+    sizes = {"error": float(distance[worst]), "eager_error": float(eager_error[worst]), "allowed": float(allowed[worst])}
+    judgment.measured.append(Measured(name, **sizes))
     wrong = ratio > 1
     if bool(wrong.any()):
         message = (
-            f"{int(wrong.sum())} of {wrong.numel()} are off, worst at {list(worst)}: {mine[worst]:.9g} where eager has "
+            f"{int(wrong.sum())} of {wrong.numel()} are off, worst at {list(worst)}: {actual[worst]:.9g} where eager has "
             f"{eager[worst]:.9g}; {sizes['error']:.3g} from {against}, where {sizes['allowed']:.3g} is allowed "
             f"and eager's own error is {sizes['eager_error']:.3g}"
         )
-        found.differences.append(_difference(DifferenceKind.VALUE, message, name, by, worst, mine, eager, exact, **sizes))
+        judgment.differences.append(
+            _difference(DifferenceKind.VALUE, message, name, baseline, worst, actual, eager, float64, **sizes)
+        )
         return
-    leaning = next(allowance.leanings(mine), None)
-    if leaning is not None:
-        found.differences.append(_difference(DifferenceKind.BIAS, str(leaning), name, by, worst, mine, eager, exact, **sizes))
+    bias = next(tolerance.biases(actual), None)
+    if bias is not None:
+        judgment.differences.append(
+            _difference(DifferenceKind.BIAS, str(bias), name, baseline, worst, actual, eager, float64, **sizes)
+        )
 
 
 def _difference(
     kind: DifferenceKind,
     message: str,
     name: str,
-    by: Bystanders,
-    place: tuple[int, ...],
-    mine: Any,
+    baseline: Baseline,
+    index: tuple[int, ...],
+    actual: Any,
     eager: Any,
-    exact: Any,
+    float64: Any,
     **sizes: float,
 ) -> Difference:
     return Difference(
-        by.point,
+        baseline.point,
         name,
         kind,
         message,
-        index=place,
-        eager=f"{eager[place]:.9g}",
-        variant=f"{mine[place]:.9g}",
-        reference="" if exact is None else f"{exact[place]:.9g}",
+        index=index,
+        eager=f"{eager[index]:.9g}",
+        variant=f"{actual[index]:.9g}",
+        reference="" if float64 is None else f"{float64[index]:.9g}",
         **sizes,  # type: ignore[arg-type]
     )
 
 
 def _real(tensor: Any) -> Any:
-    """In float64, a complex number as two."""
+    """The tensor in float64, with a complex number as two."""
     import torch
 
     if tensor.is_complex():

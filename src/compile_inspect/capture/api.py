@@ -122,12 +122,12 @@ def _call(recording: Recording, compiled: Callable[..., Any], target: Target, in
     except TargetError:
         raise
     except Exception as error:
-        from compile_inspect.eager import described, eager_failure
+        from compile_inspect.eager import describe_error, eager_failure
 
         failure = eager_failure(target, inputs)
         recording.failed(error)
         if failure is not None:
             recording.stop()
-            raise TargetError(f"the target fails in eager mode: {described(failure)}") from failure
+            raise TargetError(f"the target fails in eager mode: {describe_error(failure)}") from failure
         return False
     return True

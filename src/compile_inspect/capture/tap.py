@@ -35,9 +35,9 @@ class Tap:
         self._collector_types = tuple(collector_types)
         self._collectors: list[Collector] = []
         self._listeners: list[_Listener] = []
-        self._pending: list[tuple[Collector, torch_private.Observation]] = []
-        self._installed: list[torch_private.Observation] = []
-        self._trace: list[torch_private.Observation] = []
+        self._pending: list[tuple[Collector, torch_private.Hook]] = []
+        self._installed: list[torch_private.Hook] = []
+        self._trace: list[torch_private.Hook] = []
         self._handler = _TraceHandler(self)
         self._failures: Counter[str] = Counter()
         self._stacks: dict[Any, int] = {}
@@ -198,9 +198,7 @@ class Tap:
         if torch_private.torch_writes_a_trace():
             torch_private.add_trace_handler(self._handler)  # torch makes the events anyway: share them
         else:
-            trace = torch_private.Observation(
-                torch_private.TRACE, functools.partial(self._protect, "trace", self._on_trace_call)
-            )
+            trace = torch_private.Hook(torch_private.TRACE, functools.partial(self._protect, "trace", self._on_trace_call))
             self._trace = [trace]
             self._protect("recorder", self._install_trace)
         self._version_checked = False
@@ -230,7 +228,7 @@ class Tap:
         for place, method, before in collector.observations():
             observer = self._observer(collector, method)
             failed = self._observer(collector, collector.on_failure) if place in collector.failures else None
-            self._pending.append((collector, torch_private.Observation(place, observer, before=before, failed=failed)))
+            self._pending.append((collector, torch_private.Hook(place, observer, before=before, failed=failed)))
 
     def _observer(self, collector: Collector, method: torch_private.Observer) -> torch_private.Observer:
         def observe(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -252,10 +250,10 @@ class Tap:
                     self._installed.append(observation)
                 except AttributeError:
                     version = ".".join(map(str, torch_private.torch_version()))
-                    self.report_missing(collector.name, f"torch {version} has no {observation.place}")
+                    self.report_missing(collector.name, f"torch {version} has no {observation.point}")
             self._pending = waiting
             # A module that is half imported will be ready without another import.
-            importing = any(observation.place.module in sys.modules for _, observation in waiting)
+            importing = any(observation.point.module in sys.modules for _, observation in waiting)
             self._modules_seen = 0 if importing else len(sys.modules)
 
     def _close(self) -> None:

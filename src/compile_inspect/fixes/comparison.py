@@ -14,8 +14,8 @@ from functools import cached_property
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.observation import Observation, observe, opaque, same
 from compile_inspect.agreement.reference import Point, Reference, make_reference
+from compile_inspect.agreement.run_outcome import RunOutcome, compares_by_identity, observe, same_value
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.task import cotangent
 
@@ -62,10 +62,10 @@ def _is_ordinary(point: Point, example: Point) -> bool:
     return point.eager.error is None and (_is_finite(point.eager) or not _is_finite(example.eager))
 
 
-def _is_finite(observation: Observation) -> bool:
+def _is_finite(observation: RunOutcome) -> bool:
     import torch
 
-    tensors = [value for value in observation.everything.values() if torch_private.is_tensor(value)]
+    tensors = [value for value in observation.all_values.values() if torch_private.is_tensor(value)]
     plain = [value for value in tensors if value.layout is torch.strided and (value.is_floating_point() or value.is_complex())]
     return all(bool(torch.isfinite(value).all()) for value in plain)
 
@@ -85,7 +85,7 @@ class Original:
         """
         reference = make_reference(self.task, samples=self._samples)
         example = reference.points[0]
-        reference.points = [point for point in reference.points if point.given or _is_ordinary(point, example)]
+        reference.points = [point for point in reference.points if point.from_user or _is_ordinary(point, example)]
         return reference
 
     @property
@@ -107,11 +107,11 @@ class Original:
         self._count(result)
         return result
 
-    def _compare_at(self, result: ResultComparison, index: int, point: Point, outcome: Observation, name: str) -> None:
+    def _compare_at(self, result: ResultComparison, index: int, point: Point, outcome: RunOutcome, name: str) -> None:
         judgment = self.reference.judge(outcome, point)
         result.nondeterministic |= self._nondeterministic_names(index, point) | set(judgment.incomparable)
         differences = [item for item in judgment.differences if item.name not in result.nondeterministic]
-        if any(not torch_private.is_tensor(point.eager.everything.get(item.name)) for item in differences):
+        if any(not torch_private.is_tensor(point.eager.all_values.get(item.name)) for item in differences):
             time.sleep(_CLOCK_TICK_SECONDS)
             result.nondeterministic |= self._nondeterministic_names(index, point, again=True)
             differences = [item for item in differences if item.name not in result.nondeterministic]
@@ -120,8 +120,8 @@ class Original:
             result.difference = f"{name}, at {point.name}, {first.name}: {first.message}"
             return
         errors = [
-            _distance(value, outcome.everything.get(key))
-            for key, value in point.eager.everything.items()
+            _distance(value, outcome.all_values.get(key))
+            for key, value in point.eager.all_values.items()
             if key not in result.nondeterministic
         ]
         finite_errors = [error for error in (*errors, result.largest_error) if error is not None]
@@ -133,12 +133,12 @@ class Original:
         if eager.error is not None:
             result.reason = f"the original raises {eager.error}"
             return
-        compared = [name for name in eager.everything if name not in result.nondeterministic]
+        compared = [name for name in eager.all_values if name not in result.nondeterministic]
         result.gradients = sum(name.startswith(_GRADIENT_PREFIX) for name in compared)
         result.values = len(compared) - result.gradients
         if not compared:
             result.reason = (
-                "all results differ between two runs of the original" if eager.everything else "there are no results"
+                "all results differ between two runs of the original" if eager.all_values else "there are no results"
             )
 
     def _nondeterministic_names(self, index: int, point: Point, *, again: bool = False) -> set[str]:
@@ -149,8 +149,8 @@ class Original:
         names = self._nondeterministic.setdefault(index, set())
         other = observe(task, _runner(task, task.function), point.inputs, point.seed)
         if other.error is None and point.eager.error is None:
-            there = other.everything
-            names |= {name for name, value in point.eager.everything.items() if differs(value, there.get(name))}
+            there = other.all_values
+            names |= {name for name, value in point.eager.all_values.items() if differs(value, there.get(name))}
         return names
 
     def _gradient_difference(self, task: Task) -> str:
@@ -175,7 +175,7 @@ def differs(one: Any, other: Any) -> bool:
     >>> differs(1.0, 1.0 + 2**-52), differs(1794945312.25, 1794945312.5), differs("a", "b")
     (False, True, True)
     """
-    if opaque(one) or same(one, other):
+    if compares_by_identity(one) or same_value(one, other):
         return False
     error = _distance(one, other)
     if error is None or not math.isfinite(error):
@@ -221,7 +221,7 @@ def _gradient_flows(task: Task, point: Point) -> dict[str, Any] | None:
         import torch
 
         leaves = torch_private.flatten((args, kwargs))[0]
-        sources = [leaf for leaf in (*leaves, *(item.now() for item in task.held)) if torch_private.is_tensor(leaf)]
+        sources = [leaf for leaf in (*leaves, *(item.now() for item in task.held_tensors)) if torch_private.is_tensor(leaf)]
         with torch.enable_grad():
             result = task.function(*args, **kwargs)
             return Step(_map_tensors(result, lambda leaf: _flow(leaf, [one for one in sources if one.requires_grad])))

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.inputs import cloned
+from compile_inspect.agreement.inputs import clone_inputs
 from compile_inspect.capture.api import inspect
 from compile_inspect.fixes.program import Program
 from compile_inspect.silence import silence
@@ -29,7 +29,7 @@ _SERVE_CODE = "import sys; from compile_inspect.fixes.fullgraph_check import ser
 
 def fullgraph_failure(target: Target, backend: str, settings: Sequence[str] = ()) -> str | None:
     """The error of torch.compile with `fullgraph=True` for a target; None if it works."""
-    with torch_private.preserved_configuration(), silence(), torch_private.suppressed_compiler_output():
+    with torch_private.preserve_configuration(), silence(), torch_private.suppressed_compiler_output():
         for code in settings:
             torch_private.run_setting(code)
         torch_private.forget_compiled_code()
@@ -50,7 +50,7 @@ def _failure_of_later_calls(target: Target, backend: str) -> str | None:
     max_calls = 1 + (torch_private.recompile_limit("recompile_limit") or 0)
     with CompilationWatch() as watch, torch.no_grad() if target.gradients is False else nullcontext():
         for number in range(2, max_calls + 2):
-            frames, (args, kwargs) = watch.frames, cloned((target.args, target.kwargs))
+            frames, (args, kwargs) = watch.frames, clone_inputs((target.args, target.kwargs))
             try:
                 compiled(*args, **kwargs)
             except Exception as error:  # an exception of the program itself at a later call is not the compiler's fault

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from compile_inspect.agreement.observation import seeded
+from compile_inspect.agreement.run_outcome import seed_generators
 from compile_inspect.fixes.source_names import function_of
 from compile_inspect.records.locations import is_library_file
 from compile_inspect.target import Target, find_target
@@ -55,7 +55,7 @@ class Program:
         All of the user's modules are loaded anew except the `shared` ones. The random seed is fixed, so that weights drawn
         during loading equal those of the original.
         """
-        with source_overrides(texts or {}), fresh_user_modules(), _search_path(sys.path), seeded(seed):
+        with source_overrides(texts or {}), fresh_user_modules(), _search_path(sys.path), seed_generators(seed):
             sys.modules.update(shared or {})
             if example is None:
                 target = find_target(specification, inputs, no_grad=no_grad)

@@ -22,7 +22,7 @@ def specification_of(function: Callable[..., Any]) -> str:
     Fixes are tried on a second copy of the program, which is loaded from its files. Raises `TargetError` if the callable
     has no name there.
     """
-    function = dynamo_state.original(function)
+    function = dynamo_state.original_function(function)
     for module, name in _candidates(function):
         file = getattr(module, "__file__", None)
         if file and Path(file).is_file() and not is_library_file(file) and _names(module, name, function):
@@ -69,7 +69,7 @@ def _names(module: ModuleType, name: str, function: Callable[..., Any]) -> bool:
             found = getattr(found, part)
         except (AttributeError, InspectError):
             return False
-    found = dynamo_state.original(found)
+    found = dynamo_state.original_function(found)
     return bool(found is function or found == function)
 
 

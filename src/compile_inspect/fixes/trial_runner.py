@@ -9,8 +9,8 @@ from statistics import median
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.observation import observe, preserved_state
 from compile_inspect.agreement.reference import Point
+from compile_inspect.agreement.run_outcome import observe, preserve_state
 from compile_inspect.capture.api import inspect
 from compile_inspect.eager import require_eager
 from compile_inspect.errors import InspectError, TargetError
@@ -81,7 +81,7 @@ class TrialRunner:
         target = replace(target, gradients=False if self._program.target.gradients is False else None)
         torch_private.forget_compiled_code()
         # Changes made by a call, such as running means, must be undone before results are compared.
-        with preserved_state(Task.of(target)), torch_private.suppressed_compiler_output(), silence():
+        with preserve_state(Task.of(target)), torch_private.suppressed_compiler_output(), silence():
             return inspect(target, backend=self.backend)
 
     def _compile(self, target: Target) -> Callable[..., Any]:
@@ -111,7 +111,7 @@ class TrialRunner:
             _ = self._original.points  # with the original's modules, including those imported during a call
         # Compiled code does not remember the settings it was compiled with, so it is timed before they change.
         earlier = self._time_alone(self._compiled_original) if proposal.settings else None
-        with torch_private.preserved_configuration(), silence():
+        with torch_private.preserve_configuration(), silence():
             for setting in proposal.settings:
                 torch_private.run_setting(setting.code)
             try:
@@ -179,7 +179,7 @@ class TrialRunner:
         """
         codes = [setting.code for setting in proposal.settings] if proposal is not None else []
         if proposal is None:
-            with self._program.installed(), preserved_state(self.task):
+            with self._program.installed(), preserve_state(self.task):
                 return fullgraph_failure(self._program.target, self.backend)
         try:
             texts = self.texts(proposal)
@@ -216,9 +216,9 @@ class TrialRunner:
         """Give a copy the parameters and buffers of the original, regardless of what was drawn while it was loaded."""
         import torch
 
-        own = {item.name: item.now() for item in self.task.held}
+        own = {item.name: item.now() for item in self.task.held_tensors}
         with torch.no_grad():
-            for item in Task.of(target).held:
+            for item in Task.of(target).held_tensors:
                 tensor, right = item.now(), own.get(item.name)
                 if right is not None and right.shape == tensor.shape and right.dtype == tensor.dtype:
                     tensor.copy_(right)
@@ -246,7 +246,7 @@ class TrialRunner:
             return lambda: function(*self.target.args, **self.target.kwargs)
 
         calls = {name: call(function) for name, function in functions.items()}
-        with preserved_state(self.task):
+        with preserve_state(self.task):
             for once in calls.values():
                 for _ in range(WARM_UP_CALLS):
                     once()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.inputs import clone_tensor, mapped
+from compile_inspect.agreement.inputs import clone_tensor, map_tensors
 from compile_inspect.errors import TargetError
 from compile_inspect.target import Inputs
 from compile_inspect.torch_private import dynamo_state
@@ -66,7 +66,7 @@ def as_calls(inputs: Sequence[Inputs | Call]) -> tuple[Call, ...]:
 def clone_inputs(inputs: Inputs) -> Inputs:
     """Copy inputs so that a run may change them, with the marks for Dynamo's dynamic dimensions."""
     bases: dict[int, Any] = {}
-    return mapped(inputs, lambda tensor: dynamo_state.copy_marks(tensor, _copy(tensor, bases)))
+    return map_tensors(inputs, lambda tensor: dynamo_state.copy_marks(tensor, _copy(tensor, bases)))
 
 
 def _copy(tensor: Any, bases: dict[int, Any]) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.observation import preserved_state, seeded
+from compile_inspect.agreement.run_outcome import preserve_state, seed_generators
 from compile_inspect.capture.collectors.exceptions import causes_of
 from compile_inspect.capture.recorder import Recording, tap
 from compile_inspect.errors import TargetError
@@ -50,7 +50,7 @@ class Run:
 def run(
     target: Target,
     calls: Sequence[Call],
-    backend: dynamo_state.Counting,
+    backend: dynamo_state.GraphRecorder,
     *,
     dynamic: bool | None = None,
     limit: int | None = None,
@@ -66,11 +66,11 @@ def run(
 
     if limit is not None and limit < 1:
         raise TargetError(f"the recompile limit is {limit}: give an integer of at least 1")
-    function = dynamo_state.original(target.function)
+    function = dynamo_state.original_function(target.function)
     task = Task.of(Target(function, calls[0].args, calls[0].kwargs, gradients=False))
     start = time.perf_counter()
-    with tap.apart(), preserved_state(task), _preserved_attributes(task), seeded(SEED), silence():
-        with torch_private.suppressed_compiler_output(), dynamo_state.isolated(limit=limit), Recording() as recording:
+    with tap.apart(), preserve_state(task), _preserved_attributes(task), seed_generators(SEED), silence():
+        with torch_private.suppressed_compiler_output(), dynamo_state.isolate_dynamo(limit=limit), Recording() as recording:
             compiled = torch.compile(function, backend=backend, dynamic=dynamic)
             call_runs = []
             for number, call in enumerate(calls):
@@ -84,21 +84,26 @@ def run(
     return Run(call_runs, inspection, frozenset(backend.compiled), time.perf_counter() - start, value)
 
 
-def _run_call(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Counting, run_graphs_once: bool) -> CallRun:
+def _run_call(compiled: Callable[..., Any], call: Call, backend: dynamo_state.GraphRecorder, run_graphs_once: bool) -> CallRun:
     call_run, before = CallRun(), dynamo_state.frame_counts()
     backend.used.clear()
     with call.context():
         args, kwargs = clone_inputs(call.inputs)
         try:
             compiled(*args, **kwargs)
-        except dynamo_state.Enough:
+        except dynamo_state.CallEnded:
             pass
         except Exception as error:
             call_run.error = one_line(causes_of(error)[-1])  # the next call may succeed
     for frame, count in dynamo_state.frame_counts().items():
         call_run.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
     call_run.used = list(dict.fromkeys(backend.used))
-    if run_graphs_once and call_run.error is None and len(call_run.used) == 1 and dynamo_state.is_whole(call_run.used[0]):
+    if (
+        run_graphs_once
+        and call_run.error is None
+        and len(call_run.used) == 1
+        and dynamo_state.covers_whole_call(call_run.used[0])
+    ):
         backend.enough.update(call_run.used)
     return call_run
 
@@ -106,7 +111,7 @@ def _run_call(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Co
 def _check_in_eager(call_run: CallRun, function: Callable[..., Any], call: Call) -> None:
     """Repeat the call without the compiler: an exception there is not caused by compilation."""
     task = Task.of(Target(function, call.args, call.kwargs, gradients=False))
-    with call.context(), preserved_state(task), _preserved_attributes(task):
+    with call.context(), preserve_state(task), _preserved_attributes(task):
         args, kwargs = clone_inputs(call.inputs)
         try:
             function(*args, **kwargs)

@@ -30,7 +30,7 @@ def observe(
     `fresh` ignores Inductor's caches on disk. No backward is run.
     """
     calls = as_calls(inputs)
-    counting = dynamo_state.Counting(backend)
+    counting = dynamo_state.GraphRecorder(backend)
     if fresh:
         with torch_private.without_graph_caches():
             forecast = forecast_of(run(target, calls, counting, dynamic=dynamic, limit=limit, on_call=on_call), calls, dynamic)

@@ -38,6 +38,6 @@ def predict(
     """
     calls = as_calls(inputs)
     dynamo_run = run(
-        target, calls, dynamo_state.Counting(), dynamic=dynamic, limit=limit, run_graphs_once=True, on_call=on_call
+        target, calls, dynamo_state.GraphRecorder(), dynamic=dynamic, limit=limit, run_graphs_once=True, on_call=on_call
     )
     return forecast_of(dynamo_run, calls, dynamic)

@@ -9,7 +9,7 @@ from typing import Any
 
 from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import clone_tensor
-from compile_inspect.agreement.observation import input_names
+from compile_inspect.agreement.run_outcome import input_names
 from compile_inspect.recompiles.calls import Call
 from compile_inspect.recompiles.dynamo_run import OnCall
 from compile_inspect.recompiles.prediction import predict
@@ -33,7 +33,7 @@ class NamedInputs:
 
     def names(self, call: Call) -> list[str]:
         """A name for each leaf of the inputs."""
-        return input_names(Task.of(Target(dynamo_state.original(self.target.function), gradients=False)), call.inputs)
+        return input_names(Task.of(Target(dynamo_state.original_function(self.target.function), gradients=False)), call.inputs)
 
     def find(self, name: str) -> list[Any]:
         """The values that the calls pass for a name, in order; calls without one are skipped."""
@@ -86,7 +86,7 @@ def try_remedy(
         calls = named.calls
     if calls is None:
         return remedy
-    with torch_private.preserved_configuration() if remedy.settings else nullcontext():
+    with torch_private.preserve_configuration() if remedy.settings else nullcontext():
         for setting in remedy.settings if remedy.kind is not RemedyKind.LIMIT else ():
             torch_private.run_setting(setting)
         after = predict(named.target, calls, dynamic=dynamic, limit=limit, on_call=on_call)
@@ -155,7 +155,7 @@ def _marker(firmly: bool) -> _Change:
         copy = dynamo_state.copy_marks(tensor, clone_tensor(tensor).clone().detach().requires_grad_(tensor.requires_grad))
         for dimension in dimensions:
             if dimension is not None and dimension < tensor.dim():
-                dynamo_state.mark(copy, dimension, firmly=firmly)
+                dynamo_state.mark_dynamic(copy, dimension, firmly=firmly)
         return copy
 
     return change

@@ -17,7 +17,7 @@ from compile_inspect.timing.noise import ratio, summarize
 from compile_inspect.timing.payback import predict_payback
 from compile_inspect.timing.sampling import Rounds, sample_rounds
 from compile_inspect.timing.warm_up import WarmUp, warm_up
-from compile_inspect.variants import Prepared, Refused, Task, Variant
+from compile_inspect.variants import Prepared, RefusalError, Task, Variant
 from compile_inspect.variants.base import one_line
 
 EAGER = "eager"
@@ -74,7 +74,7 @@ class Point:
                 self.report(told, _BUILT * index / len(self.variants))
                 try:
                     self.ready[item.name] = _get_ready(self.task, item)
-                except Refused as error:
+                except RefusalError as error:
                     self.refused[item.name] = str(error)
         except KeyboardInterrupt:
             if not self.ready:
@@ -153,7 +153,7 @@ def _get_ready(task: Task, item: Variant) -> _Ready:
         warm = warm_up(_waiting(task, call))
         memory = peak_memory(call, device=task.device)
     except Exception as error:  # it was built, and fails when called again
-        raise Refused(one_line(error)) from error
+        raise RefusalError(one_line(error)) from error
     measurement = Measurement(
         item.name,
         build=build,

@@ -1,7 +1,7 @@
-"""Leaving out single parts of torch's compilers: one decomposition, one lowering, one pass over a graph.
+"""Leave out single parts of torch's compilers: one decomposition, one lowering, one pass over a graph.
 
-torch has switches for this, which its own bisection sets through files and environment variables. Here a function
-decides instead, so that a search can run within one process and ask for any subset.
+Torch has switches for this, which its own bisection sets through files and environment variables. Here a function decides
+instead, so that a search can run in one process and leave out any subset.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ DECOMPOSITIONS = "decomposition"
 PASSES = "passes"
 PASS_KINDS = ("pre_grad_passes", "joint_graph_passes", "post_grad_passes")
 NEEDED_PASSES = ("stable_sort", "decompose_", "fix_auto_functionalized", "view_to_reshape", "remove_profiler_ops")
-"""Beginnings of the names of passes without which a graph cannot be compiled."""
+"""Prefixes of the names of passes without which a graph cannot be compiled."""
 
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A node of a graph as it stood at one moment."""
+    """A node of a graph at one moment."""
 
     name: str
     operation: str
@@ -36,7 +36,7 @@ class GraphNode:
 
 @dataclass(frozen=True)
 class CompilerPart:
-    """Something a compiler is about to do that can be left out."""
+    """A step of a compiler that can be left out."""
 
     kind: str
     """One of the names above."""
@@ -45,14 +45,14 @@ class CompilerPart:
     operation: str = ""
     """The operator, empty for a pass."""
     original: str = ""
-    """The operator that a decomposition made this one of, where it is another one."""
+    """The operator that was decomposed into this one, where it is another one."""
     stack_trace: str = ""
-    """The stack of the line it came from, as torch keeps it; for a backward, that of the forward operation."""
+    """The stack of the line it came from, as torch stores it; in a backward, that of the forward operation."""
     source: str = ""
     """The node of Dynamo's graph it came from."""
     backward: bool = False
     location: tuple[str, int] = ("", 0)
-    """File and line at the end of the stack, to tell two uses of one operator apart."""
+    """File and line at the end of the stack, to distinguish two uses of one operator."""
     nodes: tuple[GraphNode, ...] = field(default=(), repr=False, compare=False)
     """For a pass: the nodes of the graph that it is about to change."""
 
@@ -61,17 +61,17 @@ Decide = Callable[[CompilerPart], bool]
 
 
 @contextlib.contextmanager
-def leaving_out(decide: Decide) -> Iterator[None]:
-    """While it lasts, the compilers leave out what a function says: aten's kernels take the place of lowerings.
+def leave_out(decide: Decide) -> Iterator[None]:
+    """Make the compilers leave out the parts for which a function returns True; aten's kernels replace lowerings.
 
-    It is asked once for every part, in the order in which they are compiled. Nothing is taken from caches of graphs.
+    The function is called once for every part, in the order in which they are compiled. Graph caches are not used.
     """
     from torch._inductor import compiler_bisector
 
     from compile_inspect.torch_private import without_graph_caches
 
     bisector: Any = compiler_bisector.CompilerBisector
-    own = bisector.__dict__["disable_subsystem"]
+    original = bisector.__dict__["disable_subsystem"]
 
     def disable(backend: str, subsystem: str, debug_info: Callable[[], str] | None = None) -> bool:
         if subsystem not in (LOWERINGS, DECOMPOSITIONS, *PASS_KINDS) or debug_info is None:
@@ -84,7 +84,7 @@ def leaving_out(decide: Decide) -> Iterator[None]:
         with without_graph_caches():
             yield
     finally:
-        bisector.disable_subsystem = own
+        bisector.disable_subsystem = original
 
 
 def _part(kind: str, describe: Callable[[], str]) -> CompilerPart:
@@ -103,17 +103,17 @@ def _part(kind: str, describe: Callable[[], str]) -> CompilerPart:
 
 
 def _nodes(describe: Callable[[], str]) -> tuple[GraphNode, ...]:
-    """The graph that a pass is given: it belongs to the observer whose method describes the pass."""
+    """The graph that a pass receives: it belongs to the observer whose method describes the pass."""
     cells = getattr(describe, "__closure__", None) or ()
     graph = next((cell.cell_contents.gm for cell in cells if hasattr(cell.cell_contents, "gm")), None)
-    found = []
+    nodes = []
     for node in graph.graph.nodes if graph is not None else ():
         if node.op == "call_function":
             part = _of_meta("", node.name, str(node.target), node.meta)
             inputs = tuple(item.name for item in node.all_input_nodes)
             text = node.format_node() or ""
-            found.append(GraphNode(node.name, part.operation, part.original, text, inputs, part.stack_trace, part.source))
-    return tuple(found)
+            nodes.append(GraphNode(node.name, part.operation, part.original, text, inputs, part.stack_trace, part.source))
+    return tuple(nodes)
 
 
 def _of_meta(kind: str, name: str, operation: str, meta: dict[str, Any]) -> CompilerPart:
@@ -122,7 +122,7 @@ def _of_meta(kind: str, name: str, operation: str, meta: dict[str, Any]) -> Comp
     original = meta.get("original_aten")
     stack = str(meta.get("stack_trace") or "")
     lines = [line for line in stack.splitlines() if line.lstrip().startswith('File "')]
-    place = lines[-1].split(", ") if lines else ["", "line 0"]
+    file_and_line = lines[-1].split(", ") if lines else ["", "line 0"]
     return CompilerPart(
         kind,
         name,
@@ -131,13 +131,13 @@ def _of_meta(kind: str, name: str, operation: str, meta: dict[str, Any]) -> Comp
         stack,
         str(sources[-1][0]) if sources else "",
         bool(forward) or bool(meta.get("autograd_backward")) or "in_grad_fn" in meta,
-        (place[0].strip(), int(place[1].removeprefix("line "))),
+        (file_and_line[0].strip(), int(file_and_line[1].removeprefix("line "))),
     )
 
 
 @contextlib.contextmanager
-def closed_transforms() -> Iterator[None]:
-    """Transforms of torch.func that are begun inside and not ended, as by an exception, are ended here."""
+def close_transforms() -> Iterator[None]:
+    """End transforms of torch.func that were begun inside and not ended, for example because of an exception."""
     from torch._C import _functorch
 
     depth = _functorch.get_dynamic_layer_stack_depth()

@@ -1,4 +1,4 @@
-"""What Dynamo does while a compiled function is called: graphs that it makes, and functions that it gives up."""
+"""Watch what Dynamo does while a compiled function is called: the graphs it makes, and whether it reaches its limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from compile_inspect.torch_private import dynamo_state
 
 
 class CompilationWatch:
-    """Watches this process's compilations for as long as it is open.
+    """Watches this process's compilations while it is open.
 
     with CompilationWatch() as watch:
         compiled(x)
@@ -18,13 +18,13 @@ class CompilationWatch:
 
     def __init__(self) -> None:
         self.reached_limit = False
-        """Whether a function was compiled as often as torch allows, and is left to eager mode where no version fits."""
-        self._limit = torch_private.Observation(torch_private.EXCEEDS_LIMIT, self._on_limit_check)
+        """Whether a function was compiled as often as torch allows, and runs eagerly where no compiled version fits."""
+        self._limit = torch_private.Hook(torch_private.EXCEEDS_LIMIT, self._on_limit_check)
         self._frames = self._operations = 0
 
     def __enter__(self) -> Self:
         import torch._dynamo.cache_size
-        import torch._dynamo.convert_frame  # noqa: F401 - which holds it by name
+        import torch._dynamo.convert_frame  # noqa: F401 - which imported the function by name
 
         self._frames, self._operations = _compiled_frames(), _captured_operations()
         self._limit.install()
@@ -35,7 +35,7 @@ class CompilationWatch:
 
     @property
     def frames(self) -> int:
-        """Frames that Dynamo has begun to compile, again and for the first time."""
+        """Frames that Dynamo began to compile, including recompilations."""
         return _compiled_frames() - self._frames
 
     @property
@@ -48,7 +48,7 @@ class CompilationWatch:
 
 
 def _compiled_frames() -> int:
-    # Torch's counter of frames knows nothing of those that are compiled with fullgraph=True.
+    # Torch's own frame counter does not include frames compiled with fullgraph=True.
     return sum(dynamo_state.frame_counts().values())
 
 

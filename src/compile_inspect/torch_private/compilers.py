@@ -1,4 +1,4 @@
-"""What variants, agreement and tuning need of torch's compilers: tracing, compiling graphs, packages."""
+"""The parts of torch's compilers that variants, agreement and tuning use: tracing, compiling graphs, packages."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a tensor, without importing torch for one that cannot be."""
+    """Whether a value is a tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def flatten(value: Any) -> tuple[list[Any], Any]:
-    """The leaves of nested lists, tuples, dictionaries and registered classes, and what is needed to put them back."""
+    """The leaves of nested lists, tuples, dictionaries and registered classes, and the structure to rebuild them."""
     from torch.utils import _pytree
 
     leaves, structure = _pytree.tree_flatten(value)
@@ -23,7 +23,7 @@ def flatten(value: Any) -> tuple[list[Any], Any]:
 
 
 def unflatten(leaves: list[Any], structure: Any) -> Any:
-    """What `flatten` took apart."""
+    """Rebuild what `flatten` took apart."""
     from torch.utils import _pytree
 
     return _pytree.tree_unflatten(leaves, structure)
@@ -32,9 +32,9 @@ def unflatten(leaves: list[Any], structure: Any) -> Any:
 def trace(
     function: Callable[..., Any], inputs: list[Any], *, decompose: bool = False, table: dict[Any, Any] | None = None
 ) -> Any:
-    """The operations that a function of tensors runs, as a graph; what is not a tensor is frozen into it.
+    """The operations that a function of tensors runs, as a graph; everything except tensors is frozen into it.
 
-    With `decompose` they are taken apart as Inductor does, with a `table` as it says.
+    With `decompose` they are decomposed as Inductor does it; otherwise as `table` says, if given.
     """
     from torch.fx.experimental.proxy_tensor import make_fx
 
@@ -46,7 +46,7 @@ def trace(
 
 
 def compile_graph(graph: Any, inputs: list[Any]) -> Callable[..., Any]:
-    """The callable that Inductor makes of a graph: no guards, no wrappers, shapes as they are."""
+    """Compile a graph with Inductor: no guards, no wrappers, fixed shapes."""
     import torch._inductor
 
     compiled: Callable[..., Any] = torch._inductor.compile(graph, inputs)
@@ -63,14 +63,14 @@ def write_package(graph: Any, inputs: list[Any], path: str) -> None:
 
 
 LOAD_PACKAGE = "import sys, torch, torch._inductor; torch._inductor.aoti_load_package(sys.argv[1])"
-"""A program that loads the package it is given, for a process that may not survive it."""
+"""A program that loads the package it is given, for a process that may crash."""
 
 
 def load_package(path: str) -> Callable[[list[Any]], list[Any]]:
     """The function in an AOTInductor package, from a list of tensors (which it empties) to a list of tensors."""
     import torch
 
-    # The loader itself: what torch wraps it in imports the compilers, which takes seconds.
+    # Use the loader itself: torch's wrapper imports the compilers, which takes seconds.
     loader = torch._C._aoti.AOTIModelPackageLoader(path, "model", False, 1, -1)
     run: Callable[[list[Any]], list[Any]] = loader.boxed_run
     return run
@@ -78,7 +78,7 @@ def load_package(path: str) -> Callable[[list[Any]], list[Any]]:
 
 @contextlib.contextmanager
 def suppressed_compiler_output() -> Iterator[None]:
-    """Keep warnings of torch's compilers about our own builds from the user's terminal."""
+    """Hide warnings of torch's compilers about our own builds from the user."""
     import warnings
 
     with warnings.catch_warnings():
@@ -87,9 +87,9 @@ def suppressed_compiler_output() -> Iterator[None]:
 
 
 def storage_uses(tensors: list[Any]) -> tuple[Callable[[int], int], list[int]]:
-    """A function that says how many tensors share a piece of memory, and the pieces these tensors lie in.
+    """A function that counts the tensors that share a storage, and the storages of these tensors.
 
-    Views count, also those that only C++ knows.
+    Views count, including those that only C++ knows.
     """
     import torch
 
@@ -97,7 +97,7 @@ def storage_uses(tensors: list[Any]) -> tuple[Callable[[int], int], list[int]]:
 
 
 def save_program(graph: Any, inputs: list[Any], path: str) -> None:
-    """Write a graph to a file, for another process to compile; example inputs are kept as shapes only."""
+    """Write a graph to a file for another process to compile; example inputs are stored as shapes only."""
     import torch
 
     torch.export.save(torch.export.export(graph, tuple(inputs)), path)
@@ -112,22 +112,22 @@ def package_program(program: str, package: str) -> None:
 
 
 def clear_workspaces() -> None:
-    """Let go of the memory that cuBLAS keeps for its own use on every stream; it gets new memory when it needs some."""
+    """Release the memory that cuBLAS reserves on every stream; it allocates new memory when it needs some."""
     import torch
 
     torch._C._cuda_clearCublasWorkspaces()
 
 
-def replay(graph: Any) -> Callable[[], None]:
+def replay_function(graph: Any) -> Callable[[], None]:
     """The C++ function that replays a CUDA graph, without the Python method around it."""
     import torch
 
-    found: Callable[[], None] = super(torch.cuda.CUDAGraph, graph).replay
-    return found
+    method: Callable[[], None] = super(torch.cuda.CUDAGraph, graph).replay
+    return method
 
 
-def waiter(device: Any) -> Callable[[], None]:
-    """A function that waits for the current stream of a device; the stream is looked up where it is another one only."""
+def stream_waiter(device: Any) -> Callable[[], None]:
+    """A function that waits for a device's current stream; it looks the stream up only when that has changed."""
     import torch
 
     number = torch._C._cuda_getCurrentRawStream
@@ -145,20 +145,20 @@ def waiter(device: Any) -> Callable[[], None]:
 
 
 def import_compilers() -> None:
-    """Import what tracing and comparing need."""
+    """Import the modules for tracing and comparing."""
     import torch._dynamo
     import torch.fx.experimental.proxy_tensor  # noqa: F401
 
 
 def forbids_forks() -> bool:
-    """Whether a fork of this process could not differentiate: with CUDA devices, autograd has threads of its own."""
+    """Whether a fork of this process could not differentiate: with CUDA devices, autograd has its own threads."""
     import torch
 
     return torch.cuda.is_available()
 
 
 def die_with_parent() -> None:
-    """Let Linux end this process when the one that forked it ends."""
+    """Make Linux end this process when its parent ends."""
     import ctypes
 
     with contextlib.suppress(OSError, AttributeError):
@@ -166,8 +166,8 @@ def die_with_parent() -> None:
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """One thread, and no helpers of the compiler: what a forked process may use."""
+def single_threaded() -> Iterator[None]:
+    """Use one thread and no compile workers, as a forked process must."""
     import torch
     import torch._inductor.config as config
 
@@ -184,20 +184,20 @@ def cpp_compiler() -> str:
 
     try:
         return str(cpp_builder.get_cpp_compiler())
-    except Exception:  # each version has an exception of its own for it
+    except Exception:  # the exception differs between versions of torch
         return ""
 
 
 def has_triton() -> bool:
-    """Whether Inductor can write Triton here."""
+    """Whether Inductor can use Triton on this machine."""
     from torch.utils._triton import has_triton
 
     return bool(has_triton())
 
 
-def explained(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int, int]:
-    """What `torch._dynamo.explain` says: graphs, breaks, operations. It forgets what was compiled, before and after."""
+def explain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, int, int]:
+    """Graphs, breaks and operations according to `torch._dynamo.explain`, which resets Dynamo before and after."""
     import torch._dynamo
 
-    told = torch._dynamo.explain(function)(*args, **kwargs)
-    return int(told.graph_count), int(told.graph_break_count), int(told.op_count)
+    report = torch._dynamo.explain(function)(*args, **kwargs)
+    return int(report.graph_count), int(report.graph_break_count), int(report.op_count)

@@ -1,4 +1,4 @@
-"""Torch's configuration: statements that change it, and putting it back."""
+"""Change torch's configuration, and restore it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def preserved_configuration() -> Iterator[None]:
-    """Whatever is switched meanwhile in the configuration of Dynamo or Inductor is put back."""
+def preserve_configuration() -> Iterator[None]:
+    """Restore the configuration of Dynamo and Inductor afterwards."""
     import torch._dynamo.config
     import torch._inductor.config
 
@@ -27,16 +27,16 @@ def preserved_configuration() -> Iterator[None]:
 
 
 def run_setting(code: str) -> None:
-    """Run a statement that switches something in torch's configuration."""
+    """Run a statement that changes torch's configuration."""
     import torch
     import torch._dynamo
     import torch._inductor.config
 
-    exec(code, {"torch": torch, "warnings": warnings, "logging": logging})  # from tables of this package
+    exec(code, {"torch": torch, "warnings": warnings, "logging": logging})  # the code is in tables of this package
 
 
 def forget_compiled_code() -> None:
-    """Let everything be compiled anew in this process: code of libraries too, which copies of a program share."""
+    """Make everything compile anew in this process, including library code that copies of a program share."""
     import torch._dynamo
 
     torch._dynamo.reset()

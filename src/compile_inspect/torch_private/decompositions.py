@@ -1,4 +1,4 @@
-"""How torch writes an operation in terms of simpler ones."""
+"""Torch's decompositions of operations into simpler ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def decomposition_of(operation: Any) -> Callable[..., Any] | None:
-    """The Python function that computes an operation from core operations; None for one that is a core operation."""
-    found: Callable[..., Any] | None = _table().get(operation)
-    return found
+    """The Python function that computes an operation from core operations; None for a core operation."""
+    decomposition: Callable[..., Any] | None = _table().get(operation)
+    return decomposition
 
 
 @cache
@@ -19,6 +19,6 @@ def _table() -> dict[Any, Any]:
     from torch._decomp import core_aten_decompositions, get_decompositions
 
     aten = torch.ops.aten
-    # Core operations by agreement, though kernels compute them in several steps.
+    # These count as core operations, but kernels compute them in several steps.
     steps = [aten.gelu, aten.gelu_backward, aten._softmax, aten._log_softmax, aten.native_layer_norm]
     return {**core_aten_decompositions(), **get_decompositions(steps)}

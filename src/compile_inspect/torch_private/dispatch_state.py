@@ -1,4 +1,4 @@
-"""Modes of torch that Dynamo's guards do not know."""
+"""Modes of torch that Dynamo does not guard."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 
 def forward_mode() -> Any:
-    """The module whose `_current_level` is negative where no forward-mode differentiation goes on."""
+    """The module whose `_current_level` is negative unless forward-mode differentiation is on."""
     from torch.autograd import forward_ad
 
     return forward_ad
 
 
 def dispatch_depth() -> Callable[[], int]:
-    """The function that says how many dispatch modes are on."""
+    """The function that returns the number of active dispatch modes."""
     import torch
 
     depth: Callable[[], int] = torch._C._len_torch_dispatch_stack

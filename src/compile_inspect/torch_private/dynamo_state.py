@@ -1,7 +1,7 @@
-"""Dynamo's memory of what it compiled: set aside for a while, asked about, and put back as it was.
+"""Isolate Dynamo's state for a while, query it, and restore it.
 
-What Dynamo compiled lies on code objects. A function that was compiled before gets a copy of its code meanwhile, on
-which nothing lies; what Dynamo writes on code it had not seen before is wiped off afterwards.
+Dynamo stores what it compiled on code objects. In isolation, a function that was compiled before gets a copy of its code
+with nothing stored on it; what Dynamo stores on code that is new to it is removed afterwards.
 """
 
 from __future__ import annotations
@@ -16,63 +16,63 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-# Names that Dynamo puts into a module's globals, made of the number of the compilation: ours must never be used again.
-_FIRST_FRAME, _FRAMES = 1_000_000, itertools.count(1)
+# Dynamo puts names with the compilation's number into a module's globals: our numbers must never be used again.
+_FIRST_FRAME_NUMBER, _ISOLATION_NUMBERS = 1_000_000, itertools.count(1)
 _MARKS = ("_dynamo_", "_has_dynamo_dim_marking")
 _IMPORTED = "__import_"
 
 
 @contextlib.contextmanager
-def isolated(*, limit: int | None = None) -> Iterator[None]:
-    """Compile as in a fresh process; afterwards compiled code, counters and configuration are what they were.
+def isolate_dynamo(*, limit: int | None = None) -> Iterator[None]:
+    """Compile as in a fresh process; afterwards compiled code, counters and configuration are restored.
 
-    `limit` is the recompile limit meanwhile. Other threads wait if they want to compile.
+    `limit` is the recompile limit inside. Other threads wait if they want to compile.
     """
     from torch._dynamo import config, convert_frame
 
     changes: dict[str, Any] = {} if limit is None else {"recompile_limit": limit}
-    if hasattr(config, "automatic_dynamic_local_pgo"):  # what earlier runs of the program learnt, read from disk
+    if hasattr(config, "automatic_dynamic_local_pgo"):  # what earlier runs of the program recorded on disk
         changes |= {"automatic_dynamic_local_pgo": False, "automatic_dynamic_remote_pgo": False}
     with (
         convert_frame.compile_lock,
         config.patch(**changes),
-        quiet(),
-        _own_trackers(),
-        own_frame_numbers(),
-        preserved_statistics(),
+        silence_loggers(),
+        _fresh_trackers(),
+        separate_frame_numbers(),
+        preserve_statistics(),
         _without_new_imports(),
     ):
         yield
 
 
 @contextlib.contextmanager
-def _own_trackers() -> Iterator[None]:
-    """Dynamo knows of no code; functions it had seen have copies of theirs."""
+def _fresh_trackers() -> Iterator[None]:
+    """Make Dynamo forget all code; functions that it knew get copies of theirs."""
     from torch._C._dynamo.eval_frame import reset_code
     from torch._dynamo import convert_frame
 
-    known = convert_frame.input_codes, convert_frame.output_codes
-    seen = [code for reference in known[0].seen if (code := reference()) is not None]
-    copied = list(_with_copied_code(seen))
+    trackers = convert_frame.input_codes, convert_frame.output_codes
+    known_codes = [code for reference in trackers[0].seen if (code := reference()) is not None]
+    copies = list(_with_copied_code(known_codes))
     convert_frame.input_codes, convert_frame.output_codes = convert_frame.Tracker(), convert_frame.Tracker()
     try:
         yield
     finally:
         ours = convert_frame.input_codes.seen
-        convert_frame.input_codes, convert_frame.output_codes = known
-        for function, code in copied:
+        convert_frame.input_codes, convert_frame.output_codes = trackers
+        for function, code in copies:
             function.__code__ = code
         for reference in ours:
             code = reference()
-            if code is not None and code not in known[0]:
+            if code is not None and code not in trackers[0]:
                 reset_code(code)
 
 
-def _with_copied_code(seen: list[types.CodeType]) -> Iterator[tuple[types.FunctionType, types.CodeType]]:
-    """Give every function that has one of these codes, or makes functions that have, a copy; yields what it had."""
-    if not seen:
+def _with_copied_code(known_codes: list[types.CodeType]) -> Iterator[tuple[types.FunctionType, types.CodeType]]:
+    """Give every function that has one of these codes, or creates functions that have, a copy; yields the original."""
+    if not known_codes:
         return
-    wanted, files = {id(code) for code in seen}, {code.co_filename for code in seen}
+    wanted, files = {id(code) for code in known_codes}, {code.co_filename for code in known_codes}
     copies: dict[int, types.CodeType] = {}
     for item in _tracked_objects():
         if type(item) is types.FunctionType and item.__code__.co_filename in files and _holds(item.__code__, wanted):
@@ -82,7 +82,7 @@ def _with_copied_code(seen: list[types.CodeType]) -> Iterator[tuple[types.Functi
 
 
 def _tracked_objects() -> list[Any]:
-    """Everything that the garbage collector knows: it does not list what a program has frozen, which is thawed meanwhile."""
+    """Everything that the garbage collector tracks; frozen objects are not listed, so they are unfrozen for this."""
     if not gc.get_freeze_count():
         return gc.get_objects()
     gc.unfreeze()
@@ -97,7 +97,7 @@ def _holds(code: types.CodeType, wanted: set[int]) -> bool:
 
 
 def _copy(code: types.CodeType, copies: dict[int, types.CodeType]) -> types.CodeType:
-    """A copy with copies of the functions inside; functions of one code go on sharing one."""
+    """A copy with copies of nested functions; functions that share code still share it."""
     if id(code) not in copies:
         inside = tuple(_copy(item, copies) if isinstance(item, types.CodeType) else item for item in code.co_consts)
         copies[id(code)] = code.replace(co_consts=inside)
@@ -105,12 +105,12 @@ def _copy(code: types.CodeType, copies: dict[int, types.CodeType]) -> types.Code
 
 
 @contextlib.contextmanager
-def own_frame_numbers() -> Iterator[None]:
-    """Numbers of compilations that the program does not use; its own go on afterwards as if nothing had been compiled."""
+def separate_frame_numbers() -> Iterator[None]:
+    """Use compilation numbers that the program does not use; its own then continue as if nothing had been compiled."""
     from torch._dynamo import convert_frame
 
     before, counts = convert_frame.FRAME_COUNTER, dict(convert_frame.FRAME_COMPILE_COUNTER)
-    convert_frame.FRAME_COUNTER = _FIRST_FRAME * next(_FRAMES)
+    convert_frame.FRAME_COUNTER = _FIRST_FRAME_NUMBER * next(_ISOLATION_NUMBERS)
     try:
         yield
     finally:
@@ -119,8 +119,8 @@ def own_frame_numbers() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def preserved_statistics() -> Iterator[None]:
-    """Counters, timers and what was learnt about sizes; the latter starts from nothing."""
+def preserve_statistics() -> Iterator[None]:
+    """Restore counters, timers and recorded dynamic sizes afterwards; the sizes start empty."""
     from torch._dynamo import pgo, utils
 
     counters = {name: dict(group) for name, group in utils.counters.items()}
@@ -130,7 +130,7 @@ def preserved_statistics() -> Iterator[None]:
     ]
     metrics, reasons, frame = list(utils._compilation_metrics), list(utils.graph_break_reasons), utils.curr_frame
     warned = set(utils.warn_once_cache)
-    learnt = {name: getattr(pgo, name) for name in ("_CODE_STATE", "_INIT_CODE_STATE")}
+    recorded_sizes = {name: getattr(pgo, name) for name in ("_CODE_STATE", "_INIT_CODE_STATE")}
     pgo.reset_code_state()
     for group in utils.counters.values():
         group.clear()
@@ -153,7 +153,7 @@ def preserved_statistics() -> Iterator[None]:
         utils.warn_once_cache.clear()
         utils.warn_once_cache.update(warned)
         utils.curr_frame = frame
-        for name, value in learnt.items():
+        for name, value in recorded_sizes.items():
             setattr(pgo, name, value)
 
 
@@ -164,7 +164,7 @@ def _refill(table: Any, content: dict[Any, Any]) -> None:
 
 @contextlib.contextmanager
 def _without_new_imports() -> Iterator[None]:
-    """Dynamo adds modules to the globals of functions it compiles, under names of its own, and leaves them there."""
+    """Remove modules that Dynamo adds to the globals of functions it compiles, under names of its own."""
     before = {name: _imported(module) for name, module in list(sys.modules.items())}
     try:
         yield
@@ -175,13 +175,13 @@ def _without_new_imports() -> Iterator[None]:
 
 
 def _imported(module: Any) -> set[str]:
-    space = getattr(module, "__dict__", None) if isinstance(module, types.ModuleType) else None
-    return {name for name in list(space) if name.startswith(_IMPORTED) and name != "__import__"} if space else set()
+    namespace = getattr(module, "__dict__", None) if isinstance(module, types.ModuleType) else None
+    return {name for name in list(namespace) if name.startswith(_IMPORTED) and name != "__import__"} if namespace else set()
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """That a limit was hit, or a call failed, in a trial is no news for the user's terminal."""
+def silence_loggers() -> Iterator[None]:
+    """Hide torch's log messages about trials, such as recompile limits and failed calls, from the user."""
     loggers = [logging.getLogger(name) for name in ("torch", "torch._dynamo", "torch.fx")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -194,20 +194,20 @@ def quiet() -> Iterator[None]:
 
 
 def frame_counts() -> dict[int, int]:
-    """How often each frame was compiled so far, or tried to be, by its number."""
+    """The number of compilations, including failed ones, by frame number."""
     from torch._dynamo import convert_frame
 
     return {number: count for number, count in convert_frame.FRAME_COMPILE_COUNTER.items() if isinstance(number, int)}
 
 
-class Enough(BaseException):
-    """Ends a call whose graph need not be run; no handler of the program's catches it."""
+class CallEnded(BaseException):
+    """Ends a call before a graph that need not run; no `except Exception` in the program catches it."""
 
 
-class Counting:
-    """A backend that says which of its graphs are called, and lets another compile them, or nobody.
+class GraphRecorder:
+    """A backend that records which of its graphs are called; another backend compiles them, or none does.
 
-    Graphs of compilations in `enough` are not run: the call ends where they would be.
+    Graphs of compilations in `enough` are not run: the call ends there.
     """
 
     def __init__(self, backend: str | Callable[..., Any] | None = None, **options: Any) -> None:
@@ -218,7 +218,7 @@ class Counting:
         self.enough: set[str] = set()
 
     def __call__(self, graph: Any, inputs: list[Any], **more: Any) -> Callable[..., Any]:
-        """What Dynamo calls with a graph it has traced."""
+        """Called by Dynamo with a graph that it has traced."""
         from torch._guards import CompileContext
 
         identifier = str(CompileContext.current_compile_id())
@@ -228,7 +228,7 @@ class Counting:
         def run(*args: Any) -> Any:
             self.used.append(identifier)
             if identifier in self.enough:
-                raise Enough
+                raise CallEnded
             return compiled(*args)
 
         return run
@@ -244,52 +244,52 @@ class Counting:
         return compiled
 
 
-def is_whole(identifier: str) -> bool:
-    """Whether a compilation is all there is to a call: Dynamo has met no other function outside torch, and no graph break,
-    and what was compiled changes no Python object. Where this torch does not tell, it is not.
+def covers_whole_call(identifier: str) -> bool:
+    """Whether a compilation is_covered a whole call: Dynamo met no other function outside torch and no graph break, and the
+    compiled code changes no Python object. False where this torch has no such information.
     """
     import torch
     from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
     from torch._dynamo import convert_frame, utils
 
-    tell = getattr(convert_frame, "get_compiled_code_side_effects", None)
-    if tell is None or any(utils.counters["graph_break"].values()):
+    side_effects_of = getattr(convert_frame, "get_compiled_code_side_effects", None)
+    if side_effects_of is None or any(utils.counters["graph_break"].values()):
         return False
     library = str(Path(torch.__file__).parent)
-    whole = False
+    is_covered = False
     for code in [code for reference in convert_frame.input_codes.seen if (code := reference()) is not None]:
         versions = {str(entry.compile_id): entry.code for entry in _debug_get_cache_entry_list(code)}
         if identifier in versions:
-            whole = tell(versions[identifier]) == ()
+            is_covered = side_effects_of(versions[identifier]) == ()
         elif not code.co_filename.startswith(library):
             return False
-    return whole
+    return is_covered
 
 
 def is_compiled(function: Any) -> bool:
-    """Whether torch.compile made this. What torch.compiler.disable makes looks alike, and can still be compiled."""
+    """Whether torch.compile made a function. torch.compiler.disable's result looks alike, but can still be compiled."""
     if type(function).__name__ == "OptimizedModule":
         return type(function.dynamo_ctx).__name__ != "DisableContext"
     return hasattr(function, "_torchdynamo_orig_callable") and not getattr(function, "_torchdynamo_disable", False)
 
 
-def original(function: Any) -> Any:
-    """The function or module behind one that was compiled; others as they are."""
+def original_function(function: Any) -> Any:
+    """The function or module behind a compiled one; other functions as they are."""
     if type(function).__name__ == "OptimizedModule":
         return function._orig_mod
     return getattr(function, "_torchdynamo_orig_callable", function)
 
 
 def copy_marks(source: Any, copy: Any) -> Any:
-    """Give a tensor the marks of another, such as that a dimension is dynamic; returns it."""
+    """Copy a tensor's Dynamo marks, such as a dynamic dimension, to another tensor; returns the other."""
     for name, value in vars(source).items():
         if name.startswith(_MARKS):
             setattr(copy, name, value.copy() if hasattr(value, "copy") else value)
     return copy
 
 
-def mark(tensor: Any, dimension: int, *, firmly: bool) -> None:
-    """Tell Dynamo that a dimension of a tensor changes: firmly, so that it raises where that cannot be, or as a hint."""
+def mark_dynamic(tensor: Any, dimension: int, *, firmly: bool) -> None:
+    """Mark a dimension of a tensor as dynamic: `firmly`, so that Dynamo raises if it cannot be, or as a hint."""
     import torch._dynamo
 
     if firmly:

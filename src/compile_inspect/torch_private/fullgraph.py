@@ -1,7 +1,7 @@
-"""One call of a function as Dynamo captures it whole: the graph, the guard under which it holds, and what was read.
+"""Capture one call of a function as one graph with Dynamo: the graph, its guard, and what was read.
 
-The function is called from a small function of ours, whose code object is new for every capture: what Dynamo keeps lies
-there, and nothing is written on the user's code. Dynamo's shortcuts that skip guards are switched off meanwhile.
+The function is called from a small caller whose code object is new for every capture. Dynamo stores its results there, and
+nothing on the user's code. Dynamo options that skip guards are off during the capture.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from compile_inspect.errors import InspectError
 from compile_inspect.torch_private import dynamo_state, guard_tree
 from compile_inspect.torch_private.guard_shortcut import Shortcut
 
-_COMPILED = "__compiled_fn"
+_COMPILED_PREFIX = "__compiled_fn"
 _FILE = "<captured call>"
 _UNGUARDED_ATTRIBUTES = ("_version",)
-"""Attributes of tensors that Dynamo takes for constants."""
-_STRICT = {
+"""Attributes of tensors that Dynamo treats as constants."""
+_STRICT_SETTINGS = {
     "skip_nnmodule_hook_guards": False,
     "skip_fsdp_guards": False,
     "skip_no_tensor_aliasing_guards_on_parameters": False,
@@ -38,23 +38,23 @@ _STRICT = {
 }
 
 
-class NotWhole(InspectError):  # noqa: N818 (it reads as a statement of fact)
-    """Dynamo cannot capture a call as one graph without side effects; the message says why, in one line."""
+class NotOneGraphError(InspectError):
+    """Dynamo cannot capture a call as one graph without side effects; the message is the reason, in one line."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """One guarded fact: where Dynamo found a value, what it guards about it, and the value."""
+    """One guarded fact: the source of a value, what Dynamo guards about it, and the value."""
 
     name: str
     kind: str
     value: Any
     is_stable: bool = True
-    """Whether the same object is found when it is looked up again."""
+    """Whether a second lookup gives the same object."""
 
     @property
     def is_given(self) -> bool:
-        """Whether it comes with the call."""
+        """Whether the value is part of the call's inputs."""
         return _is_given(self.name)
 
 
@@ -62,119 +62,119 @@ class Read:
 class Fullgraph:
     """A call as one graph.
 
-    `sources` are Python expressions of `function`, `args` and `kwargs` for every input of the graph; `inputs` are the
-    tensors they gave. `check(scope)` is Dynamo's guard, where `scope` is `{"function": …, "args": …, "kwargs": …}`.
+    `sources` are Python expressions of `function`, `args` and `kwargs` for every input of the graph; `inputs` are their
+    values. `check(scope)` is Dynamo's guard, where `scope` is `{"function": …, "args": …, "kwargs": …}`.
     """
 
     graph: Any
     sources: tuple[str, ...]
     inputs: tuple[Any, ...]
     reads: tuple[Read, ...]
-    traced: tuple[types.CodeType, ...]
+    traced_codes: tuple[types.CodeType, ...]
     root: Any
     """Dynamo's tree of guards."""
-    identified: frozenset[int]
-    """Inputs of the graph that the guard holds to be the very same tensor objects."""
+    identity_guarded: frozenset[int]
+    """Positions of graph inputs that the guard requires to be the very same tensor objects."""
     code: types.CodeType
     globals: dict[str, Any]
     closure: tuple[types.CellType, ...]
 
     def check(self, scope: dict[str, Any]) -> bool:
-        """Whether the graph stands for a call."""
+        """Whether the graph is valid for a call."""
         return bool(self.root.check(scope))
 
     def explain(self, scope: dict[str, Any]) -> str:
-        """The first guard that does not hold for a call; empty where all do."""
-        return guard_tree.failure(self.root, scope)
+        """The first guard that does not hold for a call; empty if all hold."""
+        return guard_tree.first_failure(self.root, scope)
 
     def shortcut(self, surroundings: Any, scope: dict[str, Any], busy: Iterable[int] = ()) -> Shortcut:
-        """A quicker check, as long as nothing is assigned; `check` must hold for the call."""
+        """A quicker check, valid while nothing is assigned; `check` must hold for the call."""
         return Shortcut(self, surroundings, _names_in(scope, self.globals), busy)
 
-    def bound(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
-        """The function with `compiled` in the place of the graph: inputs are fetched and results built as Dynamo does."""
-        name = next(name for name in self.code.co_names if name.startswith(_COMPILED))
+    def bind(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with `compiled` in place of the graph; Dynamo's code looks up inputs and builds results."""
+        name = next(name for name in self.code.co_names if name.startswith(_COMPILED_PREFIX))
         return types.FunctionType(self.code, self.globals | {name: compiled}, "bound", None, self.closure)
 
 
-class _Stop(BaseException):
-    """Ends the first call where its graph would run: nothing of the program is computed."""
+class _StopCall(BaseException):
+    """Ends the first call before its graph runs: nothing of the program is computed."""
 
 
 def capture_fullgraph(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], *, grad_mode: bool
 ) -> Fullgraph:
-    """Capture one call, without running it; raises `NotWhole` where it is not one graph and nothing else."""
+    """Capture one call without running it; raises `NotOneGraphError` if it is not a single graph without side effects."""
     import torch
     from torch._C._dynamo.eval_frame import _debug_get_cache_entry_list
 
     caller = _caller(function)
-    seen = _Seen()
-    with _strictly(), torch.set_grad_enabled(grad_mode):
-        compiled = torch.compile(caller, backend=seen.backend, fullgraph=True, dynamic=False)
+    record = _CompilationRecord()
+    with _strict_compilation(), torch.set_grad_enabled(grad_mode):
+        compiled = torch.compile(caller, backend=record.backend, fullgraph=True, dynamic=False)
         try:
             compiled(*args, **kwargs)
-        except _Stop:
+        except _StopCall:
             pass
         except Exception as error:
-            raise NotWhole(_reason(error)) from error
-        if seen.graph is None:
-            raise NotWhole("it computes nothing with tensors, or torch.compile is switched off")
-    if seen.effects:
-        raise NotWhole(f"it has side effects: {', '.join(dict.fromkeys(seen.effects))}")
-    if any(name in code.co_names for code in seen.traced for name in _UNGUARDED_ATTRIBUTES):
-        raise NotWhole(f"it reads {' or '.join(_UNGUARDED_ATTRIBUTES)} of a tensor, which no guard covers")
+            raise NotOneGraphError(_reason(error)) from error
+        if record.graph is None:
+            raise NotOneGraphError("it computes nothing with tensors, or torch.compile is disabled")
+    if record.effects:
+        raise NotOneGraphError(f"it has side effects: {', '.join(dict.fromkeys(record.effects))}")
+    if any(name in code.co_names for code in record.traced_codes for name in _UNGUARDED_ATTRIBUTES):
+        raise NotOneGraphError(f"it reads {' or '.join(_UNGUARDED_ATTRIBUTES)} of a tensor, which no guard covers")
     entries = _debug_get_cache_entry_list(caller.__code__)
     if len(entries) != 1:
-        raise NotWhole("Dynamo kept no guard for it")
+        raise NotOneGraphError("Dynamo stored no guard for it")
     entry = entries[0]
     manager = entry.guard_manager
     captured = _collect(entry.code, caller, args, kwargs)
-    held = {source: tensor for source, tensor in zip(seen.sources, captured, strict=True) if not _is_given(source)}
+    held = {source: tensor for source, tensor in zip(record.sources, captured, strict=True) if not _is_given(source)}
     scope = {"function": function, "args": args, "kwargs": kwargs}
-    reads = tuple(_reads(seen.guards, scope, caller.__globals__))
-    _refuse_shared(args, kwargs, reads, seen.traced)
-    identified = guard_tree.tighten(manager.root, reads, held)
-    guard_tree.add_restored(manager.root, seen.restored)
+    reads = tuple(_guarded_facts(record.guards, scope, caller.__globals__))
+    _refuse_shared(args, kwargs, reads, record.traced_codes)
+    identity_guarded = guard_tree.add_exact_guards(manager.root, reads, held)
+    guard_tree.guard_restored_attributes(manager.root, record.restored)
     fullgraph = Fullgraph(
-        seen.graph,
-        tuple(_expression(source) for source in seen.sources),
+        record.graph,
+        tuple(_expression(source) for source in record.sources),
         captured,
         reads,
-        tuple(dict.fromkeys(seen.traced)),
+        tuple(dict.fromkeys(record.traced_codes)),
         manager.root,
-        frozenset(place for place, source in enumerate(seen.sources) if source in identified),
+        frozenset(position for position, source in enumerate(record.sources) if source in identity_guarded),
         entry.code,
         caller.__globals__,
         caller.__closure__ or (),
     )
     with torch.set_grad_enabled(grad_mode):
         if not fullgraph.check(scope):
-            raise NotWhole(f"its guard does not hold for the call it was made from: {fullgraph.explain(scope)}")
+            raise NotOneGraphError(f"its guard does not hold for the call it was made from: {fullgraph.explain(scope)}")
     return fullgraph
 
 
 def _refuse_shared(args: Any, kwargs: Any, reads: tuple[Read, ...], traced: list[types.CodeType]) -> None:
-    """Refuse a call with a tensor that the function also reads by itself: Dynamo takes the two for one, without a guard."""
+    """Refuse a call with a tensor that the function also reads by itself: Dynamo treats the two as one, without a guard."""
     from torch import Tensor
     from torch.utils._pytree import tree_leaves
 
-    given = {id(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+    call_inputs = {id(leaf) for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
     instructions = [instruction for code in set(traced) for instruction in dis.get_instructions(code)]
     attributes = {str(item.argval) for item in instructions if item.opname in ("LOAD_ATTR", "LOAD_METHOD")}
     names = {str(item.argval) for item in instructions if item.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for read in reads:
         if read.is_given:
             continue
-        space = getattr(read.value, "__dict__", None)
+        namespace = getattr(read.value, "__dict__", None)
         mentioned = names | attributes if isinstance(read.value, types.ModuleType) else attributes
-        shared = [name for name in mentioned if type(space) is dict and id(space.get(name)) in given]
+        shared = [name for name in mentioned if type(namespace) is dict and id(namespace.get(name)) in call_inputs]
         if shared:
-            raise NotWhole(f"an input is the very tensor that it reads as {shared[0]}; tune it with another one")
+            raise NotOneGraphError(f"an input is the same tensor that it reads as {shared[0]}; tune it with another one")
 
 
-class _Seen:
-    """What Dynamo shows while it compiles."""
+class _CompilationRecord:
+    """What Dynamo exposes while it compiles."""
 
     def __init__(self) -> None:
         self.graph: Any = None
@@ -182,8 +182,8 @@ class _Seen:
         self.guards: list[tuple[str, str]] = []
         """Source and kind of every guard."""
         self.restored: list[tuple[dict[str, Any], str, Any]] = []
-        """Attributes that the call sets to the value they have: owner, name, value."""
-        self.traced: list[types.CodeType] = []
+        """Attributes that the call sets to their present value: owner, name, value."""
+        self.traced_codes: list[types.CodeType] = []
         self.effects: list[str] = []
 
     def backend(self, graph: Any, _: Any) -> Callable[..., Any]:
@@ -191,7 +191,7 @@ class _Seen:
 
         output = InstructionTranslator.current_tx().output  # type: ignore[no-untyped-call]
         self.graph = graph
-        self.traced = list(output.tracing_context.traced_code)
+        self.traced_codes = list(output.tracing_context.traced_code)
         self.effects = list(_side_effects(output, self.restored))
         self.guards = sorted({(_name(guard.originating_source), guard.create_fn_name()) for guard in output.guards})
         for node in graph.graph.nodes:
@@ -200,7 +200,7 @@ class _Seen:
                 self.sources.append("" if source is None else _name(source))
 
         def stop(*_: Any) -> Any:
-            raise _Stop
+            raise _StopCall
 
         return stop
 
@@ -211,7 +211,7 @@ def _name(source: Any) -> str:
 
 
 def _side_effects(output: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> Iterator[str]:
-    """What Dynamo would do to Python objects after the graph, in words; `restored` gets what it would leave as it is."""
+    """Dynamo's changes to Python objects after the graph, as text; those that change nothing go to `restored`."""
     if output.random_calls:
         yield "it draws from Python's random"
     effects = output.side_effects
@@ -219,7 +219,7 @@ def _side_effects(output: Any, restored: list[tuple[dict[str, Any], str, Any]]) 
         yield "it registers hooks on tensors"
     for variable in effects._get_modified_vars():
         if type(getattr(variable, "mutation_type", None)).__name__.endswith("New"):
-            continue  # made by the call itself
+            continue  # created by the call itself
         unchanged = _unchanged_attributes(effects, variable)
         if unchanged is not None:
             restored += unchanged
@@ -231,24 +231,24 @@ def _side_effects(output: Any, restored: list[tuple[dict[str, Any], str, Any]]) 
 
 
 def _unchanged_attributes(effects: Any, variable: Any) -> list[tuple[dict[str, Any], str, Any]] | None:
-    """The attributes that a call sets on an object, where all of them end as they began; None where one does not."""
+    """The attributes that a call sets on an object, if all of them keep their value; None if one does not."""
     owner = getattr(getattr(variable, "value", None), "__dict__", None)
     mutations = effects.store_attr_mutations.get(variable)
     if type(owner) is not dict or not mutations or _content_changed(effects, variable):
         return None
-    found = []
+    unchanged = []
     for name, value in mutations.items():
         if not value.is_python_constant() or name not in owner:
             return None
         constant = value.as_python_constant()
         if type(constant) is not type(owner[name]) or repr(constant) != repr(owner[name]):
             return None
-        found.append((owner, name, constant))
-    return found
+        unchanged.append((owner, name, constant))
+    return unchanged
 
 
 def _content_changed(effects: Any, variable: Any) -> bool:
-    """Whether the dictionary, list or tuple that an object also is was changed."""
+    """Whether an object that is also a dictionary, list or tuple had its contents changed."""
     test = getattr(variable, "is_base_vt_modified", None)
     if test is not None:
         return bool(test(effects))
@@ -256,8 +256,8 @@ def _content_changed(effects: Any, variable: Any) -> bool:
     return any(part is not None and effects.is_modified(part) for part in parts)
 
 
-def _reads(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str, Any]) -> Iterator[Read]:
-    """The guarded facts with their values, looked up as Dynamo looks them up."""
+def _guarded_facts(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str, Any]) -> Iterator[Read]:
+    """The guarded facts with their values, looked up as Dynamo does."""
     known = _names_in(scope, names)
     for name, kind in guards:
         try:
@@ -269,21 +269,21 @@ def _reads(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str
 
 
 def _names_in(scope: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
-    """What the names in Dynamo's sources stand for in a call."""
+    """The values of the names in Dynamo's sources for a call."""
     from torch._dynamo import guards
 
     return {"L": scope, "G": names, **guards._get_closure_vars()}
 
 
 def _caller(function: Callable[..., Any]) -> types.FunctionType:
-    """A function that calls another one, with code and globals of its own."""
+    """A function that calls another one, with separate code and globals."""
     import builtins
 
     def caller(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    # In a file of its own too: Dynamo may pass over this one. It must have lines, or torch calls it through a function that
-    # all such callers share.
+    # In a separate file too, because Dynamo may skip this one. It must have lines, or torch calls it through a function
+    # that all such callers share.
     lines = ["def caller(*args, **kwargs):\n", "    return function(*args, **kwargs)\n"]
     linecache.cache[_FILE] = (sum(map(len, lines)), None, lines, _FILE)
     code = caller.__code__.replace(co_filename=_FILE, co_firstlineno=1)
@@ -291,16 +291,16 @@ def _caller(function: Callable[..., Any]) -> types.FunctionType:
 
 
 @contextlib.contextmanager
-def _strictly() -> Iterator[None]:
+def _strict_compilation() -> Iterator[None]:
     from torch._dynamo import config, convert_frame
 
-    known: dict[str, Any] = {name: value for name, value in _STRICT.items() if hasattr(config, name)}
+    known: dict[str, Any] = {name: value for name, value in _STRICT_SETTINGS.items() if hasattr(config, name)}
     with (
         convert_frame.compile_lock,
         config.patch(**known),
-        dynamo_state.quiet(),
-        dynamo_state.own_frame_numbers(),
-        dynamo_state.preserved_statistics(),
+        dynamo_state.silence_loggers(),
+        dynamo_state.separate_frame_numbers(),
+        dynamo_state.preserve_statistics(),
         _without_marks(),
     ):
         yield
@@ -308,7 +308,7 @@ def _strictly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_marks() -> Iterator[None]:
-    """No guards on marks of dynamic dimensions: shapes are guarded as they are, and the marks take half of the time."""
+    """Skip guards on marks of dynamic dimensions: shapes are guarded as they are, and the marks take half of the time."""
     from torch._C._dynamo import guards
 
     name = "add_dimension_marking_guard"
@@ -324,17 +324,17 @@ def _without_marks() -> Iterator[None]:
 
 
 def _collect(code: types.CodeType, caller: types.FunctionType, args: Any, kwargs: Any) -> tuple[Any, ...]:
-    """The inputs of the graph as the code that Dynamo wrote fetches them."""
-    given: list[Any] = []
+    """The inputs of the graph, as looked up by Dynamo's code."""
+    call_inputs: list[Any] = []
 
     def note(*inputs: Any) -> Any:
-        given.extend(inputs)
-        raise _Stop
+        call_inputs.extend(inputs)
+        raise _StopCall
 
-    name = next(name for name in code.co_names if name.startswith(_COMPILED))
-    with contextlib.suppress(_Stop):
+    name = next(name for name in code.co_names if name.startswith(_COMPILED_PREFIX))
+    with contextlib.suppress(_StopCall):
         types.FunctionType(code, caller.__globals__ | {name: note}, "collect", None, caller.__closure__)(*args, **kwargs)
-    return tuple(given)
+    return tuple(call_inputs)
 
 
 def _is_given(source: str) -> bool:
@@ -342,7 +342,7 @@ def _is_given(source: str) -> bool:
 
 
 def _expression(source: str) -> str:
-    """A source of Dynamo's as an expression of `function`, `args` and `kwargs`; empty where it is none.
+    """A Dynamo source as an expression of `function`, `args` and `kwargs`; empty if it is not one.
 
     >>> _expression("L['args'][0].mask")
     'args[0].mask'
@@ -356,7 +356,7 @@ def _expression(source: str) -> str:
 
 
 def readable(text: str) -> str:
-    """A guard's text in terms of the user's program.
+    """A guard's text with the names of the user's program.
 
     >>> readable("L['function'].scale == 2.0")
     'scale == 2.0'
@@ -372,14 +372,14 @@ def readable(text: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Why Dynamo gave up, in one line, with the user's line where it is known."""
+    """Why Dynamo gave up, in one line, with the user's line if it is known."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[0] if lines else type(error).__name__
     explanation = next((line.partition(":")[2].strip() for line in lines if line.startswith("Explanation:")), "")
     text = f"{text}: {explanation}" if explanation and explanation not in text else text
-    place = ""
+    location = ""
     for frame in reversed(list(getattr(error, "real_stack", None) or ())):
         if frame.filename != _FILE:
-            place = f" ({frame.filename}:{frame.lineno})"
+            location = f" ({frame.filename}:{frame.lineno})"
             break
-    return f"Dynamo cannot capture it whole: {text[:240]}{place}"
+    return f"Dynamo cannot capture it as one graph: {text[:240]}{location}"

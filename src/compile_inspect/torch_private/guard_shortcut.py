@@ -1,9 +1,9 @@
-"""A quicker check in the place of a guard tree that holds: it holds only as long as nothing was assigned.
+"""A quicker check in place of a guard tree that holds; it is valid only while nothing is assigned.
 
-A guard tree looks at every attribute that a capture has read, at every call. Most of them lie in objects whose memory tells
-whether anything was assigned since the tree was last seen to hold (`object_memory`): their nodes are left out, and one
-comparison of words stands for all of them. Metadata of held tensors is compared in one call. What is left of the tree, the
-inputs, torch's modes, and all that is not known to be covered, is checked as before.
+A guard tree checks every attribute that a capture has read, at every call. Most of them belong to objects whose memory
+shows whether anything was assigned since the tree last held (`object_memory`): their nodes are left out, and one comparison
+of words replaces them all. The metadata of held tensors is compared in one call. The rest of the tree (the inputs, torch's
+modes, and everything not known to be covered) is checked as before.
 """
 
 from __future__ import annotations
@@ -13,66 +13,66 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from compile_inspect.torch_private.object_memory import HEAP, Words, class_dictionary, is_immutable, take
+from compile_inspect.torch_private.object_memory import HEAP, WatchedWords, class_dictionary, is_immutable, take
 
 Scope = dict[str, Any]
 
-_OF_IDENTITY = ("ID_MATCH", "NOT_NONE", "TRUE_MATCH", "FALSE_MATCH", "NONE_MATCH")
-"""Guards that look at which object a value is, and at nothing else."""
-_INSIDE = ("DICT_LENGTH", "LENGTH_CHECK", "DICT_CONTAINS")
-"""Guards that look at what a container holds directly."""
-_OF_TENSOR = ("TENSOR_MATCH", "ID_MATCH", "TYPE_MATCH", "NO_TENSOR_ALIASING")
+_IDENTITY_GUARDS = ("ID_MATCH", "NOT_NONE", "TRUE_MATCH", "FALSE_MATCH", "NONE_MATCH")
+"""Guards on the identity of a value, and on nothing else."""
+_CONTENT_GUARDS = ("DICT_LENGTH", "LENGTH_CHECK", "DICT_CONTAINS")
+"""Guards on the direct contents of a container."""
+_TENSOR_GUARDS = ("TENSOR_MATCH", "ID_MATCH", "TYPE_MATCH", "NO_TENSOR_ALIASING")
 _FUNCTION_PARTS = ("CodeGuardAccessor", "FuncDefaultsGuardAccessor", "FuncKwDefaultsGuardAccessor", "ClosureGuardAccessor")
 _FUNCTION_ATTRIBUTES = ("__code__", "__defaults__", "__kwdefaults__", "__closure__", "__globals__")
 _CLASS_DICTIONARY = "TypeDictGuardAccessor"
 
 
-class NoShortcut(Exception):  # noqa: N818 (it reads as a statement of fact)
+class NoShortcutError(Exception):
     """A guard tree has a guard that can only be checked with the whole tree."""
 
 
 class Shortcut:
-    """The quick check for one capture, in the state in which it is made; the guard tree must hold there.
+    """The quick check for one capture, for the state in which it is made; the guard tree must hold there.
 
     `call(scope)`, `take(places).tobytes() == words`, `tensors(*held, *given(scope))` and `around(scope)` together imply the
     guard tree and the signs of the surroundings.
     """
 
-    def __init__(self, whole: Any, surroundings: Any, names: Mapping[str, Any], busy: Iterable[int] = ()) -> None:
+    def __init__(self, fullgraph: Any, surroundings: Any, names: Mapping[str, Any], busy: Iterable[int] = ()) -> None:
         """`names` are those in Dynamo's sources; objects in `busy` are left to the tree."""
-        self._watched = Words(frozenset(busy))
-        walk = _Walk(self._watched, _lookup_in(names), set(whole.traced))
-        walk.root(whole.root)
+        self._watched = WatchedWords(frozenset(busy))
+        walk = _TreeWalk(self._watched, _lookup_in(names), set(fullgraph.traced_codes))
+        walk.root(fullgraph.root)
         self.held = tuple(walk.tensors.values())
         self.given: Callable[[Scope], tuple[Any, ...]] = _collector(walk.retained_tensors, names)
         self.tensors = _tensor_check((*self.held, *walk.retained_tensors.values()))
-        clone = whole.root.clone_manager(lambda manager: manager.get_source() in walk.retained)
-        _forbid(clone, walk.retained_tensors, self.held)
+        clone = fullgraph.root.clone_manager(lambda manager: manager.get_source() in walk.retained)
+        _forbid_held_tensors(clone, walk.retained_tensors, self.held)
         self.call: Callable[[Scope], bool] = clone.check
         self.around: Callable[[Scope], Any] = surroundings.without(self._watched.add)
         self.places = self._watched.places()
-        self.words: bytes = self._watched.seen()
+        self.words: bytes = self._watched.first_values()
         self.retained = frozenset(walk.retained)
-        self._prove(whole, surroundings, names["L"])
+        self._prove(fullgraph, surroundings, names["L"])
 
-    def _prove(self, whole: Any, surroundings: Any, scope: Scope) -> None:
-        """See that the guard holds while every word is what it was when it was first looked at.
+    def _prove(self, fullgraph: Any, surroundings: Any, scope: Scope) -> None:
+        """Verify that the guard holds while every word is what it was at first.
 
         Other threads may have assigned something since the guard was checked.
         """
         quick = [self.holds(scope, surroundings.scope)]
-        full = whole.check(scope) and surroundings.check(surroundings.scope)
+        full = fullgraph.check(scope) and surroundings.check(surroundings.scope)
         quick.append(self.holds(scope, surroundings.scope))
         if not (full and all(quick)):
-            raise NoShortcut("something changed meanwhile")
+            raise NoShortcutError("something changed while the shortcut was made")
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What generated code checks, in the order of this class's description; the last holds the memory that is read."""
+        """What generated code checks, in the order of this class's description; the last keeps the memory alive."""
         return self.call, self.places, self.words, self.tensors, self.held, self.given, self.around, self._watched
 
     def holds(self, scope: Scope, around_scope: Scope) -> bool:
-        """Whether the guard holds for a call by this check; false also where it may hold all the same."""
+        """Whether this check accepts a call; if not, the guard may still hold."""
         return bool(
             self.call(scope)
             and take(self.places).tobytes() == self.words
@@ -81,29 +81,29 @@ class Shortcut:
         )
 
     def changed(self) -> list[int]:
-        """Identities of objects that something was assigned to."""
+        """Identities of objects that were assigned to."""
         return list(self._watched.changed(self.words))
 
 
-class _Walk:
-    """Which nodes of a guard tree are covered by words and which must be kept.
+class _TreeWalk:
+    """Decides which nodes of a guard tree are covered by words and which must be retained.
 
-    Every visit of a node rests on this: as long as the words that are watched so far do not change, and the nodes that are
-    retained so far hold, the node's value is the very object it is now.
+    Every visit of a node relies on this: while the words watched so far do not change, and the nodes retained so far hold,
+    the node's value is the same object.
     """
 
-    def __init__(self, watched: Words, lookup: Callable[[str], Any], traced: set[types.CodeType]) -> None:
+    def __init__(self, watched: WatchedWords, lookup: Callable[[str], Any], traced: set[types.CodeType]) -> None:
         self._watched = watched
         self._lookup = lookup
         self._traced = traced
         self.retained: set[str] = set()
         self.tensors: dict[int, Any] = {}
         self.retained_tensors: dict[str, Any] = {}
-        """By source. Their guards rest on the dispatch keys of the thread as the whole tree saw them when it was last
-        checked; the quick check must look for itself."""
+        """By source. Their guards depend on the dispatch keys of the thread as the whole tree recorded them when it was last
+        checked; the quick check must read them itself."""
 
     def root(self, root: Any) -> None:
-        """The root is retained, and all that may be another object at every call."""
+        """Retain the root and everything that may be another object at every call."""
         self.retained.add(root.get_source())
         for access, child in _children(root):
             if type(access).__name__ == "GlobalsGuardAccessor" or child.get_source() == "L['function']":
@@ -119,9 +119,9 @@ class _Walk:
             self._retain_all(manager, path)
 
     def _visit(self, manager: Any, value: Any, path: tuple[str, ...]) -> None:
-        """A node whose value cannot become another object unnoticed."""
+        """Visit a node whose value cannot become another object unnoticed."""
         leaves, children = [type(leaf).__name__ for leaf in manager.get_leaf_guards()], list(_children(manager))
-        if _is_plain_tensor(value) and not children and all(leaf in _OF_TENSOR for leaf in leaves):
+        if _is_plain_tensor(value) and not children and all(leaf in _TENSOR_GUARDS for leaf in leaves):
             self.tensors.setdefault(id(value), value)
             return
         if hasattr(manager, "get_key_value_managers"):  # it checks kind and length by itself
@@ -134,7 +134,7 @@ class _Walk:
         below = (*path, manager.get_source())
         for access, child in _children(manager):
             if self._watched.add(value) and self._is_read_from_words(value, access):
-                if type(access).__name__ == _CLASS_DICTIONARY:  # its source is a copy, made anew whenever it is looked up
+                if type(access).__name__ == _CLASS_DICTIONARY:  # its source is a copy, created at every lookup
                     self._visit(child, class_dictionary(value), below)
                 else:
                     self._visit_found(child, below)
@@ -148,10 +148,10 @@ class _Walk:
         if "TENSOR_MATCH" in leaves:
             self.retained_tensors[source] = self._lookup(source)
         if "DISPATCH_KEY_SET_MATCH" in leaves:
-            raise NoShortcut(source)
+            raise NoShortcutError(source)
 
     def _retain_all(self, manager: Any, path: tuple[str, ...]) -> None:
-        """Retain a node and what is below it, as far as it is not a known object with contents that are covered."""
+        """Retain a node and those below it, except known objects whose contents are covered."""
         source = manager.get_source()
         self._retain(manager, path)
         leaves = [type(leaf).__name__ for leaf in manager.get_leaf_guards()]
@@ -163,7 +163,7 @@ class _Walk:
             self._retain_all(child, (*path, source))
 
     def _value(self, source: str) -> tuple[bool, Any]:
-        """What a source stands for, where the same object is found when it is looked up again."""
+        """The value of a source, if two lookups give the same object."""
         try:
             first, second = self._lookup(source), self._lookup(source)
         except Exception:
@@ -171,11 +171,11 @@ class _Walk:
         return first is second, first
 
     def _covers(self, leaf: str, value: Any) -> bool:
-        if leaf in _OF_IDENTITY:
+        if leaf in _IDENTITY_GUARDS:
             return True
         if leaf == "TYPE_MATCH":
             return not _may_change_class(value) or self._watched.add(value)
-        if leaf in _INSIDE:
+        if leaf in _CONTENT_GUARDS:
             return type(value) in (dict, OrderedDict, tuple) and self._watched.add(value)
         if leaf == "NO_HASATTR":
             return self._watches_absence(value)
@@ -184,7 +184,7 @@ class _Walk:
         return leaf in ("EQUALS_MATCH", "LAMBDA_GUARD") and is_immutable(value)
 
     def _watches_absence(self, value: Any) -> bool:
-        """Whether words tell when an object gets an attribute that it does not have."""
+        """Whether words show that an object gets an attribute that it does not have."""
         import torch
 
         kind = type(value)
@@ -202,7 +202,7 @@ class _Walk:
     def _is_read_from_words(self, value: Any, access: Any) -> bool:
         """Whether an access to a watched value gives the same object until a word changes."""
         kind = type(access).__name__
-        if kind in ("DictGetItemGuardAccessor", _PAIR):
+        if kind in ("DictGetItemGuardAccessor", _KEY_VALUE_ACCESS):
             return type(value) in (dict, OrderedDict)
         if kind == "GetItemGuardAccessor":
             return type(value) in (dict, OrderedDict, tuple, types.FunctionType)  # of a function: its defaults
@@ -212,7 +212,7 @@ class _Walk:
             return type(value) is types.FunctionType
         if kind == "GetAttrGuardAccessor":
             return _is_looked_up_plainly(type(value), self._traced) and self._is_stored(value, access.get_attr_name())
-        if kind == "GenericGetAttrGuardAccessor":  # it passes over what a class has instead of object.__getattribute__
+        if kind == "GenericGetAttrGuardAccessor":  # it bypasses a class's own __getattribute__
             name = access.repr().partition("(")[2].rstrip(")").strip("'")
             return not isinstance(value, type) and self._is_stored(value, name)
         if kind in ("TypeMROGuardAccessor", _CLASS_DICTIONARY):
@@ -221,31 +221,31 @@ class _Walk:
 
     def _is_stored(self, value: Any, name: str) -> bool:
         entry = _static(value if isinstance(value, type) else type(value), name)
-        descriptor = type(entry)  # were it to become one, or another kind of one, it would decide instead
+        descriptor = type(entry)  # if it became a descriptor, or another kind of one, it would decide instead
         return (not descriptor.__flags__ & HEAP or self._watched.add(descriptor)) and is_stored(value, name, self._traced)
 
 
-_PAIR = "_Pair"
+_KEY_VALUE_ACCESS = "_Pair"
 
 
-class _Pair:
-    """The access to the key and the value at a position of a dictionary whose order is guarded."""
+class _KeyValueAccess:
+    """Access to the key and the value at a position of a dictionary whose order is guarded."""
 
 
 def _children(manager: Any) -> Iterable[tuple[Any, Any]]:
-    """The nodes below a node, each with the way there."""
+    """The nodes below a node, each with its accessor."""
     yield from zip(manager.get_accessors(), manager.get_child_managers(), strict=True)
     if hasattr(manager, "get_key_value_managers"):
         for pair in manager.get_key_value_managers().values():
             for child in pair:
                 if child is not None:
-                    yield _Pair(), child
+                    yield _KeyValueAccess(), child
 
 
 def is_stored(value: Any, name: str, traced: set[types.CodeType]) -> bool:
     """Whether reading an attribute gives what is stored in an object or its class, or what traced code makes of that.
 
-    What traced code reads has guards of its own.
+    What traced code reads has its own guards.
     """
     kind = type(value)
     if kind is types.ModuleType:
@@ -272,7 +272,7 @@ def is_stored(value: Any, name: str, traced: set[types.CodeType]) -> bool:
 
 
 def _is_looked_up_plainly(cls: type, traced: set[types.CodeType]) -> bool:
-    """Whether attributes of instances are looked up as Python itself does, or by code that was traced."""
+    """Whether attributes of instances are looked up by Python's own rules, or by code that was traced."""
     getter = _static(cls, "__getattribute__")
     return type(getter) is types.WrapperDescriptorType or getattr(getter, "__code__", None) in traced
 
@@ -282,7 +282,7 @@ def _static(cls: type, name: str) -> Any:
 
 
 def _is_plain_entry(entry: Any) -> bool:
-    """Whether an entry of a class is what reading it gives, or a function or method."""
+    """Whether reading an entry of a class gives the entry itself, or a function or method."""
     if entry is None:
         return False
     return type(entry) in (types.FunctionType, staticmethod, classmethod) or not hasattr(type(entry), "__get__")
@@ -305,7 +305,7 @@ def _is_plain_tensor(value: Any) -> bool:
 
 
 def _tensor_check(tensors: tuple[Any, ...]) -> Callable[..., Any]:
-    """Whether tensors still have the metadata that they have now; `object`, which is true, where there are none."""
+    """A check of whether tensors still have their present metadata; `object`, which is truthy, if there are none."""
     from torch._C._dynamo.guards import TensorGuards
 
     if not tensors:
@@ -318,16 +318,16 @@ def _tensor_check(tensors: tuple[Any, ...]) -> Callable[..., Any]:
 
 
 def _collector(sources: Iterable[str], names: Mapping[str, Any]) -> Callable[[Scope], tuple[Any, ...]]:
-    """A function that gives what sources stand for in a call."""
-    listed = "".join(f"{source}, " for source in sources)
+    """A function that returns the values of sources in a call."""
+    source_list = "".join(f"{source}, " for source in sources)
     # Sources are expressions that Dynamo wrote for its own guards.
-    others = {name: value for name, value in names.items() if name != "L"}  # the inputs of this call need not be kept
-    found: Callable[[Scope], tuple[Any, ...]] = eval(f"lambda L: ({listed})", others)
+    others = {name: value for name, value in names.items() if name != "L"}  # do not keep the inputs of this call alive
+    found: Callable[[Scope], tuple[Any, ...]] = eval(f"lambda L: ({source_list})", others)
     return found
 
 
-def _forbid(root: Any, given: Mapping[str, Any], held: tuple[Any, ...]) -> None:
-    """Guard that no tensor that is looked up is one that is held; those that differ in metadata cannot be."""
+def _forbid_held_tensors(root: Any, given: Mapping[str, Any], held: tuple[Any, ...]) -> None:
+    """Guard that no looked-up tensor is a held one; tensors with other metadata cannot be."""
     managers: dict[str, Any] = {}
     pending = [root]
     while pending:
@@ -337,10 +337,10 @@ def _forbid(root: Any, given: Mapping[str, Any], held: tuple[Any, ...]) -> None:
     for source, tensor in given.items():
         alike = frozenset(id(other) for other in held if _metadata(other) == _metadata(tensor))
         if alike:
-            managers[source].add_lambda_guard(_Unlike(alike), [f"{source} is none of the held tensors"], None)
+            managers[source].add_lambda_guard(_NoneOf(alike), [f"{source} is none of the held tensors"], None)
 
 
-class _Unlike:
+class _NoneOf:
     def __init__(self, identities: frozenset[int]) -> None:
         self._identities = identities
 
@@ -353,12 +353,12 @@ def _metadata(tensor: Any) -> Any:
 
 
 def _lookup_in(names: Mapping[str, Any]) -> Callable[[str], Any]:
-    """A function that evaluates sources of Dynamo's, which are expressions; each is parsed once."""
-    parsed, known = dict[str, types.CodeType](), dict(names)
+    """A function that evaluates Dynamo's sources, which are expressions; each is parsed once."""
+    parsed, namespace = dict[str, types.CodeType](), dict(names)
 
     def lookup(source: str) -> Any:
         if source not in parsed:
             parsed[source] = compile(source, "<source>", "eval")
-        return eval(parsed[source], known)
+        return eval(parsed[source], namespace)
 
     return lookup

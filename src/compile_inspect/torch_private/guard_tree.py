@@ -1,7 +1,7 @@
-"""Guards added to those of Dynamo, where it takes things for equal that a frozen graph must tell apart.
+"""Add guards to Dynamo's where it treats values as equal that a frozen graph must distinguish.
 
 Dynamo accepts another tensor with the same metadata, another object of the same class, `-0.0` for `0.0`, `(1.0,)` for
-`(1,)` and another order of an `OrderedDict`, and does not look whether hooks of all modules were added.
+`(1,)` and another order of an `OrderedDict`, and does not check whether global module hooks were added.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _SCALARS = (bool, int, float, complex, str, bytes, type(None))
 _CONTAINERS = (tuple, list, set, frozenset, dict, slice, range)
 
 
-def tighten(root: Any, reads: Iterable[Any], held: dict[str, Any]) -> set[str]:
-    """Add guards for identity and exact equality; the sources of tensors that are now guarded by identity."""
+def add_exact_guards(root: Any, reads: Iterable[Any], held: dict[str, Any]) -> set[str]:
+    """Add guards for identity and exact equality; returns the sources of tensors that are now guarded by identity."""
     managers = _by_source(root)
     identified = set()
     for read in reads:
@@ -24,13 +24,13 @@ def tighten(root: Any, reads: Iterable[Any], held: dict[str, Any]) -> set[str]:
         if manager is None:
             continue
         if hasattr(manager, "get_key_value_managers"):
-            continue  # it looks at kind, length and order by itself, and its entries have guards of their own
+            continue  # it checks kind, length and order by itself, and its entries have their own guards
         if read.name in held and value is held[read.name]:
             if read.name not in identified:
                 manager.add_id_match_guard(id(value), [f"{read.name} is the same tensor"], None)
             identified.add(read.name)
         elif read.kind in ("EQUALS_MATCH", "CONSTANT_MATCH"):
-            test = exactness(value)
+            test = exact_equality_test(value)
             if test is not None:
                 manager.add_lambda_guard(test, [f"{read.name} == {value!r:.80} (exactly)"], None)
         elif read.kind == "TYPE_MATCH":
@@ -46,7 +46,7 @@ def _tighten_object(manager: Any, read: Any) -> None:
         keys = list(value)
         manager.add_lambda_guard(lambda other: list(other) == keys, [f"the order of {read.name}"], None)
     elif read.is_stable and not read.is_given and _is_object(value):
-        # Otherwise `a is b` could turn without a guard that fails.
+        # Otherwise `a is b` could change without a failing guard.
         manager.add_id_match_guard(id(value), [f"{read.name} is the same object"], None)
 
 
@@ -55,8 +55,8 @@ def _is_object(value: Any) -> bool:
     return type(value) is object or (bool(type(value).__flags__ & (1 << 9)) and not isinstance(value, (dict, list, tuple, set)))
 
 
-def add_restored(root: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> None:
-    """Guard attributes that a call sets to what they are: were they something else, the call would change them."""
+def guard_restored_attributes(root: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> None:
+    """Guard attributes that a call sets to their present value: with another value, the call would change them."""
     if restored:
         expected = [(owner, name, type(value), repr(value)) for owner, name, value in restored]
         words = ", ".join(sorted({name for _, name, _ in restored}))
@@ -68,22 +68,22 @@ def add_restored(root: Any, restored: list[tuple[dict[str, Any], str, Any]]) -> 
 
 
 def _by_source(root: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     pending = [root]
     while pending:
         manager = pending.pop()
-        found.setdefault(manager.get_source(), manager)
+        result.setdefault(manager.get_source(), manager)
         pending += manager.get_child_managers()
-        # Dictionaries whose order is guarded have their children elsewhere.
+        # Dictionaries whose order is guarded store their children elsewhere.
         pairs = manager.get_key_value_managers() if hasattr(manager, "get_key_value_managers") else {}
         pending += [child for pair in pairs.values() for child in pair if child is not None]
-    return found
+    return result
 
 
-def exactness(value: Any) -> Callable[[Any], bool] | None:
-    """A test for values that `==` takes for equal and arithmetic does not; None where `==` and the type suffice.
+def exact_equality_test(value: Any) -> Callable[[Any], bool] | None:
+    """A test for values that `==` treats as equal and arithmetic does not; None where `==` and the type suffice.
 
-    >>> exactness(0.0)(-0.0), exactness((1, 2))((1.0, 2)), exactness(3)
+    >>> exact_equality_test(0.0)(-0.0), exact_equality_test((1, 2))((1.0, 2)), exact_equality_test(3)
     (False, False, None)
     """
     if type(value) is float and value == 0.0:
@@ -102,7 +102,7 @@ def exactness(value: Any) -> Callable[[Any], bool] | None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a container holds scalars and such containers alone, so that its text says all about it."""
+    """Whether a container has only scalars and such containers, so that its repr determines it."""
     if type(value) is dict:
         return all(_is_plain(item) for pair in value.items() for item in pair)
     if type(value) is slice:
@@ -112,10 +112,10 @@ def _is_plain(value: Any) -> bool:
     return type(value) in _CONTAINERS and all(_is_plain(item) for item in value)
 
 
-def failure(root: Any, scope: dict[str, Any]) -> str:
-    """The first guard that does not hold, as Dynamo words it; empty where all hold."""
-    found = root.check_verbose(scope)
-    if found.result:
+def first_failure(root: Any, scope: dict[str, Any]) -> str:
+    """The first guard that does not hold, in Dynamo's words; empty if all hold."""
+    result = root.check_verbose(scope)
+    if result.result:
         return ""
-    parts = [str(part).partition("  #")[0].strip() for part in found.verbose_code_parts]
+    parts = [str(part).partition("  #")[0].strip() for part in result.verbose_code_parts]
     return parts[0] if parts else "a guard"

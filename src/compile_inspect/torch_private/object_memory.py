@@ -1,12 +1,12 @@
-"""Whether Python objects are unchanged, told by words of their memory: hundreds of objects in a microsecond.
+"""Check whether Python objects are unchanged by comparing words of their memory: hundreds of objects in a microsecond.
 
-Walking through objects costs several cache misses each. CPython keeps a version in every dictionary, and everything else
-that an ordinary object is made of lies in its own memory: its class, its slots, the pointer to its dictionary. Such words
-are read together, from objects that are held meanwhile, and compared with what they were. A word that differs proves
-nothing; words that are the same prove that nothing was assigned.
+Traversing objects costs several cache misses each. CPython has a version in every dictionary, and everything else that an
+ordinary object consists of is in its own memory: its class, its slots, the pointer to its dictionary. Such words are read
+together, from objects that are kept alive, and compared with their earlier values. A different word proves nothing; equal
+words prove that nothing was assigned.
 
-Where words lie is found by experiments on objects made for that. An interpreter in which one of them fails has no words
-to offer, and callers look at the objects themselves.
+Experiments on sample objects find the positions of these words. In an interpreter where one of them fails, this check is
+not available, and callers compare the objects themselves.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ import numpy as np
 _WORD = 8
 _HEADER = 16
 """Bytes of the reference count, which changes all the time, and of the class."""
-_BEFORE = 4
-"""Words in front of an object where CPython may keep the pointer to its dictionary."""
+_WORDS_BEFORE = 4
+"""Words in front of an object where CPython may store the pointer to its dictionary."""
 
 
 class _AllMemory:
-    """All memory as one array of words, without the first one, which no object has."""
+    """All memory as one array of words, except the first one, which no object has."""
 
     __array_interface__ = {"data": (_WORD, True), "shape": (2**44 - 1,), "typestr": "<u8", "version": 3}  # noqa: RUF012
 
@@ -39,69 +39,69 @@ class _AllMemory:
 _memory: Any = None
 
 
-def _words(addresses: list[int]) -> list[int]:
+def _read_words(addresses: list[int]) -> list[int]:
     return [int(word) for word in take(np.array(addresses, dtype=np.intp) // _WORD - 1)]
 
 
 def take(places: Any) -> Any:
-    """The words at some places, which `Words` has found; one call of numpy."""
+    """The words at positions that `WatchedWords.places` returned; one call of numpy."""
     return _memory.take(places)
 
 
-class Words:
+class WatchedWords:
     """Words of memory that change whenever one of some objects does.
 
-    `add` says whether an object is of a kind whose changes show in its words. The objects are held, and what their words
-    point to: other objects could come to lie where they were.
+    `add` returns whether changes of an object show in its words. The objects are kept alive, and so is what their words
+    point to: other objects could get the same addresses.
     """
 
     def __init__(self, busy: Container[int] = ()) -> None:
-        """`busy` are identities of objects that are not to be watched, nor what depends on them."""
+        """`busy` are identities of objects that must not be watched, nor what depends on them."""
         self._busy = busy
         self._values: dict[int, Any] = {}
-        self._held: list[Any] = []
+        self._kept_alive: list[Any] = []
         self._addresses: dict[int, set[int]] = {}
-        """Addresses of words, with the identities of the objects that they are watched for."""
-        self._seen: dict[int, int] = {}
-        """What the words were when they were first looked at."""
+        """Addresses of words, with the identities of the objects for which they are watched."""
+        self._first_values: dict[int, int] = {}
+        """The first value of each word."""
 
     def add(self, value: Any) -> bool:
-        """Watch an object from now on; false where words cannot tell whether it has changed."""
+        """Watch an object from now on; returns False if its words do not show whether it has changed."""
         if id(value) in self._busy:
             return False
         if id(value) in self._values:
             return True
-        self._held.append(value)
+        self._kept_alive.append(value)
         if is_immutable(value):
             return True
         memory = _memory_of(value) if supported() else None
         if memory is None:
             return False
         addresses = [address for _, address in memory.places]
-        words = _words(addresses)
+        words = _read_words(addresses)
         again = _memory_of(value)
-        if again is None or again.places != memory.places:  # another thread has put another dictionary there
+        if again is None or again.places != memory.places:  # another thread has replaced the dictionary
             return False
         self._values[id(value)] = value
         if not all(self.add(other) for other in memory.classes):
             del self._values[id(value)]
             return False
-        self._held += [memory.places, memory.referents]
+        self._kept_alive += [memory.places, memory.referents]
         for address, word in zip(addresses, words, strict=True):
             self._addresses.setdefault(address, set()).add(id(value))
-            self._seen.setdefault(address, word)
+            self._first_values.setdefault(address, word)
         return True
 
     def places(self) -> Any:
-        """Where the words lie, for `take`."""
+        """Positions of the words, for `take`."""
         return np.array(sorted(self._addresses), dtype=np.intp) // _WORD - 1
 
-    def seen(self) -> bytes:
-        """The words as they were when each was first looked at, in the order of `places`."""
-        return np.array([self._seen[address] for address in sorted(self._addresses)], dtype=np.uint64).tobytes()
+    def first_values(self) -> bytes:
+        """The first values of the words, in the order of `places`."""
+        return np.array([self._first_values[address] for address in sorted(self._addresses)], dtype=np.uint64).tobytes()
 
     def changed(self, before: bytes) -> Iterator[int]:
-        """Identities of the objects whose words are not what they were when `take(places()).tobytes()` gave `before`."""
+        """Identities of the objects whose words have changed since `take(places()).tobytes()` gave `before`."""
         now = take(self.places())
         addresses = sorted(self._addresses)
         for place in np.flatnonzero(now != np.frombuffer(before, dtype=now.dtype)):
@@ -121,7 +121,7 @@ def _immutable_types() -> frozenset[type]:
 
 
 def is_immutable(value: Any) -> bool:
-    """Whether a value stays what it is as long as it lives, with all that is in it.
+    """Whether a value and everything in it never change.
 
     >>> is_immutable((1, "a", None)), is_immutable((1, [])), is_immutable(slice(0, 2))
     (True, False, True)
@@ -136,17 +136,17 @@ def is_immutable(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Memory:
-    """Where an object's own words lie, and the classes whose words are its words too."""
+    """The positions of an object's own words, and the classes whose words count as its own."""
 
     places: list[tuple[int, int]]
-    """Identities of the objects that the words belong to, and addresses."""
+    """Identities of the objects that contain the words, and addresses."""
     referents: list[Any]
     """These objects, and what the words may point to."""
     classes: tuple[type, ...] = ()
 
 
 def _memory_of(value: Any) -> _Memory | None:
-    """What to watch of an object; None where its words do not tell everything."""
+    """What to watch of an object; None if its words do not show every change."""
     kind = type(value)
     if kind is dict:
         return _Memory([_version(value)], [])
@@ -172,12 +172,12 @@ def _version(dictionary: dict[Any, Any]) -> tuple[int, int]:
 
 
 def _struct(value: Any, size: int, leave_out: set[int]) -> list[tuple[int, int]]:
-    """Every word of an object but the reference count."""
+    """Every word of an object except the reference count."""
     return [(id(value), id(value) + offset) for offset in range(_WORD, size, _WORD) if offset not in leave_out]
 
 
 def _memory_of_class(cls: type) -> _Memory | None:
-    """A class's class, the version of its dictionary, and what it keeps elsewhere: its bases and its names."""
+    """A class's class, the version of its dictionary, and what it stores elsewhere: its bases and its names."""
     if not cls.__flags__ & HEAP:
         return _Memory([], [])  # it cannot be changed
     parts = (cls.__mro__, cls.__name__, cls.__qualname__)
@@ -191,13 +191,13 @@ def _memory_of_class(cls: type) -> _Memory | None:
 
 
 def class_dictionary(cls: type) -> dict[str, Any]:
-    """The dictionary behind the read-only view that a class shows."""
-    found: dict[str, Any] = next(item for item in gc.get_referents(cls.__dict__) if type(item) is dict)
-    return found
+    """The dictionary behind a class's read-only `__dict__`."""
+    dictionary: dict[str, Any] = next(item for item in gc.get_referents(cls.__dict__) if type(item) is dict)
+    return dictionary
 
 
 def _memory_of_instance(value: Any) -> _Memory | None:
-    """The words of an instance of a class that a `class` statement made: class, slots, dictionary; None for others."""
+    """The words of an instance of a class made by a `class` statement: class, slots, dictionary; None for others."""
     cls = type(value)
     if not all(base is object or base.__flags__ & HEAP for base in cls.__mro__) or _hidden_bytes(cls):
         return None
@@ -205,7 +205,7 @@ def _memory_of_instance(value: Any) -> _Memory | None:
     if cls.__dictoffset__ == 0:
         return _Memory(places, referents, (cls,))
     dictionary = object.__getattribute__(value, "__dict__")
-    pointers = _pointers_to(value, dictionary, range(-_BEFORE * _WORD, cls.__basicsize__, _WORD))
+    pointers = _pointers_to(value, dictionary, range(-_WORDS_BEFORE * _WORD, cls.__basicsize__, _WORD))
     if not pointers or type(dictionary) is not dict:
         return None
     places += [*((id(value), pointer) for pointer in pointers), _version(dictionary)]
@@ -214,7 +214,7 @@ def _memory_of_instance(value: Any) -> _Memory | None:
 
 _CLASS_SIZE: int = vars(type)["__basicsize__"].__get__(type)
 HEAP = 1 << 9
-"""The flag of classes that are made at run time, by Python or by an extension."""
+"""The flag of classes that are created at run time, by Python or by an extension."""
 
 
 _slot_counts: WeakKeyDictionary[type, int] = WeakKeyDictionary()
@@ -228,57 +228,57 @@ def _slot_count(cls: type) -> int:
 
 
 def _hidden_bytes(cls: type) -> int:
-    """Bytes of an instance that are neither header nor slots nor pointers to dictionary and weak references."""
+    """Bytes of an instance that are not header, slots, or pointers to dictionary and weak references."""
     pointers = (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
     return cls.__basicsize__ - _HEADER - _WORD * (_slot_count(cls) + pointers)
 
 
 def _pointers_to(owner: Any, content: Any, offsets: range) -> list[int]:
-    """The addresses of the words at some offsets of an object that point to another one."""
+    """The addresses of the words, at some offsets of an object, that point to another one."""
     addresses = [id(owner) + offset for offset in offsets]
-    return [address for address, word in zip(addresses, _words(addresses), strict=True) if word == id(content)]
+    return [address for address, word in zip(addresses, _read_words(addresses), strict=True) if word == id(content)]
 
 
 @cache
 def supported() -> bool:
-    """Whether changes of objects show in their words, in this interpreter: every experiment of `_experiments` does."""
+    """Whether changes of objects show in their words in this interpreter, according to all of `_experiments`."""
     global _memory
     if sys.implementation.name != "cpython" or sys.maxsize < 2**32 or sys.byteorder != "little":
         return False
     if not getattr(sys, "_is_gil_enabled", lambda: True)() or _WORD * np.dtype(np.intp).itemsize != 64:
         return False
     _memory = np.asarray(_AllMemory())
-    return _version_offset() > 0 and _order_offset() > 0 and all(_shows(*experiment) for experiment in _experiments())
+    return _version_offset() > 0 and _order_offset() > 0 and all(_change_shows(*experiment) for experiment in _experiments())
 
 
 @cache
 def _version_offset() -> int:
-    """Where a dictionary keeps its version: the one word that changes when an entry gets another value; 0 without one."""
+    """The offset of a dictionary's version: the one word that changes when an entry gets a new value; 0 if there is none."""
     sample: dict[str, Any] = {"a": 1.0, "b": 2.0}
     addresses = [id(sample) + offset for offset in range(_HEADER, dict.__basicsize__, _WORD)]
-    before = _words(addresses)
+    before = _read_words(addresses)
     sample["a"] = 3.0
-    changed = [address for address, was, now in zip(addresses, before, _words(addresses), strict=True) if was != now]
+    changed = [address for address, was, now in zip(addresses, before, _read_words(addresses), strict=True) if was != now]
     return changed[0] - id(sample) if len(changed) == 1 else 0
 
 
 @cache
 def _order_offset() -> int:
-    """Where an OrderedDict counts changes of its order: the one word that is always another one; 0 without one."""
+    """The offset of an OrderedDict's order counter: the one word that is different every time; 0 if there is none."""
     sample = OrderedDict.fromkeys("abcd")
     addresses = [id(sample) + offset for offset in range(dict.__basicsize__, OrderedDict.__basicsize__, _WORD)]
-    seen = [_words(addresses)]
+    seen = [_read_words(addresses)]
     for _ in range(len(sample) * 2):
         sample.move_to_end(next(iter(sample)))
-        seen.append(_words(addresses))
+        seen.append(_read_words(addresses))
     unique = [
         address for address, words in zip(addresses, zip(*seen, strict=True), strict=True) if len(set(words)) == len(seen)
     ]
     return unique[0] - id(sample) if len(unique) == 1 else 0
 
 
-def _shows(value: Any, change: Callable[[], object]) -> bool:
-    """Whether a change shows in the words of an object, each of several times."""
+def _change_shows(value: Any, change: Callable[[], object]) -> bool:
+    """Whether a change shows in the words of an object every time."""
     classes, addresses = [value], list[int]()
     while classes:
         memory = _memory_of(classes.pop())
@@ -286,10 +286,10 @@ def _shows(value: Any, change: Callable[[], object]) -> bool:
             return False
         classes += memory.classes
         addresses += [address for _, address in memory.places]
-    for _ in range(40):  # often enough for the interpreter to replace the instructions by quicker ones
-        before = _words(addresses)
+    for _ in range(40):  # often enough for the interpreter to specialize the instructions
+        before = _read_words(addresses)
         change()
-        if _words(addresses) == before:
+        if _read_words(addresses) == before:
             return False
     return True
 
@@ -311,7 +311,7 @@ def _experiments() -> Iterator[tuple[Any, Callable[[], object]]]:
     table: dict[Any, Any] = {"a": 0}
     ordered: OrderedDict[str, Any] = OrderedDict(a=0, b=0)
     module = types.ModuleType("experiment")
-    dictionary = vars(plain)  # made now, so that it is the object's from here on
+    dictionary = vars(plain)  # created now, so that it is the object's from here on
 
     def function(first: Any = 0) -> Any:
         return first + cell

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def mode_settings() -> dict[str, Mapping[str, Any]]:
-    """Every mode of torch.compile, and the settings of Inductor that it changes."""
+    """Every mode of torch.compile, and the Inductor settings that it changes."""
     import torch._inductor
 
     return dict(torch._inductor.list_mode_options())
@@ -19,7 +19,7 @@ def mode_settings() -> dict[str, Mapping[str, Any]]:
 
 @contextlib.contextmanager
 def registered_backend(name: str, compiler: Callable[..., Any]) -> Iterator[None]:
-    """A backend that torch.compile knows by name for a while; torch itself has no way to unregister one."""
+    """Register a backend by name for a while; torch itself cannot unregister one."""
     import torch._dynamo
     from torch._dynamo.backends import registry
 
@@ -32,10 +32,10 @@ def registered_backend(name: str, compiler: Callable[..., Any]) -> Iterator[None
 
 
 @contextlib.contextmanager
-def own_examples() -> Iterator[None]:
-    """The stance eager_then_compile has seen no call yet, and forgets those it sees meanwhile.
+def fresh_stance() -> Iterator[None]:
+    """Let the stance eager_then_compile start with no recorded calls, and forget those it records inside.
 
-    Torch keeps the inputs of first calls by file and line until the process ends; a reset does not clear them.
+    Torch stores the inputs of first calls by file and line until the process ends; a reset does not clear them.
     """
     from torch._dynamo import eval_frame
 
@@ -48,45 +48,45 @@ def own_examples() -> Iterator[None]:
 
 
 def cache_folder() -> str:
-    """Where Inductor keeps its caches; torch's own function would also create the folder and set a variable."""
+    """Inductor's cache folder; torch's own function would also create the folder and set a variable."""
     return os.environ.get("TORCHINDUCTOR_CACHE_DIR") or default_cache_folder()
 
 
 def default_cache_folder() -> str:
-    """Where Inductor keeps its caches if no variable names a folder."""
+    """Inductor's cache folder if no variable names one."""
     from torch._inductor.runtime import cache_dir_utils
 
     return str(cache_dir_utils.default_cache_dir())
 
 
 @contextlib.contextmanager
-def said_by_torch() -> Iterator[list[str]]:
-    """Warnings, and what torch's loggers would show at a warning or more, as a list; the terminal shows none of it.
+def collect_torch_messages() -> Iterator[list[str]]:
+    """Collect warnings, and messages of torch's loggers at warning level or above; the terminal shows none of them.
 
-    Warnings that Python hides by itself, such as those about deprecated functions, are left out.
+    Warnings that Python hides by default, such as those about deprecated functions, are left out.
     """
-    said: list[str] = []
+    messages: list[str] = []
 
-    class Keeping(logging.Handler):
+    class MessageHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            said.append(" ".join(record.getMessage().split()))
+            messages.append(" ".join(record.getMessage().split()))
 
-    # Loggers without a handler of their own either pass records on or are switched off; that of traces is a recorder's.
+    # Loggers without a handler either propagate records or are switched off; the trace logger belongs to a recorder.
     names = [name for name in logging.root.manager.loggerDict if name == "torch" or name.startswith("torch.")]
     loggers = [logging.getLogger(name) for name in names if name != "torch.__trace"]
     before = [(logger, logger.handlers, logger.level) for logger in loggers if logger.handlers or logger.level]
     try:
         for logger, handlers, level in before:
-            logger.handlers = [Keeping(logging.WARNING)] if handlers else []
-            if level > logging.ERROR:  # quiet for the terminal's sake, which sees nothing now
+            logger.handlers = [MessageHandler(logging.WARNING)] if handlers else []
+            if level > logging.ERROR:  # silenced for the terminal, which shows nothing now
                 logger.setLevel(logging.WARNING)
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as warning_records:
             warnings.simplefilter("always")
             for hidden in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
                 warnings.simplefilter("ignore", hidden)
-            yield said
+            yield messages
     finally:
         for logger, handlers, level in before:
             logger.handlers = handlers
             logger.setLevel(level)
-    said += (" ".join(str(item.message).split()) for item in caught)
+    messages += (" ".join(str(item.message).split()) for item in warning_records)

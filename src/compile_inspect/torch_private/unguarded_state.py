@@ -1,9 +1,9 @@
 """What a captured function depends on and Dynamo does not guard, watched by cheap signs that something may have changed.
 
-Dynamo guards values. It does not guard which class a name stands for, the methods of classes, the code of methods, what
-an import finds, attributes that were looked for in vain inside `try`, the environment, or what abstract classes have
-registered. Each has a sign that is read in nanoseconds and that changes whenever the thing does, and sometimes otherwise:
-the version of a dictionary, the identity of an object. A sign that changed is no proof: the function is captured again.
+Dynamo guards values. It does not guard which class a name refers to, the methods of classes, the code of methods, what an
+import finds, attributes whose lookup failed inside `try`, the environment, or what abstract classes have registered. Each
+has a sign that is read in nanoseconds and changes whenever the thing does, and sometimes otherwise: the version of a
+dictionary, the identity of an object. A changed sign proves nothing: the function is captured again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Any
 
 from compile_inspect.torch_private.object_memory import class_dictionary
 
-_MADE_BY_PYTHON = 1 << 9
-"""The flag of classes that Python code has made; others cannot be changed."""
+_HEAP_CLASS_FLAG = 1 << 9
+"""The flag of classes that Python code created; others cannot be changed."""
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _CODE_LIKE = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
-_DEEPEST_MODULE = 3
+_MAX_MODULE_DEPTH = 3
 _LAZY_ATTRIBUTES = (
     "__slotnames__",
     "__annotations__",
@@ -37,27 +37,27 @@ _LAZY_ATTRIBUTES = (
     "__abstractmethods__",
     "__doc__",
 )
-"""Entries that Python itself adds to a class when somebody asks for them."""
+"""Entries that Python itself adds to a class on demand."""
 
 
 class Surroundings:
-    """Signs of the surroundings of one capture. `check(scope)` is one call of C++ for all of them."""
+    """Signs of the surroundings of one capture. `check(scope)` is one C++ call for all of them."""
 
     def __init__(self, values: Iterable[Any], traced: Iterable[types.CodeType], *, busy: bool = False) -> None:
-        """`busy`: objects get new attribute values all the time, so that versions of their dictionaries are no good signs."""
+        """`busy`: objects often get new attribute values, so that versions of their dictionaries are poor signs."""
         from torch._C._dynamo.guards import RootGuardManager
 
         values, traced = list({id(value): value for value in _with_items(values)}.values()), list(traced)
-        self._made_from, self._busy = (values, traced), busy
+        self._arguments, self._busy = (values, traced), busy
         self.contents: list[Any] = []
-        """All that the signs stand for, so that two of these can be compared."""
+        """Everything that the signs represent, so that two of these can be compared."""
         self.scope: dict[str, Any] = {}
         self._root = RootGuardManager()
         self._keys: dict[int, str] = {}
         self._owned: set[str] = set()
-        """Keys of the scope under which objects stand that are watched; under the others they are only held."""
+        """Keys of watched objects in the scope; objects under other keys are only kept alive."""
         codes = [code for code in traced if not _is_of_torch(code.co_filename)]
-        self._words = {word for code in traced for word in (*code.co_names, *code.co_consts) if isinstance(word, str)}
+        self._traced_names = {word for code in traced for word in (*code.co_names, *code.co_consts) if isinstance(word, str)}
         functions = list(_functions(values, set(traced)))
         named = list(self._names(functions, codes, values))
         for cls in dict.fromkeys(_classes([*values, *named])):
@@ -74,23 +74,23 @@ class Surroundings:
         if any(isinstance(value, abc.ABCMeta) for value in [*values, *named]):
             token = abc.get_cache_token()
             self.contents.append(token)
-            self._root.add_lambda_guard(lambda _: abc.get_cache_token() == token, ["classes registered with others"], None)
+            self._root.add_lambda_guard(lambda _: abc.get_cache_token() == token, ["classes registered with an ABC"], None)
         self.check: Callable[[dict[str, Any]], bool] = self._root.check
 
     def changed(self) -> str:
-        """The first sign that changed, in words; empty where none did."""
+        """The first sign that changed, as text; empty if none did."""
         found = self._root.check_verbose(self.scope)
         return "" if found.result else str((found.verbose_code_parts or ["something"])[0])
 
-    def renewed(self, *, busy: bool = False) -> Surroundings:
-        """The signs of now, for the same things: where `contents` are the same, nothing has changed."""
-        return Surroundings(*self._made_from, busy=busy)
+    def refresh(self, *, busy: bool = False) -> Surroundings:
+        """Present signs of the same things: if `contents` are equal, nothing has changed."""
+        return Surroundings(*self._arguments, busy=busy)
 
-    def without(self, covered: Callable[[Any], bool]) -> Callable[[dict[str, Any]], Any]:
-        """The check of what remains when the objects for which `covered` is true are left out."""
-        remaining = {self._keys[id(owner)] for key, owner in self.scope.items() if key in self._owned and not covered(owner)}
+    def without(self, is_covered: Callable[[Any], bool]) -> Callable[[dict[str, Any]], Any]:
+        """The check of what remains without the objects for which `covered` is true."""
+        remaining = {self._keys[id(owner)] for key, owner in self.scope.items() if key in self._owned and not is_covered(owner)}
         if not remaining and not self._root.get_leaf_guards():
-            return type  # of anything it is true, and nothing is called more quickly
+            return type  # truthy for anything, and nothing is quicker to call
         root = self._root.get_source()
         clone = self._root.clone_manager(
             lambda manager: manager.get_source() == root or manager.get_source().partition(":")[0] in remaining
@@ -99,7 +99,7 @@ class Surroundings:
         return check
 
     def _manager(self, owner: Any) -> tuple[Any, str]:
-        """The guard manager of an object, held in the scope, and its source."""
+        """The guard manager of an object, which the scope keeps alive, and its source."""
         key = self._keys.setdefault(id(owner), f"o{len(self._keys)}")
         self._owned.add(key)
         self.scope[key] = owner
@@ -114,8 +114,8 @@ class Surroundings:
             key=key, source=f"{source}:{key}", example_value=owner[key], guard_manager_enum=_plain()
         )
         entry.add_id_match_guard(id(owner[key]), [words], None)
-        self.scope.setdefault(f"kept {id(owner[key])}", owner[key])  # its number must not become another's
-        self.contents.append((Same(owner), key, Same(owner[key])))
+        self.scope.setdefault(f"kept {id(owner[key])}", owner[key])  # so that no other object gets its id
+        self.contents.append((Identity(owner), key, Identity(owner[key])))
 
     def _watch_class(self, cls: type) -> None:
         name, dictionary = cls.__qualname__, class_dictionary(cls)
@@ -126,23 +126,23 @@ class Surroundings:
         order = manager.type_mro_manager(source=f"{source}:mro", example_value=cls.__mro__, guard_manager_enum=_plain())
         order.add_id_match_guard(id(cls.__mro__), [f"the bases of class {name}"], None)
         self.scope[f"bases {name} {id(cls)}"] = cls.__mro__
-        entries = tuple((key, Same(value)) for key, value in vars(cls).items() if self._may_matter(key, value))
-        self.contents.append((Same(cls), type(cls), entries, tuple(map(Same, cls.__mro__))))
-        for attribute in sorted(self._words & {"__name__", "__qualname__"}):  # they are not among the attributes
+        entries = tuple((key, Identity(value)) for key, value in vars(cls).items() if self._may_matter(key, value))
+        self.contents.append((Identity(cls), type(cls), entries, tuple(map(Identity, cls.__mro__))))
+        for attribute in sorted(self._traced_names & {"__name__", "__qualname__"}):  # these are not in the dictionary
             text = getattr(cls, attribute)
             named = manager.getattr_manager(
                 attr=attribute, source=f"{source}:{attribute}", example_value=text, guard_manager_enum=_plain()
             )
             named.add_equals_match_guard(text, [f"the name of class {name}"], None)
-            self.contents.append((Same(cls), attribute, text))
+            self.contents.append((Identity(cls), attribute, text))
         if issubclass(cls, enum.Enum):
-            for member in cls.__members__.values():  # Dynamo may take them for constants
+            for member in cls.__members__.values():  # Dynamo may treat them as constants
                 self._watch_version(vars(member), f"{name}.{member.name}")
-                self.contents.append((Same(member), tuple((key, Same(value)) for key, value in vars(member).items())))
+                self.contents.append((Identity(member), tuple((key, Identity(value)) for key, value in vars(member).items())))
 
     def _may_matter(self, name: str, value: Any) -> bool:
-        """Whether an attribute of a class is mentioned by traced code, or is anything but a number or a text."""
-        return name in self._words or (not isinstance(value, _PLAIN) and name not in _LAZY_ATTRIBUTES)
+        """Whether traced code mentions an attribute of a class, or the attribute is anything but a number or a string."""
+        return name in self._traced_names or (not isinstance(value, _PLAIN) and name not in _LAZY_ATTRIBUTES)
 
     def _watch_code(self, function: types.FunctionType) -> None:
         name = function.__qualname__
@@ -150,13 +150,13 @@ class Surroundings:
         code = manager.code_manager(source=f"{source}:code", example_value=function.__code__, guard_manager_enum=_plain())
         code.add_id_match_guard(id(function.__code__), [f"the code of {name}"], None)
         self.scope[f"code {name} {id(function)}"] = function.__code__
-        self.contents.append((Same(function), Same(function.__code__)))
+        self.contents.append((Identity(function), Identity(function.__code__)))
 
     def _names(self, functions: list[types.FunctionType], codes: list[types.CodeType], values: list[Any]) -> Iterator[Any]:
-        """Watch what names and attributes of modules and objects stand for, where that is code; gives the values."""
+        """Watch what names and attributes of modules and objects refer to, where that is code; yields the values."""
         words = {name for code in codes for name in code.co_names}
         by_file: dict[str, set[str]] = {}
-        for code in codes:  # functions within functions have the globals of their file too
+        for code in codes:  # nested functions use the globals of their file too
             by_file.setdefault(code.co_filename, set()).update(code.co_names)
         owners = [(function.__globals__, by_file[function.__code__.co_filename]) for function in functions]
         owners += [(vars(value), words) for value in values if _is_user_object(value)]
@@ -178,9 +178,9 @@ class Surroundings:
             if not isinstance(value, _CODE_LIKE) or (id(owner), name) in seen:
                 continue
             seen.add((id(owner), name))
-            self._watch_entry(owner, name, f"what {name} stands for")
+            self._watch_entry(owner, name, f"what {name} refers to")
             yield value
-            if isinstance(value, types.ModuleType) and depth < _DEEPEST_MODULE and not _is_library(value):
+            if isinstance(value, types.ModuleType) and depth < _MAX_MODULE_DEPTH and not _is_library(value):
                 yield from self._entries(vars(value), words, words, seen, depth + 1)
 
     def _watch_cell(self, cell: types.CellType, words: str) -> None:
@@ -191,7 +191,7 @@ class Surroundings:
         )
         inside.add_id_match_guard(id(content), [words], None)
         self.scope.setdefault(f"kept {id(content)}", content)
-        self.contents.append((Same(cell), Same(content)))
+        self.contents.append((Identity(cell), Identity(content)))
 
     def _watch_imports(self, codes: list[types.CodeType]) -> None:
         for code in codes:
@@ -201,8 +201,8 @@ class Surroundings:
                     self._watch_entry(sys.modules, name, f"what import {name} finds")
 
     def _watch_absent(self, codes: list[types.CodeType], values: list[Any]) -> None:
-        """Attributes that were looked for where an exception would be caught, and are not there."""
-        names = {name for code in codes for name in (*_guarded_attributes(code), *_asked_attributes(code))}
+        """Watch attributes that were missing when they were looked up where an exception would be caught."""
+        names = {name for code in codes for name in (*_guarded_attributes(code), *_queried_attributes(code))}
         if not names:
             return
         absent = []
@@ -210,9 +210,9 @@ class Surroundings:
             if not (_is_user_object(value) or isinstance(value, (types.ModuleType, types.FunctionType))):
                 continue
             missing = frozenset(name for name in names if not _has(value, name))
-            places = [vars(value)] + [place for key in _PARTS if type(place := vars(value).get(key)) is dict]
+            places = [vars(value)] + [place for key in _MODULE_DICTIONARIES if type(place := vars(value).get(key)) is dict]
             absent += [(place, missing) for place in places if missing]
-            self.contents.append((Same(value), missing))
+            self.contents.append((Identity(value), missing))
         if not self._busy:
             for place, _ in absent:
                 self._watch_version(place, "attributes of an object")
@@ -222,7 +222,7 @@ class Surroundings:
             )
 
     def _watch_shadows(self, functions: list[types.FunctionType], values: list[Any]) -> None:
-        """Names that would be found earlier if they were there: globals before built-in ones, attributes before parameters."""
+        """Watch names that would shadow others: globals before built-ins, attributes before parameters."""
         shadows: dict[int, tuple[dict[str, Any], set[str]]] = {}
         for function in functions:
             space = function.__globals__
@@ -230,43 +230,43 @@ class Surroundings:
             shadows.setdefault(id(space), (space, set()))[1].update(found)
         for value in values:
             if _is_user_object(value):
-                parts = [part for key in _PARTS if isinstance(part := vars(value).get(key), dict)]
-                found = {name for part in parts for name in part if name in self._words and name not in vars(value)}
+                parts = [part for key in _MODULE_DICTIONARIES if isinstance(part := vars(value).get(key), dict)]
+                found = {name for part in parts for name in part if name in self._traced_names and name not in vars(value)}
                 shadows.setdefault(id(vars(value)), (vars(value), set()))[1].update(found)
         for space, names in shadows.values():
             for name in sorted(names):
                 self._manager(space)[0].add_dict_contains_guard(False, name, [f"a new {name}"], None)
-                self.contents.append((Same(space), name, name in space))
+                self.contents.append((Identity(space), name, name in space))
 
     def _watch_keys(self, values: list[Any]) -> None:
-        """The keys of dictionaries that were read: Dynamo does not guard all ways to go through them."""
+        """Watch the keys of dictionaries that were read: Dynamo does not guard all ways to iterate over them."""
         spaces = {id(vars(value)) for value in values if hasattr(value, "__dict__")}
         for value in values:
             if isinstance(value, OrderedDict) and value:
                 keys = list(value)
                 order = lambda other, keys=keys: list(other) == keys  # noqa: E731
                 self._manager(value)[0].add_lambda_guard(order, ["the order of a dictionary"], None)
-                self.contents.append((Same(value), tuple(keys)))
+                self.contents.append((Identity(value), tuple(keys)))
             if type(value) is not dict or id(value) in spaces:
                 continue
             if self._busy:
                 self._manager(value)[0].add_dict_length_check_guard(len(value), ["the length of a dictionary"], None)
             else:
                 self._watch_version(value, "the keys of a dictionary")
-            self.contents.append((Same(value), tuple(value)))
+            self.contents.append((Identity(value), tuple(value)))
 
 
-_PARTS = ("_parameters", "_buffers", "_modules")
+_MODULE_DICTIONARIES = ("_parameters", "_buffers", "_modules")
 
 
-class Same:
-    """Equal to what holds the very same object, which it keeps alive."""
+class Identity:
+    """Equal to a wrapper of the very same object, which it keeps alive."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self._value is other._value
+        return isinstance(other, Identity) and self._value is other._value
 
     def __hash__(self) -> int:
         return id(self._value)
@@ -296,14 +296,18 @@ def _is_library(module: types.ModuleType) -> bool:
 
 
 def _is_user_object(value: Any) -> bool:
-    """Whether a value is an instance, with a dictionary, of a class that Python code has made."""
-    if isinstance(value, (type, types.FunctionType, types.ModuleType)) or not type(value).__flags__ & _MADE_BY_PYTHON:
+    """Whether a value is an instance, with a dictionary, of a class that Python code created."""
+    if isinstance(value, (type, types.FunctionType, types.ModuleType)) or not type(value).__flags__ & _HEAP_CLASS_FLAG:
         return False
     return type(getattr(value, "__dict__", None)) is dict
 
 
 def _has(value: Any, name: str) -> bool:
-    places = [vars(value), *(vars(value).get(key) or {} for key in _PARTS), *(vars(cls) for cls in type(value).__mro__)]
+    places = [
+        vars(value),
+        *(vars(value).get(key) or {} for key in _MODULE_DICTIONARIES),
+        *(vars(cls) for cls in type(value).__mro__),
+    ]
     return any(name in place for place in places)
 
 
@@ -319,8 +323,8 @@ def _guarded_attributes(code: types.CodeType) -> Iterator[str]:
             yield str(instruction.argval)
 
 
-def _asked_attributes(code: types.CodeType) -> Iterator[str]:
-    """Names that may be asked for with `hasattr` or `getattr`: the texts in code that mentions these."""
+def _queried_attributes(code: types.CodeType) -> Iterator[str]:
+    """Names that `hasattr` or `getattr` may look up: the strings in code that mentions these functions."""
     if {"hasattr", "getattr"} & set(code.co_names):
         yield from (text for text in code.co_consts if isinstance(text, str) and text.isidentifier())
 
@@ -330,7 +334,7 @@ def _catches(following: dict[int, str], target: int) -> bool:
 
 
 def _with_items(values: Iterable[Any]) -> Iterator[Any]:
-    """Values, and the classes and functions in those that are containers: Dynamo may take these for constants."""
+    """Values, and the classes and functions in containers among them: Dynamo may treat these as constants."""
     for value in values:
         yield value
         items = value.values() if type(value) is dict else value if type(value) in (list, tuple, set, frozenset) else ()
@@ -338,12 +342,12 @@ def _with_items(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _classes(values: Iterable[Any]) -> Iterator[type]:
-    """The classes that can be changed, of some values and among them, with all their bases."""
+    """The changeable classes of some values and among them, with all their bases."""
     for value in values:
         for kind in (type(value), value):
             if isinstance(kind, type) and kind is not type:
                 for base in (*type.mro(kind), *type.mro(type(kind))):
-                    if base.__flags__ & _MADE_BY_PYTHON:
+                    if base.__flags__ & _HEAP_CLASS_FLAG:
                         yield base
 
 
@@ -355,7 +359,7 @@ def _content(cell: types.CellType) -> Any:
 
 
 def _functions(values: list[Any], traced: set[types.CodeType]) -> Iterator[types.FunctionType]:
-    """The Python functions that were traced, as far as they are among some values or methods of their classes."""
+    """The traced Python functions that are among some values or methods of their classes."""
     seen: set[int] = set()
     candidates = [function for value in values for function in _functions_within(value)]
     for cls in dict.fromkeys(_classes(values)):

@@ -65,11 +65,11 @@ def result_of(target: Target, function: Callable[..., Any] | None = None, *, see
 
     What it changes is put back afterwards: parameters, buffers, inputs, generators.
     """
-    from compile_inspect.agreement.api import untouched
+    from compile_inspect.agreement.api import scratch_task
     from compile_inspect.variants import Task
 
     called = target.function if function is None else function
-    with untouched(Task.of(target), seed) as scratch:
+    with scratch_task(Task.of(target), seed) as scratch:
         return called(*scratch.args, **scratch.kwargs)
 
 
@@ -96,7 +96,7 @@ def difference(one: Any, other: Any) -> float:
     >>> difference(torch.tensor([1.0, torch.nan]), torch.tensor([1.0, 2.0]))
     inf
     """
-    from compile_inspect.agreement.observation import named_leaves
+    from compile_inspect.agreement.run_outcome import named_leaves
 
     left, right = named_leaves(one), named_leaves(other)
     if [name for name, _ in left] != [name for name, _ in right]:

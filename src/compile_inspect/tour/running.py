@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 def teach(chapter: Chapter, guide: Guide, target: Target | None = None, *, number: str = "") -> Lesson:
     """Run one lesson: question, evidence, answer. One that fails says so, and is no reason to end the tour."""
     from compile_inspect import torch_private
-    from compile_inspect.torch_private.dynamo_state import quiet
+    from compile_inspect.torch_private.dynamo_state import silence_loggers
 
     guide.begin(f"{number}{chapter.title}", chapter.question, chapter.theory)
     started, waited = perf_counter(), guide.waited
     failed = False
     try:
-        with quiet(), torch_private.suppressed_compiler_output():
+        with silence_loggers(), torch_private.suppressed_compiler_output():
             answer = chapter.function()(target, guide=guide).answer()
     except Exception as error:
         first = next((line for line in str(error).splitlines() if line.strip()), "").strip()

@@ -1,6 +1,6 @@
-"""The fastest version of a function that agrees with eager, and the evidence for it.
+"""Find the fastest version of a function that agrees with eager, with the evidence for it.
 
-`tune` and `Tuned` are loaded when first used: whoever needs one part only, as the solver does, does not wait for the rest.
+`tune` and `Tuned` are imported on first use, so that code that needs only one part, such as the solver, starts faster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`tune`: the fastest version of a function that is proven equal to eager."""
+"""`tune` finds the fastest version of a function that is proven equal to eager."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from time import perf_counter
 from typing import Any
 
 from compile_inspect.agreement import Reference, compare, make_reference
-from compile_inspect.agreement.comparison import undecidable
+from compile_inspect.agreement.comparison import verdict_without_comparison
 from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Verdict
 from compile_inspect.records.decision import Outcome, Tried
 from compile_inspect.target import Target
 from compile_inspect.timing.point import Progress
-from compile_inspect.tuning.choosing import decide, fastest, kept
-from compile_inspect.tuning.deferred import in_background, reused
-from compile_inspect.tuning.runners import Runner, runner
-from compile_inspect.tuning.store import Store
+from compile_inspect.tuning.callables import TunedFunction, make_callable
+from compile_inspect.tuning.decision_cache import DecisionCache
+from compile_inspect.tuning.deferred import load_cached, tune_in_background
+from compile_inspect.tuning.selection import decide, preserve_inputs, select_fastest
 from compile_inspect.tuning.tuned import Tuned
-from compile_inspect.variants import Prepared, Refused, Task, Variant, named_variants, tuning_variants
+from compile_inspect.variants import Prepared, RefusalError, Task, Variant, named_variants, tuning_variants
 
 logger = logging.getLogger("compile_inspect")
 
-AUTOTUNING = 90.0
-"""Seconds of the budget that must be left for a mode that tries kernels out."""
+MIN_AUTOTUNING_SECONDS = 90.0
+"""Seconds that the budget must have left for a mode that benchmarks kernels."""
 
 
 def tune(
@@ -44,21 +44,21 @@ def tune(
     progress: Progress | None = None,
     **kwargs: Any,
 ) -> Tuned:
-    """The fastest version of `function` that agrees with eager at inputs like these; eager itself if nothing wins.
+    """Return the fastest version of `function` that agrees with eager for inputs like these; eager itself if nothing wins.
 
     Every variant is built, compared with eager and with a float64 reference, and timed against the others, until
-    `budget` seconds are used. The callable returned has the signature of `function`. Before every call it checks all that
-    Dynamo read when it captured the function (inputs, attributes, globals, closures, classes, hooks, torch's modes), and
-    runs eagerly whatever is not as it was; a function that Dynamo cannot capture whole is not frozen. `progress` is called
-    with what is being done and the part that is done; at a terminal, a line shows it. Ctrl-C ends the search, and the
-    fastest found so far is returned.
+    `budget` seconds are used. The callable returned has the signature of `function`. Before every call it checks everything
+    that Dynamo read when it captured the function (inputs, attributes, globals, closures, classes, hooks, torch's modes),
+    and runs eagerly if something changed. A function that Dynamo cannot capture as one graph is not frozen. `progress` is
+    called with the current step and the fraction that is done; at a terminal, a status line shows it. Ctrl-C ends the
+    search, and `tune` returns the fastest version found so far.
 
-    With `gradients=True` the result can be differentiated as always; forward and backward are then chosen together.
-    `reuse_outputs=True` lets a CUDA graph hand out memory that the next call overwrites: a few microseconds less.
+    With `gradients=True` the result is differentiable as usual; forward and backward are then selected together.
+    `reuse_outputs=True` lets a CUDA graph return memory that the next call overwrites, which saves a few microseconds.
 
-    `cache=True`, or a directory, keeps the decision and its package for the next process, where it is compared with
-    eager once more before it is used. `background=True` returns at once: calls run eagerly while another process
-    builds a package, and the first call after it is ready proves it and goes on with it.
+    `cache=True`, or a directory, stores the decision and its package for the next process, which compares the package with
+    eager again before using it. `background=True` returns at once: calls run eagerly while another process builds a
+    package, and the first call after it is ready verifies it and switches to it.
 
         fast = compile_inspect.tune(model, x)
         with torch.no_grad():
@@ -67,26 +67,26 @@ def tune(
     """
     started = perf_counter()
     task = _task(function, args, kwargs, gradients)
-    store = None if cache is False else Store(None if cache is True else cache)
-    kept = None if store is None else reused(task, store, started, reuse_outputs=reuse_outputs)
-    if kept is not None:
-        return kept
+    decision_cache = None if cache is False else DecisionCache(None if cache is True else cache)
+    cached = None if decision_cache is None else load_cached(task, decision_cache, started, reuse_outputs=reuse_outputs)
+    if cached is not None:
+        return cached
     if background:
-        return in_background(task, store, started, samples)
+        return tune_in_background(task, decision_cache, started, samples)
     choices = tuning_variants(task) if variants is None else named_variants(variants)
     choices = tuple(item for item in choices if item.name != "eager")
     tuned = Tuned(task.function, task.function, decide(task, "eager", "Nothing was tried.", started, {}))
-    with _shown(progress, task.name) as report:
+    with _progress_display(progress, task.name) as report:
         search = _Search(task, tuned, started, budget, samples, reuse_outputs, report)
-        ready = _candidates(search, choices)
+        ready = _find_candidates(search, choices)
         report("timing what agrees", 1.0)
         try:
-            fast, chosen, reason = fastest(task, ready, search.tried)
+            fast, winner, reason = select_fastest(task, ready, search.tried)
         except KeyboardInterrupt:
-            fast, chosen, reason = task.function, "eager", "Timing was interrupted from the keyboard."
-    tuned.replace(fast, decide(task, chosen, reason, started, search.tried))
-    if store is not None:
-        store.save(task, tuned.decision, ready[chosen][1].package if chosen in ready else None)
+            fast, winner, reason = task.function, "eager", "Timing was interrupted from the keyboard."
+    tuned.replace(fast, decide(task, winner, reason, started, search.tried))
+    if decision_cache is not None:
+        decision_cache.save(task, tuned.decision, ready[winner][1].package if winner in ready else None)
     logger.info("%s", tuned.decision)
     return tuned
 
@@ -95,16 +95,16 @@ def _task(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], gradient
     if isinstance(function, Target):
         if args or kwargs:
             raise TargetError("a Target has its own inputs; call tune(target) without further arguments")
-        wanted = gradients if function.gradients is None else function.gradients
-        return Task(function.function, function.args, function.kwargs, wanted, function.further)
+        gradients_required = gradients if function.gradients is None else function.gradients
+        return Task(function.function, function.args, function.kwargs, gradients_required, function.further)
     if not callable(function):
         raise TargetError(f"tune needs a callable, not {function!r:.80}")
     return Task(function, args, kwargs, gradients)
 
 
-def _candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[Runner, Prepared]]:
+def _find_candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[TunedFunction, Prepared]]:
     """The variants that could be built, agree with eager, and can be called like the function; Ctrl-C ends the search."""
-    ready: dict[str, tuple[Runner, Prepared]] = {}
+    ready: dict[str, tuple[TunedFunction, Prepared]] = {}
     try:
         search.report("running eager", 0.0)
         reference = make_reference(search.task, samples=search.samples, seed=0)
@@ -121,7 +121,7 @@ def _candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, tuple[
 
 @dataclass
 class _Search:
-    """One search for the fastest variant: what it is for, and what has come of it so far."""
+    """One search for the fastest variant: its settings, and its outcomes so far."""
 
     task: Task
     tuned: Tuned
@@ -132,44 +132,44 @@ class _Search:
     report: Progress
     tried: dict[str, Tried] = field(default_factory=dict)
 
-    def candidate(self, choice: Variant, reference: Reference) -> tuple[Runner, Prepared] | None:
-        """A variant, built and compared; None where it cannot be used, for a reason that is noted."""
+    def candidate(self, choice: Variant, reference: Reference) -> tuple[TunedFunction, Prepared] | None:
+        """Build and compare a variant; None where it cannot be used, for a reason that is recorded."""
         name, task = choice.name, self.task
-        left = self.budget - (perf_counter() - self.started)
-        if left < (AUTOTUNING if "max-autotune" in name else 0.0):
-            reason = f"{max(left, 0.0):.0f} s of the budget of {self.budget:g} s were left"
-            return self._without(name, Outcome.NOT_TRIED, reason)
-        undecided = undecidable(reference)
-        if undecided is not None:
-            return self._without(name, Outcome.REFUSED, undecided.reason)
-        if choice.lends_results(task) and not self.reuse_outputs:
-            return self._without(name, Outcome.REFUSED, "the next call overwrites its results; reuse_outputs=True allows that")
+        seconds_left = self.budget - (perf_counter() - self.started)
+        if seconds_left < (MIN_AUTOTUNING_SECONDS if "max-autotune" in name else 0.0):
+            reason = f"{max(seconds_left, 0.0):.0f} s of the budget of {self.budget:g} s were left"
+            return self._reject(name, Outcome.NOT_TRIED, reason)
+        early_verdict = verdict_without_comparison(reference)
+        if early_verdict is not None:
+            return self._reject(name, Outcome.REFUSED, early_verdict.reason)
+        if choice.reuses_output_buffers(task) and not self.reuse_outputs:
+            return self._reject(name, Outcome.REFUSED, "the next call overwrites its results; reuse_outputs=True allows that")
         try:
-            with kept(task):
+            with preserve_inputs(task):
                 prepared = choice.prepare(task)
-            call = runner(task, prepared, self.tuned.fall_back, reuse_outputs=self.reuse_outputs)
-        except Refused as refusal:
-            return self._without(name, Outcome.REFUSED, str(refusal))
+            call = make_callable(task, prepared, self.tuned.fall_back, reuse_outputs=self.reuse_outputs)
+        except RefusalError as refusal:
+            return self._reject(name, Outcome.REFUSED, str(refusal))
         if prepared.eager_because is not None:
-            return self._without(name, Outcome.REFUSED, prepared.eager_because.value, prepared.build_seconds)
+            return self._reject(name, Outcome.REFUSED, prepared.eager_because.value, prepared.build_seconds)
         comparison = compare(task, prepared, samples=self.samples, seed=0, reference=reference)
         if not comparison.agrees:
             outcome = Outcome.DISAGREES if comparison.verdict is Verdict.DISAGREES else Outcome.REFUSED
-            return self._without(name, outcome, comparison.reason, prepared.build_seconds)
+            return self._reject(name, outcome, comparison.reason, prepared.build_seconds)
         built = prepared.build_seconds
         self.tried[name] = Tried(name, Outcome.SLOWER, comparison.reason, built, assumptions=comparison.assumptions)
         return call, prepared
 
-    def _without(
+    def _reject(
         self, name: str, outcome: Outcome, reason: str, seconds: float | None = None
-    ) -> tuple[Runner, Prepared] | None:
+    ) -> tuple[TunedFunction, Prepared] | None:
         self.tried[name] = Tried(name, outcome, reason, seconds)
         return None
 
 
 @contextmanager
-def _shown(progress: Progress | None, name: str) -> Iterator[Progress]:
-    """The given way to report progress; a line at the terminal where none is given and there is one."""
+def _progress_display(progress: Progress | None, name: str) -> Iterator[Progress]:
+    """The given progress callback; by default, a status line if standard error is a terminal."""
     if progress is not None:
         yield progress
         return

@@ -1,4 +1,4 @@
-"""Tuning while the program goes on: eager from the first call, the verified package from some later one."""
+"""Tune while the program runs: eager from the first call, the verified package once it is ready."""
 
 from __future__ import annotations
 
@@ -17,39 +17,41 @@ from pathlib import Path
 from threading import Lock, Thread, current_thread, main_thread
 
 from compile_inspect import torch_private
-from compile_inspect.tuning.key import program_key
-from compile_inspect.variants import Refused, Task
+from compile_inspect.tuning.cache_key import program_key
+from compile_inspect.variants import RefusalError, Task
 from compile_inspect.variants.base import one_line
-from compile_inspect.variants.program import Derived, Flat, Program, traced
+from compile_inspect.variants.captured_program import CapturedProgram, DerivedFunction, FlatFunction, trace_task
 
 logger = logging.getLogger("compile_inspect")
 
-_IMPORTING = Lock()
-"""Held while compilers are imported and while a process is forked: a fork amid an import waits for it for ever."""
-PATIENCE = 5
-"""Niceness of the compiler: the program that waits for nothing comes first."""
+_IMPORT_LOCK = Lock()
+"""Held while compilers are imported and while a process is forked: a fork during an import would wait for it forever."""
+COMPILER_NICENESS = 5
+"""Niceness of the compiler process, so that the program itself has priority."""
 
 
 class Build:
-    """A package being built by another process.
+    """A package that another process builds.
 
-    On Linux the process is a fork: it has the function as it is, traces it and compiles it, and nothing of that is waited
-    for. Elsewhere, and with tensors that are not on the CPU, the graph is traced here and only compiled there.
+    On Linux the process is a fork: it has the function as it is, traces it and compiles it, and this process waits for
+    none of that. Elsewhere, and with tensors that are not on the CPU, the graph is traced here and only compiled there.
     """
 
-    def __init__(self, task: Task, derive: Callable[[Program], Derived] | None = None, *, idly: bool = False) -> None:
-        """`derive` makes what is built from the task's program, where it is not the program itself.
+    def __init__(
+        self, task: Task, derive: Callable[[CapturedProgram], DerivedFunction] | None = None, *, idle_priority: bool = False
+    ) -> None:
+        """`derive` makes what is built from the task's program, where that is not the program itself.
 
-        `idly`: take only time that nobody else wants, and do not prepare for comparing with torch's compilers.
+        `idle_priority`: use only idle CPU time, and do not prepare for comparing with torch's compilers.
         """
-        self.task, self._derive, self._idly = task, derive, idly
+        self.task, self._derive, self._idle_priority = task, derive, idle_priority
         self._directory = Path(tempfile.mkdtemp(prefix="compile-inspect-"))
         self.package = self._directory / "package.pt2"
         self._key = self._directory / "key"
         self.done = False
         self.error: str | None = None
         self._forked = can_fork(task)
-        self._flat: Flat | None = None
+        self._flat: FlatFunction | None = None
         self._wait: Callable[[], int]
         self._owner = os.getpid()
         self._ended = False
@@ -58,31 +60,31 @@ class Build:
         except BaseException:
             shutil.rmtree(self._directory, ignore_errors=True)
             raise
-        # A thread that sleeps: asking the process at every call would cost a system call each time.
+        # A thread that sleeps: polling the process at every call would cost a system call each time.
         self._watcher = Thread(target=self._watch, daemon=True)
         self._watcher.start()
         atexit.register(self.stop)
 
     def _start(self) -> None:
         if self._forked:
-            self._process_id = fork(self._in_the_child, idly=self._idly)
+            self._process_id = fork(self._build_in_child, idle_priority=self._idle_priority)
             self._wait = lambda: _status(self._process_id)
             return
         program = self._directory / "program.pt2"
         with torch_private.suppressed_compiler_output():
-            _, graph, inputs = traced(self.task, self._derive)
+            _, graph, inputs = trace_task(self.task, self._derive)
             torch_private.save_program(graph, inputs, str(program))
-        command = [sys.executable, "-m", "compile_inspect.tuning.builder", str(program), str(self.package)]
-        with (self._directory / "said").open("wb") as said:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        command = [sys.executable, "-m", "compile_inspect.tuning.build_process", str(program), str(self.package)]
+        with (self._directory / "output").open("wb") as output:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=output)
         self._process_id, self._wait = process.pid, process.wait
 
-    def _in_the_child(self) -> None:
-        said = os.open(self._directory / "said", os.O_WRONLY | os.O_CREAT)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        with torch_private.suppressed_compiler_output(), torch_private.alone():
-            _, graph, inputs = traced(self.task, self._derive)
+    def _build_in_child(self) -> None:
+        output = os.open(self._directory / "output", os.O_WRONLY | os.O_CREAT)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        with torch_private.suppressed_compiler_output(), torch_private.single_threaded():
+            _, graph, inputs = trace_task(self.task, self._derive)
             torch_private.write_package(graph, inputs, str(self.package))
         self._key.write_text(program_key(self.task))
 
@@ -90,41 +92,41 @@ class Build:
         status = self._wait()
         self._ended = True
         if status or not self.package.exists():
-            self.error = self._said() or f"the compiler ended with status {status}"
+            self.error = self._last_output_line() or f"the compiler ended with status {status}"
         else:
             try:
-                if not self._idly:
-                    with _IMPORTING:  # here, where nobody waits: comparing needs them, and they take seconds
+                if not self._idle_priority:
+                    with _IMPORT_LOCK:  # in this thread, because comparing needs them, and they take seconds
                         torch_private.import_compilers()
                 self._flat = torch_private.load_package(str(self.package))
             except Exception as error:
                 self.error = one_line(error)
         self.done = True
 
-    def _said(self) -> str:
+    def _last_output_line(self) -> str:
         try:
-            lines = (self._directory / "said").read_text(errors="replace").strip().splitlines()
+            lines = (self._directory / "output").read_text(errors="replace").strip().splitlines()
         except OSError:
             return ""
         return lines[-1][:300] if lines else ""
 
-    def load(self) -> Flat:
-        """The compiled function; raises `Refused` where there is none, or it was built from another program than the task's."""
+    def load(self) -> FlatFunction:
+        """The compiled function; raises `RefusalError` if there is none, or if it was built from a different program."""
         if self._flat is None:
-            raise Refused(self.error or "it was stopped")
+            raise RefusalError(self.error or "it was stopped")
         if self._forked and self._key.read_text() != program_key(self.task):
-            raise Refused("what the function reads has changed since the build began")
+            raise RefusalError("what the function reads has changed since the build began")
         return self._flat
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until the other process has ended; whether it has."""
+        """Wait until the other process has ended; returns whether it has."""
         self._watcher.join(seconds)
         return self.done
 
     def stop(self) -> None:
         """End the other process and remove its files."""
         if os.getpid() != self._owner:
-            return  # a fork of the program's own: what is built is not its
+            return  # in a fork of the program, which does not own the build
         if not self._ended:
             with contextlib.suppress(OSError):  # it may have just ended
                 if self._forked and hasattr(os, "killpg"):
@@ -136,40 +138,40 @@ class Build:
 
 
 def can_fork(task: Task) -> bool:
-    """Whether a forked process could trace the task: Linux, and nothing on a device that does not survive a fork."""
+    """Whether a forked process could trace the task: on Linux, with no tensors on a device that does not survive a fork."""
     leaves = torch_private.flatten((task.args, dict(task.kwargs)))[0]
-    tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] + [item.now() for item in task.held]
+    tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] + [item.now() for item in task.held_tensors]
     on_cpu = all(tensor.device.type == "cpu" for tensor in tensors)
     return sys.platform == "linux" and on_cpu and not torch_private.forbids_forks()
 
 
-def fork(work: Callable[[], None], *, idly: bool = False) -> int:
-    """Run something in a forked process that ends with it; its process id.
+def fork(work: Callable[[], None], *, idle_priority: bool = False) -> int:
+    """Run a function in a forked process that ends with it; returns the process id.
 
-    Nothing of this process is flushed, closed or called there: it leaves by the shortest way. With `idly` it runs only
-    while a core has nothing else to do: it never takes a core from this process's threads, and may take long.
+    The forked process flushes, closes and calls nothing else before it exits. With `idle_priority` it runs only while a core is
+    idle: it never takes a core from this process's threads, and may take long.
     """
-    lasting = current_thread() is main_thread()  # Linux goes by the thread that forks: another may end long before
-    with warnings.catch_warnings(), _IMPORTING:
-        # Python warns of threads that held locks; only torch is called there, with one thread.
+    outlives_child = current_thread() is main_thread()  # Linux goes by the thread that forks, which may end long before
+    with warnings.catch_warnings(), _IMPORT_LOCK:
+        # Python warns about threads that hold locks; the child only calls torch, with one thread.
         warnings.simplefilter("ignore", DeprecationWarning)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         process_id = os.fork()
         if process_id:
-            with contextlib.suppress(OSError):  # whoever comes first
+            with contextlib.suppress(OSError):  # parent and child both set it
                 os.setpgid(process_id, process_id)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return process_id
     status = 1
     try:
-        # The keyboard speaks to the program, which ends us and all we start. Not a session of its own: Linux shares out
-        # time among sessions first, and niceness counts within them only.
+        # Ctrl-C goes to the program, which ends this process and its children. It gets no session of its own, because
+        # Linux divides time among sessions first, and niceness counts only within them.
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
-        if lasting:
+        if outlives_child:
             torch_private.die_with_parent()
-        os.nice(PATIENCE)
-        if idly:
+        os.nice(COMPILER_NICENESS)
+        if idle_priority:
             os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         work()
         status = 0
@@ -182,5 +184,5 @@ def fork(work: Callable[[], None], *, idly: bool = False) -> int:
 def _status(process_id: int) -> int:
     try:
         return os.waitstatus_to_exitcode(os.waitpid(process_id, 0)[1])
-    except ChildProcessError:  # somebody else waited for it; whether there is a package tells the rest
+    except ChildProcessError:  # someone else waited for it; whether there is a package shows the outcome
         return 0

@@ -18,12 +18,12 @@ class Tuned:
     """A function or module in the fastest form that agrees with eager.
 
     Call it like the original. Everything else (`state_dict`, `train`, `parameters`, …) is the original's own.
-    `decision` tells what was tried, measured and chosen; `fallbacks` counts the calls that ran the original because
-    an input, or something else that the function reads, was not as it was at the example.
+    `decision` has what was tried, measured and chosen; `fallbacks` counts the calls that ran the original because an
+    input, or something else that the function reads, differed from the example.
     """
 
     def __new__(cls, *_: Any) -> Tuned:
-        """An instance of a class of its own: Python looks `__call__` up there, and finds the function itself."""
+        """An instance with a class of its own: Python looks up `__call__` on the class, and finds the function itself."""
         return object.__new__(type(cls.__name__, (cls,), {"__module__": cls.__module__}))
 
     def __init__(self, function: Callable[..., Any], fast: Callable[..., Any], decision: Decision) -> None:
@@ -34,10 +34,10 @@ class Tuned:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result of the original for these inputs."""
-        raise NotImplementedError("every instance has a function of its own in this place")
+        raise NotImplementedError("every instance replaces this method")
 
     def __getattr__(self, name: str) -> Any:
-        if "_original" not in self.__dict__:  # while it is copied or unpickled
+        if "_original" not in self.__dict__:  # while being copied or unpickled
             raise AttributeError(name)
         return getattr(self.__dict__["_original"], name)
 
@@ -51,17 +51,17 @@ class Tuned:
         return f"<tuned {self.decision.target}: {self.decision.chosen}>"
 
     def replace(self, fast: Callable[..., Any], decision: Decision) -> None:
-        """Go on with another callable and the evidence for it."""
+        """Switch to another callable and the evidence for it."""
         self.__dict__["decision"] = decision
         type(self).__call__ = staticmethod(fast)  # type: ignore[method-assign]
 
     def fall_back(self, guard: Guard, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Run the original because a guard does not hold; count it, and say so once where it happens again and again."""
+        """Run the original because a guard does not hold; count it, and warn once if it happens repeatedly."""
         self.__dict__["fallbacks"] += 1
         if self.fallbacks == FALLBACKS_BEFORE_WARNING:
             warnings.warn(
                 f"{self.decision.target}, tuned as {self.decision.chosen}, ran eagerly {self.fallbacks} times, the last time "
-                f"because {guard.why_not(args, kwargs)}. Tune it again if this is how it stays.",
+                f"because {guard.failure_reason(args, kwargs)}. Tune it again if this change is permanent.",
                 stacklevel=3,
             )
         return self.__dict__["_original"](*args, **kwargs)

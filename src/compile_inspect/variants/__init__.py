@@ -1,11 +1,11 @@
-"""Every way of running a target, one small module each, all with the same face."""
+"""Every way of running a target: one small module each, all with the same interface."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from compile_inspect.errors import TargetError
-from compile_inspect.variants.base import Prepared, Refused, Step, Variant
+from compile_inspect.variants.base import Prepared, RefusalError, Step, Variant
 from compile_inspect.variants.compiled import MODES, Compiled
 from compile_inspect.variants.cuda_graph import CudaGraph
 from compile_inspect.variants.eager import Eager
@@ -15,7 +15,7 @@ from compile_inspect.variants.torchscript import TorchScript
 
 __all__ = [
     "Prepared",
-    "Refused",
+    "RefusalError",
     "Step",
     "Task",
     "Variant",
@@ -26,7 +26,7 @@ __all__ = [
     "variant_names",
 ]
 
-_FIXED: dict[str, Variant] = {
+_FIXED_VARIANTS: dict[str, Variant] = {
     item.name: item
     for item in (
         Eager(),
@@ -40,49 +40,49 @@ _FIXED: dict[str, Variant] = {
         CudaGraph("inductor"),
     )
 }
-_WORDS = {"dynamic": {"dynamic": True}, "static": {"dynamic": False}, "fullgraph": {"fullgraph": True}}
+_OPTION_WORDS = {"dynamic": {"dynamic": True}, "static": {"dynamic": False}, "fullgraph": {"fullgraph": True}}
 
 
 def variant_names() -> tuple[str, ...]:
-    """Names that `variant` understands; any registered backend can be named too, with modes after a slash."""
+    """Names that `variant` accepts; you can also name any registered backend, with modes after a slash."""
     import torch
 
     backends = ("eager-backend", "aot_eager", "inductor", "cudagraphs", *torch.compiler.list_backends())
-    return (*_FIXED, *(f"inductor/{mode}" for mode in MODES), *dict.fromkeys(backends))
+    return (*_FIXED_VARIANTS, *(f"inductor/{mode}" for mode in MODES), *dict.fromkeys(backends))
 
 
 def variant(name: str) -> Variant:
-    """The variant of that name.
+    """The variant with a given name.
 
     >>> variant("inductor/max-autotune/dynamic").name
     'inductor/max-autotune/dynamic'
     >>> variant("eager").name
     'eager'
 
-    `eager` is no compilation at all; the backend of that name is `eager-backend`.
+    `eager` runs without compilation; the backend of that name is `eager-backend`.
     """
     import torch
 
-    if name in _FIXED:
-        return _FIXED[name]
+    if name in _FIXED_VARIANTS:
+        return _FIXED_VARIANTS[name]
     backend, *words = name.split("/")
     backend = "eager" if backend == "eager-backend" else backend
     choices: dict[str, object] = {}
     for word in words:
         if word in MODES and "mode" not in choices:
             choices["mode"] = word
-        elif word in _WORDS:
-            choices |= _WORDS[word]
+        elif word in _OPTION_WORDS:
+            choices |= _OPTION_WORDS[word]
         else:
-            raise TargetError(f"{name!r} is not a variant: {word!r} is none of {', '.join([*MODES, *_WORDS])}")
-    known = ("eager", "inductor", "aot_eager", "cudagraphs", *torch.compiler.list_backends(exclude_tags=()))
-    if backend not in known:
+            raise TargetError(f"{name!r} is not a variant: {word!r} is none of {', '.join([*MODES, *_OPTION_WORDS])}")
+    known_backends = ("eager", "inductor", "aot_eager", "cudagraphs", *torch.compiler.list_backends(exclude_tags=()))
+    if backend not in known_backends:
         raise TargetError(f"{name!r} is not a variant: write one of {', '.join(variant_names())}")
     return Compiled(backend, **choices)  # type: ignore[arg-type]
 
 
 def named_variants(variants: str | Variant | Iterable[str | Variant]) -> tuple[Variant, ...]:
-    """Variants given by name or as they are; several names may be written in one text, with commas between them.
+    """Variants given by name or as objects; one string may contain several names, separated by commas.
 
     >>> [item.name for item in named_variants("inductor,aot-inductor")]
     ['inductor', 'aot-inductor']
@@ -95,18 +95,18 @@ def named_variants(variants: str | Variant | Iterable[str | Variant]) -> tuple[V
 
 
 def default_variants(task: Task) -> tuple[Variant, ...]:
-    """What is worth trying for a task: eager first, then what may be faster on its device."""
+    """The variants worth trying for a task: eager first, then those that may be faster on its device."""
     names = ["eager", "inductor"]
-    # On CUDA a recorded graph leaves nothing for a package to gain, and autotuning comes last: it takes minutes.
+    # On CUDA a package gains nothing over a recorded graph, and autotuning comes last: it takes minutes.
     names += ["cuda-graph/inductor", "cuda-graph/eager"] if task.device == "cuda" else ["aot-inductor"]
     names += ["inductor-callable"]
-    # A trace of something that TorchScript does not understand may read memory that is not its own; on CUDA that ends
-    # every later call of the process.
+    # A trace of something that TorchScript does not understand may read memory that is not its own; on CUDA every later
+    # call of the process then fails.
     names += ["inductor/reduce-overhead", "inductor/max-autotune"] if task.device == "cuda" else ["torchscript/trace"]
     return tuple(variant(name) for name in names)
 
 
 def tuning_variants(task: Task) -> tuple[Variant, ...]:
-    """What is worth trying where only speed is asked for: also forms of a variant that seldom pay."""
+    """The variants worth trying where only speed matters: also forms of a variant that seldom pay."""
     further = ["aot-inductor/loops", "aot-inductor/loops-across"] if task.device == "cpu" else []
     return (*default_variants(task), *(variant(name) for name in further))

@@ -1,4 +1,4 @@
-"""The face that every way of running a target has in common."""
+"""The interface that all variants share."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
     from compile_inspect.records.timing import Doubt
-    from compile_inspect.variants.program import Program
+    from compile_inspect.variants.captured_program import CapturedProgram
     from compile_inspect.variants.task import Task
 
 
-class Refused(InspectError):  # noqa: N818 (it reads as a statement of fact)
+class RefusalError(InspectError):
     """A variant cannot run a task; the message is the reason, in one line."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What one run of a task gives: its result, and the gradients in the order of `Task.wanted()`."""
+    """The outcome of one run of a task: its result, and the gradients in the order of `Task.wanted()`."""
 
     result: Any
     gradients: tuple[Any, ...] = ()
@@ -32,8 +32,8 @@ class Step:
 class Prepared:
     """A variant that is ready to run.
 
-    `run` takes the inputs of the task's function and gives a `Step`; `call` gives the result alone, with as little
-    around it as possible, and is None where gradients are wanted and only come together with the result.
+    `run` takes the inputs of the task's function and returns a `Step`. `call` returns the result alone, with minimal
+    overhead; it is None where gradients are required and are only computed together with the result.
     """
 
     variant: Variant
@@ -41,13 +41,13 @@ class Prepared:
     call: Callable[..., Any] | None
     build_seconds: float
     flat: Callable[[list[Any]], list[Any]] | None = None
-    """The compiled graph itself, from its inputs to its outputs and gradients, where there is one."""
-    program: Program | None = None
-    """How the lists that `flat` takes and gives relate to inputs and results."""
+    """The compiled graph itself, from its inputs to its outputs and gradients, if there is one."""
+    program: CapturedProgram | None = None
+    """The captured program, which maps inputs and results to the lists that `flat` takes and returns."""
     package: str | None = None
-    """Where the variant lies on disk, if it does."""
+    """The path of the variant's package, if it has one."""
     eager_because: Doubt | None = None
-    """Why calls run in eager mode, in whole or in part, though the variant was built."""
+    """Why calls run in eager mode, in whole or in part, although the variant was built."""
     notes: tuple[str, ...] = ()
 
 
@@ -58,20 +58,20 @@ class Variant(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """How it is called on a command line and in a table, for example `inductor/max-autotune`."""
+        """The name on a command line and in a table, for example `inductor/max-autotune`."""
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """What it takes for granted, each a sentence."""
+        """What the variant takes for granted, one sentence each."""
         return ()
 
     @property
     def exact(self) -> bool:
-        """Whether it runs the very same kernels as eager, so that results must be equal up to nothing."""
+        """Whether it runs the very same kernels as eager, so that results must be identical."""
         return False
 
-    def lends_results(self, task: Task) -> bool:
-        """Whether the memory of a result is used again by the next call, as its documentation says."""
+    def reuses_output_buffers(self, task: Task) -> bool:
+        """Whether the next call reuses the memory of a result, as the variant's documentation says."""
         return False
 
     def refusal(self, task: Task) -> str | None:
@@ -80,29 +80,29 @@ class Variant(ABC):
 
     @abstractmethod
     def build(self, task: Task) -> Prepared:
-        """Make it ready, first call included, so that nothing is left to be compiled."""
+        """Get it ready, including the first call, so that nothing is left to compile."""
 
     def prepare(self, task: Task) -> Prepared:
-        """Make it ready; raises `Refused` with a reason of one line where that is not possible."""
+        """Get it ready; raises `RefusalError` with a one-line reason where that is not possible."""
         reason = self.refusal(task)
         if reason is not None:
-            raise Refused(reason)
+            raise RefusalError(reason)
         started = perf_counter()
         try:
             prepared = self.build(task)
-        except Refused:
+        except RefusalError:
             raise
-        except Exception as error:  # whatever a compiler raises is a reason not to use it
-            raise Refused(one_line(error)) from error
-        return _timed(prepared, perf_counter() - started)
+        except Exception as error:  # any exception of a compiler is a reason not to use it
+            raise RefusalError(one_line(error)) from error
+        return _with_build_time(prepared, perf_counter() - started)
 
 
-def _timed(prepared: Prepared, seconds: float) -> Prepared:
+def _with_build_time(prepared: Prepared, seconds: float) -> Prepared:
     return replace(prepared, build_seconds=seconds)
 
 
 def one_line(error: BaseException) -> str:
-    """The first line of an exception that says something, with its type.
+    """The first nonempty line of an exception's message, with its type.
 
     >>> one_line(ValueError("\\n\\n  bad shape\\nmore"))
     'ValueError: bad shape'

@@ -1,4 +1,4 @@
-"""torch.compile, by backend, mode, shapes and strictness."""
+"""torch.compile, by backend, mode, shapes and fullgraph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compile_inspect.variants.base import Prepared, Variant
 from compile_inspect.variants.task import Task
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-_LEAST_CALLS = 3
+_MIN_CALLS = 3
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Compiled(Variant):
         """Backends that run eager's own kernels must give eager's own results."""
         return self.backend == "eager"
 
-    def lends_results(self, task: Task) -> bool:
+    def reuses_output_buffers(self, task: Task) -> bool:
         """The CUDA graphs of torch.compile write every result to the same memory."""
         return task.device == "cuda" and (self.backend == "cudagraphs" or self.mode in ("reduce-overhead", "max-autotune"))
 
@@ -57,18 +57,18 @@ class Compiled(Variant):
         return None
 
     def build(self, task: Task) -> Prepared:
-        """Compile by calling it until a call compiles nothing, and at least three times, for CUDA graphs settle by then.
+        """Compile by calling it until a call compiles nothing, and at least three times, which CUDA graphs need.
 
-        A function that is compiled again at every call is called until torch gives it up.
+        A function that is compiled again at every call is called until torch reaches its recompile limit.
         """
         import torch
 
         mode = None if self.mode == "default" else self.mode
-        # Dynamo keeps what it compiled by code and backend: another choice of shapes or strictness would be found there.
-        function = task.function if self.dynamic is None and not self.fullgraph else _apart(task.function)
+        # Dynamo caches compiled code by code object and backend, so it would reuse code made with other options.
+        function = task.function if self.dynamic is None and not self.fullgraph else _with_separate_code(task.function)
         choices: dict[str, Any] = {"mode": mode, "dynamic": self.dynamic, "fullgraph": self.fullgraph}
         if "isolate_recompiles" in python_inspect.signature(torch.compile).parameters:
-            # Else other variants' compilations count toward this one's limit, past which Dynamo silently runs eager.
+            # Otherwise other variants' compilations count toward this one's limit, past which Dynamo silently runs eager.
             choices["isolate_recompiles"] = True
         compiled = torch.compile(function, backend=self.backend, **choices)
 
@@ -77,14 +77,14 @@ class Compiled(Variant):
                 torch.compiler.cudagraph_mark_step_begin()  # type: ignore[no-untyped-call]
             return task.run(compiled, args, kwargs)
 
-        most = _LEAST_CALLS + (torch_private.recompile_limit("recompile_limit") or 0)
+        max_calls = _MIN_CALLS + (torch_private.recompile_limit("recompile_limit") or 0)
         leaves, structure = torch_private.flatten((task.args, dict(task.kwargs)))
         with CompilationWatch() as watch:
-            for number in range(1, most + 1):
-                # The function may add to a list or a dictionary that it is given, or take from it.
+            for number in range(1, max_calls + 1):
+                # The function may add to, or remove from, a list or dictionary that is passed to it.
                 frames, (args, kwargs) = watch.frames, torch_private.unflatten(leaves, structure)
                 run(*args, **kwargs)
-                if number >= _LEAST_CALLS and watch.frames == frames:
+                if number >= _MIN_CALLS and watch.frames == frames:
                     break
         return Prepared(self, run, compiled, 0.0, eager_because=_reason_for_eager(watch))  # type: ignore[arg-type]
 
@@ -92,16 +92,16 @@ class Compiled(Variant):
 def _reason_for_eager(watch: CompilationWatch) -> Doubt | None:
     if watch.reached_limit:
         return Doubt.RECOMPILE_LIMIT
-    # Where no frame was looked at, everything was compiled before.
+    # Where Dynamo compiled no frame, everything was compiled before.
     return Doubt.NO_GRAPH if watch.frames and not watch.operations else None
 
 
-def _apart(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function behind a code object of its own."""
+def _with_separate_code(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function behind a separate code object."""
 
-    def apart(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    # In a file of its own too, for Dynamo may pass over this one.
-    code = apart.__code__.replace(co_filename="<apart>")
-    return types.FunctionType(code, apart.__globals__, "apart", None, apart.__closure__)
+    # In a separate file too, because Dynamo may skip this one.
+    code = call.__code__.replace(co_filename="<separate code>")
+    return types.FunctionType(code, call.__globals__, "call", None, call.__closure__)

@@ -1,4 +1,4 @@
-"""The function as it is."""
+"""The function itself, without compilation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compile_inspect.variants.task import Task
 
 @dataclass(frozen=True)
 class Eager(Variant):
-    """No compilation at all: what everything else is compared with."""
+    """No compilation: the baseline for all other variants."""
 
     @property
     def name(self) -> str:
@@ -23,6 +23,6 @@ class Eager(Variant):
         return True
 
     def build(self, task: Task) -> Prepared:
-        """Nothing to do; the first call is made all the same."""
+        """Make the first call; there is nothing to build."""
         task.run(task.function, task.args, task.kwargs)
         return Prepared(self, lambda *args, **kwargs: task.run(task.function, args, kwargs), task.function, 0.0)

@@ -1,9 +1,9 @@
-"""Whether a call is one that a frozen variant stands for: Dynamo's guard of the capture, and what it leaves out.
+"""Check whether a frozen variant is valid for a call: Dynamo's guard of the capture, plus what that guard leaves out.
 
-The quick check is written into the tuned function itself (`fused`): a shortcut through the guard while nothing was
-assigned to what it reads, the whole guard otherwise. It also fails where nothing is wrong: in another grad or inference
-mode, with another number of threads, after somebody added a method to a class. `matches` then looks again: the call is
-captured anew, and the guard of that capture is taken if the very same program comes out, and gives what the function gives.
+The quick check is written into the tuned function itself (`fused_call`): a shortcut through the guard while nothing was
+assigned to what it reads, otherwise the whole guard. It also fails in harmless cases: in another grad or inference mode,
+with another number of threads, after a method was added to a class. `matches` then looks more closely: it captures the call
+again, and accepts the new guard if the same program comes out and gives the same result as the function.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from time import perf_counter
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.torch_private import fullgraph, object_memory
-from compile_inspect.torch_private.fullgraph import Fullgraph
-from compile_inspect.torch_private.guard_shortcut import NoShortcut, Shortcut
+from compile_inspect.torch_private import object_memory
+from compile_inspect.torch_private.fullgraph import Fullgraph, readable
+from compile_inspect.torch_private.guard_shortcut import NoShortcutError, Shortcut
 from compile_inspect.torch_private.unguarded_state import Surroundings
-from compile_inspect.variants.base import Refused
-from compile_inspect.variants.program import Program, capture
+from compile_inspect.variants.base import RefusalError
+from compile_inspect.variants.captured_program import CapturedProgram, capture
 
 MAX_MODES = 6
-"""Modes of torch that a program is captured in; further ones run eagerly."""
+"""Maximum number of torch modes that a program is captured in; calls in further modes run eagerly."""
 MAX_RECAPTURE_SECONDS = 10.0
-"""Time that captures may take in all that are made because something around a function changed; then such calls run eagerly."""
+"""Total time for recaptures after something around a function changed; after that, such calls run eagerly."""
 
 RENEWALS_BEFORE_BUSY = 5
-"""How often signs may change without anything behind it, before quicker but touchier ones are given up."""
+"""How often signs may change with no real change behind them, before quicker but more sensitive signs are given up."""
 
 ASSIGNMENTS_BEFORE_BUSY = 3
-"""How often something may be assigned to an object without changing what the function reads, before that is expected."""
+"""How often an object may be assigned to without changing what the function reads, before that is expected."""
 
 SHORTCUT_DELAY_GROWTH = 2
-"""Every new shortcut waits for so many times as many checks as the one before."""
+"""Factor by which the number of checks before the next shortcut grows with every shortcut."""
 CHECKS_TIMED = 7
-"""Runs of a shortcut and of the whole guard that are compared before one of them is taken."""
+"""Timed runs of a shortcut and of the whole guard, before one of them is chosen."""
 
 logger = logging.getLogger("compile_inspect")
 
@@ -51,39 +51,39 @@ Recapture = Callable[[tuple[Any, ...], Mapping[str, Any]], Fullgraph | None]
 class Guard:
     """The guard of one program.
 
-    `source` is its condition, for generated code with the namespace that `names` gives, after the line `prelude`.
+    `source` is its condition, for generated code with the namespace that `names` returns, after the line `prelude`.
     """
 
     prelude = "check, places, words, tensors, held, given, around, memory, around_scope = parts"
-    """All at once: another thread may put others there."""
+    """All in one assignment: another thread may replace `parts`."""
     source = (
         "(check(scope) and (places is None or take(places).tobytes() == words and tensors(*held, *given(scope))) "
-        "and around(around_scope) or whole(scope)) and forward._current_level < 0 and depth() == depth_was"
+        "and around(around_scope) or holds_fully(scope)) and forward._current_level < 0 and depth() == depth_was"
     )
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: CapturedProgram) -> None:
         import torch
 
         self.program = program
-        self._captures = [program.whole]
+        self._captures = [program.fullgraph]
         self._modes = {_mode()} if program.task.gradients else set()
-        self._around = _surroundings(program.whole)
+        self._signs = _signs_of(program.fullgraph)
         self._recapture_seconds = 0.0
         self._renewals = 0
-        self._known: list[tuple[list[Any], list[Fullgraph]]] = [(self._around.contents, self._captures)]
-        """What was found around the function so far, with the captures that hold there; none where it was another program."""
+        self._known_signs: list[tuple[list[Any], list[Fullgraph]]] = [(self._signs.contents, self._captures)]
+        """The surroundings met so far, with the captures that are valid there; none where it was another program."""
         self._namespaces: list[dict[str, Any]] = []
         self._shortcuts: dict[int, Shortcut] = {}
         """By the position of the capture."""
         self._assignments: Counter[int] = Counter()
-        """How often something was assigned to an object, by its identity, and the guard held all the same."""
+        """How often an object, by identity, was assigned to while the guard still held."""
         self._checks_until_shortcut, self._shortcut_count = 0, 0
         self._awaits_shortcut = object_memory.supported()
         self._lock = RLock()
         if not program.task.gradients and not any(tensor.requires_grad for tensor in program.inputs):
-            # Nothing is differentiable: the result is the same with grad mode on, where most calls are made.
+            # Nothing is differentiable: the result is the same with grad mode on, in which most calls are made.
             with torch.enable_grad():
-                self._add_mode(program.task.args, program.task.kwargs, self._captured)
+                self._add_mode(program.task.args, program.task.kwargs, self._recapture)
 
     def names(self) -> dict[str, Any]:
         """A namespace for generated code in which the conditions of `source` can be evaluated."""
@@ -96,46 +96,46 @@ class Guard:
             "depth": depth,
             "depth_was": depth(),
             "take": object_memory.take,
-            "whole": self._holds_whole,
+            "holds_fully": self._holds_fully,
         }
         self._namespaces.append(names)
         self._publish(0)
         with torch.set_grad_enabled(self.program.task.gradients):
-            self._holds_whole(self._scope(self.program.task.args, self.program.task.kwargs))
+            self._holds_fully(self._scope(self.program.task.args, self.program.task.kwargs))
         return names
 
-    def _publish(self, place: int) -> None:
-        """Let generated code check one capture first: by its shortcut, or by Dynamo's guard where none pays."""
-        shortcut = self._shortcuts.get(place)
+    def _publish(self, position: int) -> None:
+        """Make generated code check one capture first: by its shortcut, or by Dynamo's guard where none is quicker."""
+        shortcut = self._shortcuts.get(position)
         if shortcut is not None:
-            parts = (*shortcut.parts, self._around.scope)
+            parts = (*shortcut.parts, self._signs.scope)
         elif self._awaits_shortcut:
             parts = (_never, *_NO_SHORTCUT, None, None, None)
         else:
-            parts = (self._captures[place].root.check, *_NO_SHORTCUT, self._around.check, None, self._around.scope)
+            parts = (self._captures[position].root.check, *_NO_SHORTCUT, self._signs.check, None, self._signs.scope)
         for names in self._namespaces:
             names["parts"] = parts
 
-    def _holds_whole(self, scope: Scope) -> bool:
-        """Whether a capture's guard and its surroundings hold; the next calls then take a shortcut."""
-        for place, shortcut in list(self._shortcuts.items()):
-            if shortcut.holds(scope, self._around.scope):
-                self._publish(place)
+    def _holds_fully(self, scope: Scope) -> bool:
+        """Whether a capture's guard and its surroundings hold; later calls then take a shortcut."""
+        for position, shortcut in list(self._shortcuts.items()):
+            if shortcut.holds(scope, self._signs.scope):
+                self._publish(position)
                 return True
-        for place, whole in enumerate(list(self._captures)):
-            if whole.check(scope):
-                if not self._around.check(self._around.scope):
+        for position, fullgraph in enumerate(list(self._captures)):
+            if fullgraph.check(scope):
+                if not self._signs.check(self._signs.scope):
                     return False
                 with self._lock:
-                    if place < len(self._captures) and self._captures[place] is whole:
-                        self._find_shortcut(place, scope)
-                        self._publish(place)
+                    if position < len(self._captures) and self._captures[position] is fullgraph:
+                        self._find_shortcut(position, scope)
+                        self._publish(position)
                 return True
         return False
 
-    def _find_shortcut(self, place: int, scope: Scope) -> None:
-        """Make a shortcut for the state in which a capture's guard holds, less and less often where none lasts."""
-        before = self._shortcuts.pop(place, None)
+    def _find_shortcut(self, position: int, scope: Scope) -> None:
+        """Make a shortcut for the state in which a capture's guard holds, less and less often if none lasts."""
+        before = self._shortcuts.pop(position, None)
         if before is not None:
             self._assignments.update(before.changed())
         self._checks_until_shortcut -= 1
@@ -144,146 +144,148 @@ class Guard:
         self._shortcut_count += 1
         self._checks_until_shortcut = SHORTCUT_DELAY_GROWTH**self._shortcut_count
         busy = [identity for identity, count in self._assignments.items() if count >= ASSIGNMENTS_BEFORE_BUSY]
-        whole, around = self._captures[place], self._around
+        fullgraph, around = self._captures[position], self._signs
         try:
-            shortcut = whole.shortcut(around, scope, busy)
-        except Exception as error:  # the guard itself is there; nothing of this may end the user's call
+            shortcut = fullgraph.shortcut(around, scope, busy)
+        except Exception as error:  # the guard still works; no error here may end the user's call
             logger.debug("no shortcut through the guard of %s: %r", self.program.task.name, error)
-            self._awaits_shortcut = isinstance(error, NoShortcut)
+            self._awaits_shortcut = isinstance(error, NoShortcutError)
             return
-        if pays(lambda: shortcut.holds(scope, around.scope), lambda: whole.check(scope) and around.check(around.scope)):
-            self._shortcuts[place] = shortcut
+        if is_quicker(
+            lambda: shortcut.holds(scope, around.scope), lambda: fullgraph.check(scope) and around.check(around.scope)
+        ):
+            self._shortcuts[position] = shortcut
         else:
             self._awaits_shortcut = bool(self._shortcuts)
 
     def _replace(self, captures: list[Fullgraph], around: Surroundings) -> None:
         with self._lock:
-            self._captures, self._around = captures, around
+            self._captures, self._signs = captures, around
             self._shortcuts.clear()
             self._publish(0)
 
     def holds(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """The quick check: true only where the program stands for a call, false also where nothing is wrong."""
-        return self._holds_whole(self._scope(args, kwargs)) and torch_private.forward_mode()._current_level < 0
+        """The quick check: true only where the program is valid for a call, but false in some harmless cases too."""
+        return self._holds_fully(self._scope(args, kwargs)) and torch_private.forward_mode()._current_level < 0
 
     def matches(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Whether the program stands for a call, looked at closely."""
+        """The thorough check of whether the program is valid for a call."""
         if torch_private.forward_mode()._current_level >= 0:
             return False
         scope = self._scope(args, kwargs)
         if not any(item.check(scope) for item in self._captures):
-            return _mode() not in self._modes and self._add_mode(args, kwargs, self._compared)
-        return self._around.check(self._around.scope) or self._renew(args, kwargs)
+            return _mode() not in self._modes and self._add_mode(args, kwargs, self._recapture_and_compare)
+        return self._signs.check(self._signs.scope) or self._renew(args, kwargs)
 
     def _scope(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Scope:
         return {"function": self.program.task.function, "args": args, "kwargs": kwargs}
 
     def _renew(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Look at what is around the function; where that changed, capture the call: whether it gives the same program."""
+        """Check what is around the function; if it changed, capture the call to see whether it is still the same program."""
         self._renewals += 1
-        renewed = self._around.renewed(busy=self._renewals > RENEWALS_BEFORE_BUSY)
-        captures = next((known for contents, known in self._known if contents == renewed.contents), None)
+        renewed = self._signs.refresh(busy=self._renewals > RENEWALS_BEFORE_BUSY)
+        captures = next((known for contents, known in self._known_signs if contents == renewed.contents), None)
         if captures is None:
             if self._recapture_seconds > MAX_RECAPTURE_SECONDS:
                 return False
             started = perf_counter()
-            whole = self._compared(args, kwargs)
+            fullgraph = self._recapture_and_compare(args, kwargs)
             self._recapture_seconds += perf_counter() - started
-            captures = [] if whole is None else [whole]
-            self._known.append((renewed.contents, captures))
-            if whole is not None:
-                renewed = _surroundings(whole, busy=self._renewals > RENEWALS_BEFORE_BUSY)
-                self._known.append((renewed.contents, captures))
+            captures = [] if fullgraph is None else [fullgraph]
+            self._known_signs.append((renewed.contents, captures))
+            if fullgraph is not None:
+                renewed = _signs_of(fullgraph, busy=self._renewals > RENEWALS_BEFORE_BUSY)
+                self._known_signs.append((renewed.contents, captures))
         if not captures:
             return False
         self._replace(captures, renewed)
         return any(item.check(self._scope(args, kwargs)) for item in captures)
 
     def _add_mode(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], recapture: Recapture) -> bool:
-        """Capture the call in a mode that was not met before; whether that gives the same program."""
+        """Capture the call in a new mode; whether that gives the same program."""
         self._modes.add(_mode())
-        whole = recapture(args, kwargs) if len(self._captures) < MAX_MODES else None
-        if whole is None:
+        fullgraph = recapture(args, kwargs) if len(self._captures) < MAX_MODES else None
+        if fullgraph is None:
             return False
-        self._captures.append(whole)
+        self._captures.append(fullgraph)
         return True
 
-    def _captured(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
-        """A capture of a call in the present mode; None where it is another program, or eager's result is differentiable."""
+    def _recapture(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
+        """A capture of a call in the current mode; None if it is another program, or if eager's result is differentiable."""
         import torch
 
         task = replace(self.program.task, args=args, kwargs=kwargs)
         try:
-            whole = capture(task, grad_mode=torch.is_grad_enabled())
-        except Refused:
+            fullgraph = capture(task, grad_mode=torch.is_grad_enabled())
+        except RefusalError:
             return None
-        except Exception as error:  # whatever is odd about it, it is not known to be the same
+        except Exception as error:  # then it is not known to be the same program
             logger.debug("%s could not be captured again: %r", task.name, error)
             return None
-        differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in whole.inputs)
-        if not same_program(self.program.whole, whole) or (differentiable and not task.gradients):
+        differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in fullgraph.inputs)
+        if not same_program(self.program.fullgraph, fullgraph) or (differentiable and not task.gradients):
             return None
-        return whole
+        return fullgraph
 
-    def _compared(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
-        """A capture of a call that gives what the function gives: Dynamo may overlook a change as its guards have."""
-        whole = self._captured(args, kwargs)
-        same = whole is not None and _gives_what_the_function_gives(whole, self.program.task.function, args, kwargs)
-        return whole if same else None
+    def _recapture_and_compare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Fullgraph | None:
+        """A capture that gives the same result as the function: Dynamo may miss a change, as its guards did."""
+        fullgraph = self._recapture(args, kwargs)
+        same = fullgraph is not None and _matches_function(fullgraph, self.program.task.function, args, kwargs)
+        return fullgraph if same else None
 
-    def why_not(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """The first thing that is not as it was, in words."""
+    def failure_reason(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """The first thing that changed, as text."""
         import torch
 
         if torch_private.forward_mode()._current_level >= 0:
             return "forward-mode differentiation is on"
         scope = self._scope(args, kwargs)
-        reasons = [fullgraph.readable(item.explain(scope)) for item in self._captures]
-        wanted = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.program.inputs)
-        if wanted and not self.program.task.gradients:
-            return "gradients are wanted: call it under torch.no_grad(), or tune it with gradients=True"
+        reasons = [readable(item.explain(scope)) for item in self._captures]
+        differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.program.inputs)
+        if differentiable and not self.program.task.gradients:
+            return "gradients are required: call it under torch.no_grad(), or tune it with gradients=True"
         if not all(reasons):
-            changed = self._around.changed()
-            return f"something may have changed that it depends on: {changed}" if changed else "a dispatch mode is on"
-        named = [reason for reason in reasons if "global_state" not in reason.lower()]
-        return (named or reasons)[0]
+            sign = self._signs.changed()
+            return f"something it depends on may have changed: {sign}" if sign else "a dispatch mode is on"
+        specific_reasons = [reason for reason in reasons if "global_state" not in reason.lower()]
+        return (specific_reasons or reasons)[0]
 
 
-def _gives_what_the_function_gives(whole: Fullgraph, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a captured graph, run as it is, gives the function's own result; the same kernels run in both.
+def _matches_function(fullgraph: Fullgraph, function: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a captured graph, run as it is, gives the function's own result; both run the same kernels.
 
-    The graph runs on copies. One that writes to them, or draws random numbers, is not compared and does not count as giving
-    the same: the function itself would have to run once more than its caller asked for.
+    The graph runs on copies. A graph that writes to them, or draws random numbers, is not compared and counts as
+    different: the function itself would have to run once more than its caller asked for.
     """
     import torch
 
     copies: list[Any] = []
 
     def on_copies(*inputs: Any) -> Any:
-        with torch.inference_mode(False), torch.no_grad():  # tensors made in that mode do not tell whether they were written to
+        with torch.inference_mode(False), torch.no_grad():  # inference tensors do not record writes
             copies.extend(tensor.clone() for tensor in inputs)
             versions = [copy._version for copy in copies]
-            outputs = whole.graph(*copies)
+            outputs = fullgraph.graph(*copies)
         if [copy._version for copy in copies] != versions:
-            raise _Effect
+            raise _SideEffectError
         return outputs
 
-    devices = sorted({tensor.device.index for tensor in whole.inputs if tensor.is_cuda})
+    devices = sorted({tensor.device.index for tensor in fullgraph.inputs if tensor.is_cuda})
     with torch.no_grad(), torch.random.fork_rng(devices):
         generators = _generators(devices)
         try:
-            mine = torch_private.flatten(whole.bound(on_copies)(*args, **kwargs))[0]
+            results = torch_private.flatten(fullgraph.bind(on_copies)(*args, **kwargs))[0]
             if any(not torch.equal(*pair) for pair in zip(generators, _generators(devices), strict=True)):
-                raise _Effect
+                raise _SideEffectError
             eager = torch_private.flatten(function(*args, **kwargs))[0]
         except Exception:
             return False
-    # An input that is handed through is a copy on one side.
-    return len(mine) == len(eager) and all(map(_alike, mine, eager))
+    # An input that is returned unchanged is a copy on one side.
+    return len(results) == len(eager) and all(map(_same_values, results, eager))
 
 
-class _Effect(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """A graph does something besides computing its result."""
+class _SideEffectError(Exception):
+    """A graph has an effect besides computing its result."""
 
 
 def _generators(devices: list[int]) -> list[Any]:
@@ -292,7 +294,7 @@ def _generators(devices: list[int]) -> list[Any]:
     return [torch.get_rng_state(), *(torch.cuda.get_rng_state(device) for device in devices)]
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _same_values(one: Any, other: Any) -> bool:
     import torch
 
     if not (torch_private.is_tensor(one) and torch_private.is_tensor(other)):
@@ -303,8 +305,8 @@ def _alike(one: Any, other: Any) -> bool:
     return bool(torch.allclose(one, other, equal_nan=True))
 
 
-def _surroundings(whole: Fullgraph, *, busy: bool = False) -> Surroundings:
-    return Surroundings([read.value for read in whole.reads], whole.traced, busy=busy)
+def _signs_of(fullgraph: Fullgraph, *, busy: bool = False) -> Surroundings:
+    return Surroundings([read.value for read in fullgraph.reads], fullgraph.traced_codes, busy=busy)
 
 
 def _never(_: Scope) -> bool:
@@ -314,13 +316,13 @@ def _never(_: Scope) -> bool:
 _NO_SHORTCUT = (None, b"", None, (), None)
 
 
-def pays(one: Callable[[], object], other: Callable[[], object]) -> bool:
-    """Whether one check is quicker than another one."""
+def is_quicker(one: Callable[[], object], other: Callable[[], object]) -> bool:
+    """Whether one check is quicker than another."""
     return _quickest(one) < _quickest(other)
 
 
 def _quickest(check: Callable[[], object]) -> float:
-    """The least time that a check has taken in some runs, in seconds."""
+    """The shortest of several timings of a check, in seconds."""
     times = []
     for _ in range(CHECKS_TIMED):
         started = perf_counter()
@@ -330,7 +332,7 @@ def _quickest(check: Callable[[], object]) -> float:
 
 
 def _mode() -> tuple[Any, ...]:
-    """What of torch's state a capture may be repeated for: it changes guards, and mostly not the program."""
+    """The part of torch's state that a capture may be repeated for: it changes guards, but seldom the program."""
     import torch
 
     return torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_num_threads()
@@ -342,14 +344,14 @@ def same_program(one: Fullgraph, other: Fullgraph) -> bool:
         program_text(one) == program_text(other)
         and one.sources == other.sources
         and [_metadata(tensor) for tensor in one.inputs] == [_metadata(tensor) for tensor in other.inputs]
-        and all(one.inputs[place] is other.inputs[place] for place in one.identified)
-        and one.identified == other.identified
+        and all(one.inputs[position] is other.inputs[position] for position in one.identity_guarded)
+        and one.identity_guarded == other.identity_guarded
         and _instructions(one.code) == _instructions(other.code)
     )
 
 
 def without_numbers(name: str) -> str:
-    """A name of Dynamo's without the counters and addresses that make it another one in every capture.
+    """A name of Dynamo's without the counters and addresses that differ in every capture.
 
     >>> without_numbers("___module_torch_139988212833216_c2"), without_numbers("G['__builtins_dict___4']['abs']")
     ('___module_torch', "G['__builtins_dict__']['abs']")
@@ -363,15 +365,15 @@ def _metadata(tensor: Any) -> tuple[Any, ...]:
     return type(tensor), tensor.dtype, tensor.device, tuple(tensor.shape), tensor.stride(), tensor.requires_grad
 
 
-def program_text(whole: Fullgraph) -> str:
-    """The graph as text, with the graphs inside it and the values of its constants."""
+def program_text(fullgraph: Fullgraph) -> str:
+    """The graph as text, with nested graphs and the values of constants."""
     import torch
 
     parts = []
-    for name, module in whole.graph.named_modules():
+    for name, module in fullgraph.graph.named_modules():
         if isinstance(module, torch.fx.GraphModule):
             parts.append(f"{name}\n{module.graph}")
-    for name, tensor in (*whole.graph.named_buffers(), *whole.graph.named_parameters()):
+    for name, tensor in (*fullgraph.graph.named_buffers(), *fullgraph.graph.named_parameters()):
         parts.append(f"{name} {tensor.dtype} {tensor.tolist()}")
     return "\n".join(parts)
 

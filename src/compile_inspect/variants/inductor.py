@@ -1,4 +1,4 @@
-"""What Inductor makes of a traced task, called without guards: directly, or from a package compiled ahead of time."""
+"""Inductor's output for a traced task, called without guards: directly, or from a package compiled ahead of time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.variants.base import Prepared, Refused, Step, Variant
+from compile_inspect.variants.base import Prepared, RefusalError, Step, Variant
+from compile_inspect.variants.captured_program import CapturedProgram, FlatFunction, trace_task
 from compile_inspect.variants.loops import with_loops
-from compile_inspect.variants.program import Flat, Program, traced
 from compile_inspect.variants.task import Task
 
-FROZEN = (
-    "Shapes, dtypes, devices and layouts of inputs stay as at the example.",
-    "Python values that the function reads stay as they were, and every branch goes the way it went.",
+FROZEN_ASSUMPTIONS = (
+    "Shapes, dtypes, devices and layouts of inputs stay as in the example.",
+    "Python values that the function reads stay as they were, and every branch takes the same path.",
 )
 
 
@@ -34,29 +34,29 @@ class InductorCallable(Variant):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """Everything that is no tensor is frozen."""
-        return FROZEN
+        """Everything except tensors is frozen."""
+        return FROZEN_ASSUMPTIONS
 
     def build(self, task: Task) -> Prepared:
         """Trace, compile, call once."""
         with torch_private.suppressed_compiler_output():
-            program, graph, inputs = traced(task)
+            program, graph, inputs = trace_task(task)
             compiled = torch_private.compile_graph(graph, inputs)
 
         def flat(tensors: list[Any]) -> list[Any]:
             return compiled(*tensors)  # type: ignore[no-any-return]
 
-        return from_flat(self, program, flat)
+        return prepare_flat(self, program, flat)
 
 
 @dataclass(frozen=True)
 class AotInductor(Variant):
-    """The task traced, exported, and compiled into a package; called through its loader."""
+    """The task traced, exported, compiled into a package, and called through the package's loader."""
 
     path: str | None = None
-    """Where to write the package; a temporary file where none is given."""
+    """Where to write the package; by default, a temporary file."""
     loops: str | None = None
-    """Which products with vectors become loops instead of calls of a library: none, `all`, or those `across` memory."""
+    """Which matrix-vector products become loops instead of library calls: none, `all`, or those `across` memory."""
 
     @property
     def name(self) -> str:
@@ -65,46 +65,46 @@ class AotInductor(Variant):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """Everything that is no tensor is frozen."""
-        return FROZEN
+        """Everything except tensors is frozen."""
+        return FROZEN_ASSUMPTIONS
 
     def build(self, task: Task) -> Prepared:
         """Trace, export, compile, load, call once."""
         with torch_private.suppressed_compiler_output():
-            program, graph, inputs = traced(task)
+            program, graph, inputs = trace_task(task)
             if self.loops is not None:
                 graph = with_loops(graph, inputs, self.loops)
-            path = self.path or _temporary()
+            path = self.path or _temporary_path()
             torch_private.write_package(graph, inputs, path)
         if task.device != "cpu":
-            survives_loading(path)
-        return from_flat(self, program, torch_private.load_package(path), package=path)
+            check_loading(path)
+        return prepare_flat(self, program, torch_private.load_package(path), package=path)
 
 
-def _temporary() -> str:
-    """A place for a package that goes when the process ends."""
+def _temporary_path() -> str:
+    """A path for a package that is removed when the process ends."""
     directory = tempfile.mkdtemp(prefix="compile-inspect-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return str(Path(directory) / "package.pt2")
 
 
-def survives_loading(path: str) -> None:
-    """Refuse a package that brings down the process that loads it, as some do on CUDA, by trying it in another one."""
-    done = subprocess.run([sys.executable, "-c", torch_private.LOAD_PACKAGE, path], capture_output=True, check=False)
-    if done.returncode < 0:
-        raise Refused(f"loading the package ends a process with signal {-done.returncode}")
-    if done.returncode:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Refused(f"the package cannot be loaded: {lines[-1] if lines else 'no reason given'}")
+def check_loading(path: str) -> None:
+    """Refuse a package that crashes the process that loads it, as some do on CUDA, by loading it in another process first."""
+    process = subprocess.run([sys.executable, "-c", torch_private.LOAD_PACKAGE, path], capture_output=True, check=False)
+    if process.returncode < 0:
+        raise RefusalError(f"loading the package ends a process with signal {-process.returncode}")
+    if process.returncode:
+        lines = process.stderr.decode(errors="replace").strip().splitlines()
+        raise RefusalError(f"the package cannot be loaded: {lines[-1] if lines else 'no reason given'}")
 
 
-def from_flat(variant: Variant, program: Program, flat: Flat, *, package: str | None = None) -> Prepared:
-    """A prepared variant around a compiled function of tensors."""
+def prepare_flat(variant: Variant, program: CapturedProgram, flat: FlatFunction, *, package: str | None = None) -> Prepared:
+    """Make a prepared variant from a compiled function of tensors."""
     task = program.task
 
     def run(*args: Any, **kwargs: Any) -> Step:
         return program.run(flat, args, kwargs)
 
     run(*task.args, **task.kwargs)
-    call = None if task.gradients else program.direct(flat)
+    call = None if task.gradients else program.unguarded_call(flat)
     return Prepared(variant, run, call, 0.0, flat, program, package)

@@ -1,4 +1,4 @@
-"""What every variant runs: a function, its inputs, the tensors it holds, and whether gradients matter."""
+"""The input of every variant: a function, its arguments, the tensors it holds, and whether gradients matter."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from compile_inspect import torch_private
 from compile_inspect.errors import TargetError
 from compile_inspect.target import Inputs, Target
 from compile_inspect.variants.base import Step
-from compile_inspect.variants.reached import Constant, Holding, constants_of, modules_of, tensors_of
+from compile_inspect.variants.reachable_state import Constant, ReachableTensor, constants_of, modules_of, tensors_of
 
 if TYPE_CHECKING:
-    from compile_inspect.variants.program import Program
+    from compile_inspect.variants.captured_program import CapturedProgram
 
 
 @dataclass(frozen=True)
 class Task:
     """A function at example inputs, with or without gradients.
 
-    With gradients a run is one forward and one backward of a weighted sum of its floating-point results, with respect to
+    With gradients, a run is one forward and one backward of a weighted sum of its floating-point results, with respect to
     every parameter and every input that requires a gradient.
     """
 
@@ -31,20 +31,20 @@ class Task:
     gradients: bool = False
     further: tuple[Inputs, ...] = ()
     label: str = ""
-    """What is made of the function, where several things are; kept packages are told apart by it."""
+    """Distinguishes the cached packages of several tasks with the same function."""
 
     @classmethod
     def of(cls, target: Target) -> Task:
-        """The task that a target describes; where it leaves gradients open, they matter if an input wants them."""
-        wanted = target.gradients
-        if wanted is None:
+        """The task that a target describes; if it leaves gradients open, they matter if an input requires them."""
+        gradients_required = target.gradients
+        if gradients_required is None:
             leaves, _ = torch_private.flatten((target.args, dict(target.kwargs)))
-            wanted = any(torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves)
-        return cls(target.function, target.args, target.kwargs, wanted, target.further)
+            gradients_required = any(torch_private.is_tensor(leaf) and leaf.requires_grad for leaf in leaves)
+        return cls(target.function, target.args, target.kwargs, gradients_required, target.further)
 
     @property
     def name(self) -> str:
-        """How the function is called."""
+        """The qualified name of the function."""
         function = self.function
         return str(getattr(function, "__qualname__", type(function).__name__)).replace("<locals>.", "")
 
@@ -54,70 +54,70 @@ class Task:
         return tuple(modules_of(self.function))
 
     @cached_property
-    def held(self) -> tuple[Holding, ...]:
-        """Tensors the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
+    def held_tensors(self) -> tuple[ReachableTensor, ...]:
+        """Tensors that the function reaches by itself: parameters, buffers, tensors of its closure and globals."""
         return tuple(tensors_of(self.function, self.modules))
 
     @cached_property
     def constants(self) -> tuple[Constant, ...]:
-        """Python values the function reaches by itself, and that may change between calls."""
+        """Python values that the function reaches by itself, and that may change between calls."""
         return tuple(constants_of(self.function, self.modules))
 
     @cached_property
-    def program(self) -> Program:
-        """What Dynamo captures of the function at the example; raises `Refused` where that is not the whole of it."""
-        from compile_inspect.variants.program import Program
+    def program(self) -> CapturedProgram:
+        """What Dynamo captures of the function at the example; raises `RefusalError` where that is not one graph."""
+        from compile_inspect.variants.captured_program import CapturedProgram
 
-        return Program(self)
+        return CapturedProgram(self)
 
     @cached_property
     def device(self) -> str:
-        """The type of device of the first tensor, `cpu` where there is none."""
+        """The device type of the first tensor; `cpu` if there is none."""
         leaves, _ = torch_private.flatten((self.args, dict(self.kwargs)))
-        found = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] or [item.now() for item in self.held]
-        return str(found[0].device.type) if found else "cpu"
+        tensors = [leaf for leaf in leaves if torch_private.is_tensor(leaf)] or [item.now() for item in self.held_tensors]
+        return str(tensors[0].device.type) if tensors else "cpu"
 
-    def wanted(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-        """The tensors whose gradients a run gives: held ones first, then inputs."""
+    def differentiated_tensors(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The tensors whose gradients a run computes: held tensors first, then inputs."""
         if not self.gradients:
             return []
         leaves, _ = torch_private.flatten((args, dict(kwargs)))
-        held = [item.now() for item in self.held if item.differentiable]
+        held = [item.now() for item in self.held_tensors if item.differentiable]
         inputs = [leaf for leaf in leaves if torch_private.is_tensor(leaf) and leaf.requires_grad]
         return [tensor for tensor in held if tensor.requires_grad] + inputs
 
     def run(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step:
-        """Run a function with the signature of the task's own, forward and, if wanted, backward."""
+        """Run a function with the signature of the task's own: forward and, if required, backward."""
         import torch
 
         if not self.gradients:
             with torch.no_grad():
                 return Step(function(*args, **kwargs))
         result = function(*args, **kwargs)
-        return Step(result, gradients(result, self.wanted(args, kwargs)))
+        return Step(result, gradients(result, self.differentiated_tensors(args, kwargs)))
 
     def inputs(self) -> tuple[Inputs, ...]:
         """The example inputs, then the further ones."""
         return ((self.args, self.kwargs), *self.further)
 
 
-def gradients(result: Any, wanted: list[Any]) -> tuple[Any, ...]:
+def gradients(result: Any, inputs: list[Any]) -> tuple[Any, ...]:
     """Gradients of a weighted sum of all floating-point tensors in a result; zeros where there is no dependence."""
     import torch
 
     leaves, _ = torch_private.flatten(result)
     outputs = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
     if not outputs:
-        raise TargetError("gradients were asked for, but no result depends on a tensor that requires one")
-    found = torch.autograd.grad(outputs, wanted, [cotangent(output) for output in outputs], allow_unused=True)
-    return tuple(torch.zeros_like(of) if item is None else item for item, of in zip(found, wanted, strict=True))
+        raise TargetError("gradients were requested, but no result depends on a tensor that requires a gradient")
+    values = torch.autograd.grad(outputs, inputs, [cotangent(output) for output in outputs], allow_unused=True)
+    return tuple(torch.zeros_like(of) if item is None else item for item, of in zip(values, inputs, strict=True))
 
 
 def cotangent(output: Any) -> Any:
-    """The weights that a backward starts from: one for a single number, and others from element to element.
+    """The weights with which a backward starts: 1 for a single number, otherwise different for neighboring elements.
 
-    With ones everywhere a backward of anything normalized, such as a softmax, would give zeros, right or wrong. The weights
-    are odd multiples of 1/8 up to 11/8, exact in every dtype.
+    With ones everywhere, the backward of anything normalized, such as a softmax, would give zeros whether right or wrong.
+    The weights are odd multiples of 1/8 up to 11/8, which are exact in every dtype.
     """
     import torch
 

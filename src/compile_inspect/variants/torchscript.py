@@ -1,17 +1,17 @@
-"""TorchScript, by tracing one call and by reading the source."""
+"""TorchScript, by tracing one call or by compiling the source."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
 
-from compile_inspect.variants.base import Prepared, Refused, Variant
+from compile_inspect.variants.base import Prepared, RefusalError, Variant
 from compile_inspect.variants.task import Task
 
 
 @dataclass(frozen=True)
 class TorchScript(Variant):
-    """`torch.jit.trace` or `torch.jit.script`; deprecated, but still found in use."""
+    """`torch.jit.trace` or `torch.jit.script`; deprecated, but still in use."""
 
     how: str = "trace"
 
@@ -22,19 +22,19 @@ class TorchScript(Variant):
 
     @property
     def assumes(self) -> tuple[str, ...]:
-        """A trace is one path through the code."""
+        """A trace follows one path through the code."""
         if self.how == "trace":
-            return ("Every branch goes the way it went at the traced inputs.", "Python values stay as they were.")
+            return ("Every branch takes the path it took for the traced inputs.", "Python values stay as they were.")
         return ("Python values of the closure and of modules stay as they were.",)
 
     def refusal(self, task: Task) -> str | None:
-        """Keyword arguments cannot be traced, and constants of closures cannot be scripted."""
+        """Keyword arguments cannot be traced."""
         if self.how == "trace" and task.kwargs:
             return "torch.jit.trace takes positional inputs only"
         return None
 
     def build(self, task: Task) -> Prepared:
-        """Trace or script, then the calls in which TorchScript specializes."""
+        """Trace or script, then make the calls in which TorchScript specializes."""
         import torch
 
         with warnings.catch_warnings():
@@ -45,7 +45,7 @@ class TorchScript(Variant):
             elif self.how == "script":
                 compiled = torch.jit.script(task.function)
             else:
-                raise Refused(f"there is no TorchScript by {self.how!r}: it is trace or script")
+                raise RefusalError(f"there is no TorchScript by {self.how!r}: it is trace or script")
             for _ in range(3):
                 task.run(compiled, task.args, task.kwargs)
         return Prepared(self, lambda *args, **kwargs: task.run(compiled, args, kwargs), compiled, 0.0)

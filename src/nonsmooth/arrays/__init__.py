@@ -1,1 +1,1 @@
-"""Vectors and matrices: norms, rows that are not copied, memory, threads."""
+"""Vectors and matrices: norms, rows without copies, small numerical programs, memory, threads."""

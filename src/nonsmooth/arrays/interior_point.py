@@ -1,7 +1,7 @@
-"""An interior-point method for programs over a simplex, balls and a box: Mehrotra's, with the scaling of Nesterov and Todd.
+"""Mehrotra's predictor-corrector interior-point method with Nesterov–Todd scaling, over a simplex, balls and a box.
 
-The part of y in a ball of radius r is, together with r, in the second-order cone. Iterates are feasible from the beginning, and
-all matrices are of the size of the program.
+The part of y in a ball of radius r forms, together with r, a point of a second-order cone. Iterates are primal feasible from
+the start, and all matrices have the size of the program.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 NO_BALL = -1
-"""The ball of an entry that is in none."""
-MOST_ITERATIONS = 60
-ENOUGH = 1e-11
-"""The relative gap that is small enough."""
-SHORT = 0.99
-"""Part of the way to the boundary that steps go."""
-SHORTEST = 1e-10
-"""Steps that are shorter lead nowhere."""
-LEAST = 1e-15
-"""What keeps matrices definite, which are scaled to entries of 1."""
+"""The ball number of an entry that is in no ball."""
+MAX_ITERATIONS = 60
+GAP_TOLERANCE = 1e-11
+"""The relative duality gap at which the method stops."""
+BOUNDARY_FRACTION = 0.99
+"""The fraction of the distance to the boundary that a step may take."""
+MIN_STEP_LENGTH = 1e-10
+"""The method stops at shorter steps."""
+RIDGE = 1e-15
+"""Added to the diagonal of matrices, which are scaled to entries of order 1, to keep them definite."""
 
 
-class Interior(NamedTuple):
-    """An answer from the interior, and what seems to hold it."""
+class InteriorSolution(NamedTuple):
+    """An interior solution, and the bounds and spheres that appear to be active."""
 
     y: Vector
-    pressed: NDArray[np.int64]
-    """−1 for entries at their lower bound, 1 at the upper one, 0 for others."""
+    bound_sides: NDArray[np.int64]
+    """−1 for entries at their lower bound, 1 for those at their upper bound, 0 for others."""
     on_sphere: Mask
-    """Whether the part in a ball lies on its sphere, for each ball."""
+    """For each ball, whether its part of y lies on the sphere."""
 
 
 def interior_point(
@@ -48,8 +48,8 @@ def interior_point(
     balls: NDArray[np.int64],
     simplex: int,
     watch: Callable[[], None] | None = None,
-) -> Interior:
-    """The answer to min ½yᵀQy + qᵀy, nearly; bounds may be infinite, `upper` is the radius for the entries of balls.
+) -> InteriorSolution:
+    """An approximate solution of min ½yᵀQy + qᵀy; bounds may be infinite, and for entries of balls `upper` is the radius.
 
     `watch` is called before each iteration, and may raise.
 
@@ -57,7 +57,7 @@ def interior_point(
     >>> interior_point(*square, 0).y.round(6)
     array([0.6, 0.8])
     """
-    # In units of the radii and the sizes of bounds.
+    # Scale by the radii and the widths of bounds.
     spans = np.where(np.isfinite(upper - lower), 0.5 * (upper - lower), 1.0)
     spans[:simplex] = 1.0
     scaled, shifted = matrix * spans[:, None] * spans, linear * spans
@@ -68,22 +68,22 @@ def interior_point(
 
 
 class _Cones:
-    """Slacks or multipliers: one number for each bound, and for each ball one number and a part of y."""
+    """Slacks or multipliers: one number for each bound, and a head and a tail for each ball."""
 
     def __init__(self, line: Vector, head: Vector, tail: Vector) -> None:
         self.line, self.head, self.tail = line, head, tail
 
     def plus(self, length: float, way: _Cones) -> _Cones:
-        """What is reached after a step."""
+        """The point after a step."""
         return _Cones(self.line + length * way.line, self.head + length * way.head, self.tail + length * way.tail)
 
     def times(self, factor: float) -> _Cones:
-        """The same in another length."""
+        """A multiple of this vector."""
         return _Cones(factor * self.line, factor * self.head, factor * self.tail)
 
 
 class _Scaling(NamedTuple):
-    """The symmetric matrix that takes multipliers to where its inverse takes slacks."""
+    """The Nesterov–Todd scaling matrix W, for which W·multipliers = W⁻¹·slacks."""
 
     line: Vector
     head: Vector
@@ -106,7 +106,7 @@ class _Scaling(NamedTuple):
 
 
 def _scaling(s: _Cones, z: _Cones, ids: NDArray[np.int64]) -> _Scaling | None:
-    """That of Nesterov and Todd; None on the boundary."""
+    """The Nesterov–Todd scaling; None on the boundary of the cones."""
     count = len(s.head)
 
     def sums(parts: Vector) -> Vector:
@@ -123,7 +123,7 @@ def _scaling(s: _Cones, z: _Cones, ids: NDArray[np.int64]) -> _Scaling | None:
 
 
 class _Path:
-    """Where the method stands."""
+    """The iterate of the method on the central path."""
 
     def __init__(
         self, matrix: Matrix, linear: Vector, lower: Vector, upper: Vector, balls: NDArray[np.int64], simplex: int
@@ -137,7 +137,7 @@ class _Path:
         above = boxed & np.isfinite(upper)
         above[:simplex] = False
         self._lows, self._highs = np.nonzero(boxed & np.isfinite(lower))[0], np.nonzero(above)[0]
-        self._where = np.concatenate([self._lows, self._highs])
+        self._bound_entries = np.concatenate([self._lows, self._highs])
         self._signs = np.concatenate([np.ones(len(self._lows)), -np.ones(len(self._highs))])
         self._bounds = np.concatenate([lower[self._lows], -upper[self._highs]])
         both = np.isfinite(lower) & np.isfinite(upper)
@@ -153,25 +153,25 @@ class _Path:
         self._degree = len(first) + self._count
 
     def _sums(self, parts: Vector) -> Vector:
-        found: Vector = np.bincount(self._ids, parts, minlength=self._count).astype(np.float64)
-        return found
+        sums: Vector = np.bincount(self._ids, parts, minlength=self._count).astype(np.float64)
+        return sums
 
     def _slacks(self) -> _Cones:
-        line = self._signs * self.y[self._where] - self._bounds
+        line = self._signs * self.y[self._bound_entries] - self._bounds
         return _Cones(line, np.ones(self._count), self.y[self._balled])
 
     def _inner(self, one: _Cones, other: _Cones) -> float:
         return float(one.line @ other.line + one.head @ other.head + one.tail @ other.tail)
 
     def _transposed(self, cones: _Cones) -> Vector:
-        """What multipliers add to the slopes."""
-        found = np.bincount(self._where, -self._signs * cones.line, minlength=len(self.y)).astype(float)
-        found[self._balled] -= cones.tail
-        return found
+        """The contribution of multipliers to the slopes."""
+        slopes = np.bincount(self._bound_entries, -self._signs * cones.line, minlength=len(self.y)).astype(float)
+        slopes[self._balled] -= cones.tail
+        return slopes
 
     def follow(self, watch: Callable[[], None] | None) -> None:
-        """Go along the central path until the gap is small, or no step is possible."""
-        for _ in range(MOST_ITERATIONS):
+        """Follow the central path until the gap is small or no step is possible."""
+        for _ in range(MAX_ITERATIONS):
             if watch is not None:
                 watch()
             slope = self._matrix @ self.y + self._linear
@@ -179,13 +179,13 @@ class _Path:
             dual[: self._simplex] += self._level
             gap = self._inner(self._slack, self._dual)
             size = float(self.y @ (slope - self._linear)) + float(np.abs(self._linear) @ np.abs(self.y)) + 1e-300
-            if gap <= ENOUGH * size and float(np.abs(dual).max(initial=0.0)) <= 1e-11:
+            if gap <= GAP_TOLERANCE * size and float(np.abs(dual).max(initial=0.0)) <= 1e-11:
                 return
             if not self._advance(dual, gap / max(self._degree, 1)):
                 return
 
     def _advance(self, dual: Vector, level: float) -> bool:
-        """One step, first predicted and then centered; whether it was possible."""
+        """Take one predictor-corrector step; whether it was possible."""
         s, z, ids = self._slack, self._dual, self._ids
         scaling = _scaling(s, z, ids)
         system = None if scaling is None else self._system(scaling)
@@ -193,17 +193,17 @@ class _Path:
             return False
         around = scaling.apply(z)
         _, _, slack, multipliers = self._direction(dual, scaling, system, around.times(-1.0))
-        length = min(1.0, self._room(s, slack), self._room(z, multipliers))
+        length = min(1.0, self._max_step(s, slack), self._max_step(z, multipliers))
         ahead = self._inner(s.plus(length, slack), z.plus(length, multipliers))
         center = max(0.0, min(1.0, ahead / (level * self._degree))) ** 3 * level
         first, second = scaling.invert(slack), scaling.apply(multipliers)
         heads = around.head**2 + self._sums(around.tail**2) + first.head * second.head + self._sums(first.tail * second.tail)
         tails = (2.0 * around.head)[ids] * around.tail + first.head[ids] * second.tail + second.head[ids] * first.tail
         products = _Cones(around.line**2 + first.line * second.line - center, heads - center, tails)
-        wanted = self._divided(around, products).times(-1.0)
+        wanted = self._jordan_quotient(around, products).times(-1.0)
         change, rise, slack, multipliers = self._direction(dual, scaling, system, wanted)
-        length = min(1.0, SHORT * min(self._room(s, slack), self._room(z, multipliers)))
-        if not (np.isfinite(change).all() and length > SHORTEST):
+        length = min(1.0, BOUNDARY_FRACTION * min(self._max_step(s, slack), self._max_step(z, multipliers)))
+        if not (np.isfinite(change).all() and length > MIN_STEP_LENGTH):
             return False
         self.y = self.y + length * change
         self._level += length * rise
@@ -211,10 +211,10 @@ class _Path:
         return bool((self._slack.line > 0).all())
 
     def _system(self, scaling: _Scaling) -> tuple[Any, Vector] | None:
-        """The factor of the matrix of steps, and its solution for the sum of the simplex; None where it is not definite."""
+        """The Cholesky factor of the step's matrix and its solution for the simplex constraint; None if not definite."""
         system = self._matrix.copy()
         every = np.arange(len(system))
-        system[every, every] += np.bincount(self._where, 1.0 / scaling.line**2, minlength=len(system)) + LEAST
+        system[every, every] += np.bincount(self._bound_entries, 1.0 / scaling.line**2, minlength=len(system)) + RIDGE
         block = 2.0 * np.outer(scaling.tail, scaling.tail) * self._same + np.eye(len(self._ids))
         system[self._balled[:, None], self._balled] += block / (scaling.size**2)[self._ids][:, None]
         try:
@@ -227,38 +227,38 @@ class _Path:
     def _direction(
         self, dual: Vector, scaling: _Scaling, system: tuple[Any, Vector], wanted: _Cones
     ) -> tuple[Vector, float, _Cones, _Cones]:
-        """The step for which the scaled steps of slacks and multipliers add up to what is wanted."""
+        """The step for which the scaled steps of slacks and multipliers add up to `wanted`."""
         factor, along = system
         change = cho_solve(factor, -dual - self._transposed(scaling.invert(wanted)), check_finite=False)
         part = slice(0, self._simplex)
         rise = float(change[part].sum() / along[part].sum()) if self._simplex else 0.0
         change = change - rise * along
-        slack = _Cones(self._signs * change[self._where], np.zeros(self._count), change[self._balled])
+        slack = _Cones(self._signs * change[self._bound_entries], np.zeros(self._count), change[self._balled])
         return change, rise, slack, scaling.invert(wanted.plus(-1.0, scaling.invert(slack)))
 
-    def _divided(self, by: _Cones, what: _Cones) -> _Cones:
-        """What times `by` is, in the Jordan algebra of the cones."""
+    def _jordan_quotient(self, by: _Cones, what: _Cones) -> _Cones:
+        """`what` divided by `by` in the Jordan algebra of the cones."""
         ids = self._ids
         head = (by.head * what.head - self._sums(by.tail * what.tail)) / (by.head**2 - self._sums(by.tail**2))
         return _Cones(what.line / by.line, head, (what.tail - head[ids] * by.tail) / by.head[ids])
 
-    def _room(self, at: _Cones, way: _Cones) -> float:
-        """How far one can go before a cone is left."""
+    def _max_step(self, at: _Cones, way: _Cones) -> float:
+        """The longest step that stays in the cones."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = float(np.where(way.line < 0, -at.line / way.line, np.inf).min(initial=np.inf))
+            length = float(np.where(way.line < 0, -at.line / way.line, np.inf).min(initial=np.inf))
             a = way.head**2 - self._sums(way.tail**2)
             b = at.head * way.head - self._sums(at.tail * way.tail)
             c = at.head**2 - self._sums(at.tail**2)
             root = np.sqrt(np.maximum(b * b - a * c, 0.0))
             # The smallest positive root of a t² + 2 b t + c, written without cancellation.
             ahead = np.where((a < 0) | ((b < 0) & (b * b >= a * c)), c / np.where(root - b > 0, root - b, np.nan), np.inf)
-        return min(room, float(np.nan_to_num(ahead, nan=np.inf, posinf=np.inf).min(initial=np.inf)))
+        return min(length, float(np.nan_to_num(ahead, nan=np.inf, posinf=np.inf).min(initial=np.inf)))
 
-    def result(self, spans: Vector) -> Interior:
-        """The answer in the units of the program."""
+    def result(self, spans: Vector) -> InteriorSolution:
+        """The solution in the units of the program."""
         s, z = self._slack, self._dual
-        pressed = np.zeros(len(self.y), dtype=np.int64)
+        bound_sides = np.zeros(len(self.y), dtype=np.int64)
         at_bound = s.line < z.line
-        pressed[self._where[at_bound]] = np.where(self._signs[at_bound] > 0, -1, 1)
+        bound_sides[self._bound_entries[at_bound]] = np.where(self._signs[at_bound] > 0, -1, 1)
         left = s.head - np.sqrt(self._sums(s.tail**2))
-        return Interior(self.y * spans, pressed, left < z.head)
+        return InteriorSolution(self.y * spans, bound_sides, left < z.head)

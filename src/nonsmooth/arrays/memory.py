@@ -1,9 +1,8 @@
-"""Memory for long vectors that are kept for a while.
+"""Memory for long-lived long vectors.
 
-A function that is evaluated leaves many vectors behind that lived for a moment. A few among them that live on leave gaps
-in the heap that nothing fits into, and the process grows to half as much again as it needs. Long vectors that the solver
-keeps therefore lie apart, each in pages of its own. Some pages are used again, since getting them from the system takes
-longer than filling them.
+Evaluating a function allocates many short-lived vectors. A few long-lived vectors among them fragment the heap, and the process
+needs half as much memory again. The solver therefore stores its long vectors in separately mapped pages. Some pages are
+reused, because obtaining pages from the system takes longer than filling them.
 """
 
 from __future__ import annotations
@@ -17,31 +16,31 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
-LONG = 50_000
-"""From so many numbers on a vector lies in pages of its own."""
+MIN_MMAP_ENTRIES = 50_000
+"""The number of entries from which a vector gets its own pages."""
 _spare: deque[mmap.mmap] = deque(maxlen=2)
-"""Pages of vectors that are gone."""
+"""Pages of vectors that were freed."""
 
 
 def new_vector(size: int) -> Vector:
-    """A vector of unknown content.
+    """An uninitialized vector.
 
     >>> new_vector(3).shape
     (3,)
     """
-    if size < LONG:
+    if size < MIN_MMAP_ENTRIES:
         return np.empty(size)
     memory = _pages(8 * size)
     vector: Vector = np.frombuffer(memory, dtype=np.float64)
-    # An array that is made from a buffer lives as long as any view of it: when it goes, nobody sees its memory any more.
+    # An array made from a buffer lives as long as any view of it, so its memory is unused once it is finalized.
     weakref.finalize(vector, _spare.append, memory).atexit = False
     return vector
 
 
-def kept(vector: Vector) -> Vector:
-    """A copy of a vector, for keeping.
+def long_lived_copy(vector: Vector) -> Vector:
+    """A copy of a vector that is stored for long.
 
-    >>> kept(np.array([1.0, 2.0]))
+    >>> long_lived_copy(np.array([1.0, 2.0]))
     array([1., 2.])
     """
     copy = new_vector(len(vector))

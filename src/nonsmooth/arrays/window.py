@@ -1,4 +1,4 @@
-"""The last few numbers or vectors of a sequence, in one block of memory."""
+"""The last few numbers or vectors of a sequence, in contiguous memory."""
 
 from __future__ import annotations
 
@@ -12,61 +12,61 @@ from nonsmooth.native import address
 
 
 class Window:
-    """The last few of a sequence of numbers or vectors, one behind the other in memory.
+    """The last few entries of a sequence of numbers or vectors, contiguous in memory.
 
-    Room is taken for more of them, so that adding one writes that one. What was handed out before never changes: when the
-    room is used up, those that are left move to another place.
+    Spare room is allocated, so that adding an entry writes only that entry. Views that were returned before never change:
+    when the room is used up, the remaining entries are copied to new memory.
 
     >>> window = Window(np.empty((0, 2)), capacity=2)
     >>> for number in (1.0, 2.0, 3.0):
     ...     window.add(np.array([number, -number]))
-    >>> window.kept
+    >>> window.entries
     array([[ 2., -2.],
            [ 3., -3.]])
     """
 
-    __slots__ = ("_base", "_begin", "_capacity", "_end", "_room", "_size", "kept")
+    __slots__ = ("_base", "_begin", "_capacity", "_end", "_room", "_size", "entries")
 
     def __init__(self, empty: NDArray[Any], capacity: int) -> None:
         self._capacity, self._room, self._begin, self._end = capacity, empty, 0, 0
-        self.kept: NDArray[Any] = empty[:0]
-        """Those that are left, oldest first; not to be written to."""
+        self.entries: NDArray[Any] = empty[:0]
+        """The remaining entries, oldest first; read-only."""
         self._base, self._size = 0, empty.itemsize * prod(empty.shape[1:])
 
     def add(self, item: Any) -> None:
-        """Add one more; the oldest goes if there are too many."""
+        """Add an entry; remove the oldest one if there are too many."""
         if self._end == len(self._room):
-            kept = self.kept
-            self._room = np.empty((2 * min(len(kept) + 8, self._capacity + 1), *kept.shape[1:]), dtype=kept.dtype)
-            self._room[: len(kept)] = kept
-            self._begin, self._end = 0, len(kept)
+            entries = self.entries
+            self._room = np.empty((2 * min(len(entries) + 8, self._capacity + 1), *entries.shape[1:]), dtype=entries.dtype)
+            self._room[: len(entries)] = entries
+            self._begin, self._end = 0, len(entries)
             self._base = address(self._room)
         self._room[self._end] = item
         self._end += 1
         self._begin = max(self._begin, self._end - self._capacity)
-        self.kept = self._room[self._begin : self._end]
+        self.entries = self._room[self._begin : self._end]
 
     def select(self, chosen: NDArray[np.bool_]) -> None:
-        """Keep only those that are chosen."""
-        kept = self.kept[chosen]
-        self._room = np.empty((len(kept) + 8, *kept.shape[1:]), dtype=kept.dtype)
-        self._room[: len(kept)] = kept
-        self._begin, self._end, self._base = 0, len(kept), address(self._room)
-        self.kept = self._room[: self._end]
+        """Keep only the chosen entries."""
+        entries = self.entries[chosen]
+        self._room = np.empty((len(entries) + 8, *entries.shape[1:]), dtype=entries.dtype)
+        self._room[: len(entries)] = entries
+        self._begin, self._end, self._base = 0, len(entries), address(self._room)
+        self.entries = self._room[: self._end]
 
     @property
-    def place(self) -> int:
-        """Where `kept` lies."""
+    def address(self) -> int:
+        """The address of `entries`."""
         return self._base + self._begin * self._size
 
 
 def last_entries(count: int, vector: Any, kind: type[np.generic]) -> NDArray[Any]:
-    """A copy of the last entries: there may be room for fewer than were saved."""
+    """A copy of the last entries; fewer may fit than were saved."""
     return np.array(vector[len(vector) - count :], dtype=kind)
 
 
 def appended(vector: NDArray[Any], number: float) -> NDArray[Any]:
-    """As `np.append` for one number, which asks many questions first."""
+    """Like `np.append` for one number, but faster."""
     longer = np.empty(len(vector) + 1, dtype=vector.dtype)
     longer[:-1], longer[-1] = vector, number
     return longer

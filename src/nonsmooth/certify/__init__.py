@@ -1,1 +1,1 @@
-"""The independent check of answers; it shares no code with the loop and its steps."""
+"""The independent check of answers. It shares no code with the loop and its steps."""

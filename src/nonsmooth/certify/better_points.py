@@ -1,4 +1,4 @@
-"""Points near one that looks stationary that deny it, because they are better."""
+"""Better points near a point that looks stationary; they refute its stationarity."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from nonsmooth.evaluate import FunctionFailed, Trial
 from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
-PEAK, PEAK_ROUNDING = 1e-3, 1e-12
-"""From a peak f falls with a slope of at least so many times the longest gradient, and by more than rounding changes it."""
-ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-"""How far from a kink a point may be, by the numbers of which the distance is made, that is on it."""
+MIN_PEAK_SLOPE, MIN_PEAK_HEIGHT = 1e-3, 1e-12
+"""Below a peak, f falls with at least this slope relative to the longest gradient, and by more than this relative height."""
+RELATIVE_ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+"""Largest distance from a kink at which a point counts as on it, relative to the terms of which the distance is the sum."""
 
 
-def onto_kinks(evaluate: Callable[[Vector], Trial], at: Trial, near: float) -> Trial | None:
-    """A better point on the kinks of f that can be seen `near` x; None where x is on them already, or it is no better.
+def find_point_on_kinks(evaluate: Callable[[Vector], Trial], at: Trial, near: float) -> Trial | None:
+    """A better point on the visible kinks of f `near` x; None if x is already on them, or if that point is not better.
 
-    What is near by the size of the variables may be far by f, where this is steep.
+    A distance that is small relative to the variables may matter for f where f is steep.
     """
     reading = at.reading
     if reading is None or reading.hidden or not len(reading.terms):
         return None
     terms = reading.terms
     with np.errstate(over="ignore", invalid="ignore"):
-        beside = terms.near(near) & (terms.right > terms.left)
-        rounding = ROUNDING * (np.abs(terms.rows) @ np.abs(at.x) + np.abs(terms.values))
-        if not (np.abs(terms.values) > rounding)[beside].any():
+        convex = terms.near(near) & (terms.right > terms.left)
+        rounding = RELATIVE_ROUNDING * (np.abs(terms.rows) @ np.abs(at.x) + np.abs(terms.values))
+        if not (np.abs(terms.values) > rounding)[convex].any():
             return None
-        rows, values = terms.rows[beside], terms.values[beside]
+        rows, values = terms.rows[convex], terms.values[convex]
     lengths = np.linalg.norm(rows, axis=1)
     if not (np.isfinite(lengths).all() and lengths.all()):
         return None
@@ -41,26 +41,27 @@ def onto_kinks(evaluate: Callable[[Vector], Trial], at: Trial, near: float) -> T
         trial = evaluate(at.x + step)
     except (FunctionFailed, np.linalg.LinAlgError):
         return None
-    least = THRESHOLDS.similar * abs(at.f)
+    min_gain = THRESHOLDS.similar * abs(at.f)
     feasible = trial.total_violation <= at.total_violation
-    return trial if trial.finite and feasible and trial.f < at.f - least and trial.differentiable else None
+    return trial if trial.finite and feasible and trial.f < at.f - min_gain and trial.differentiable else None
 
 
-def fall_from_a_peak(
+def find_point_below_peak(
     evaluate: Callable[[Vector], Trial], at: Trial, combination: Combination, gathered: list[Trial]
 ) -> Trial | None:
-    """A far better point among those beside x, looked for where parts of f are only said to be smooth.
+    """A much better point among the neighbors of x, searched for where parts of f are only assumed to be smooth.
 
-    A run that follows kinks lies on them. If others lie there that bend f downwards, gradients cancel on top of them too.
+    A run that follows kinks has iterates on them. If concave kinks pass through x too, gradients also cancel on top of these.
     """
     reading = at.reading
     if reading is None or not reading.assumptions:
         return None
     opposite = [evaluate(2.0 * at.x - trial.x) for trial in gathered[:1]]
     for trial in (*gathered, *opposite):
-        least = PEAK * combination.longest * float(np.linalg.norm(trial.x - at.x)) + PEAK_ROUNDING * (1.0 + abs(at.f))
-        if trial.finite and trial.total_violation <= at.total_violation and trial.f < at.f - least:
-            gained = at.f - trial.f + float(combination.multipliers @ (at.c - trial.c))  # beyond what constraints cost
-            if gained > least:
+        min_gain = MIN_PEAK_SLOPE * combination.longest * float(np.linalg.norm(trial.x - at.x))
+        min_gain += MIN_PEAK_HEIGHT * (1.0 + abs(at.f))
+        if trial.finite and trial.total_violation <= at.total_violation and trial.f < at.f - min_gain:
+            gain = at.f - trial.f + float(combination.multipliers @ (at.c - trial.c))  # net of the change in constraints
+            if gain > min_gain:
                 return trial
     return None

@@ -1,14 +1,14 @@
-"""An independent check that a point is stationary, in the terms of the original problem.
+"""An independent check that a point is stationary, stated for the original problem.
 
-It knows nothing of the solver's matrix, penalty parameter or line search. Around x, within a small radius, it gathers
-gradients of f and of the near-active constraints until it either finds multipliers for which
+It uses nothing of the solver's matrix, penalty parameter or line search. Around x, within a small radius, it gathers
+gradients of f and of the near-active constraints until it finds either multipliers for which
 
     Σ w_k ∇f(x_k) + Σ λ_ik ∇ci_i(x_k) + Σ ν_j ∇ce_j(x),    w on a simplex, λ ≥ 0
 
-is short and made of pieces that meet at x (x is stationary to that radius), or a direction in which the problem really
-improves (it is not). Which gradient to gather next is not left to chance: the shortest combination found so far is
-itself a direction of descent, unless another gradient within the radius prevents that; following it finds either the
-descent or that gradient.
+is short and made of pieces that meet at x (x is stationary to that radius), or a direction along which the problem
+improves (x is not stationary). The choice of the next gradient is systematic: the negative of the shortest combination so
+far is a descent direction unless another gradient within the radius prevents it; following it finds either the descent
+or that gradient.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.certify.around import find_denial, follow, neighbors
-from nonsmooth.certify.better_points import fall_from_a_peak, onto_kinks
+from nonsmooth.certify.better_points import find_point_below_peak, find_point_on_kinks
 from nonsmooth.certify.combination import Combination
 from nonsmooth.certify.longer_step import LongerStep
-from nonsmooth.certify.visible import Slopes, choose_slopes
+from nonsmooth.certify.probes import find_refutation, follow, neighbors
+from nonsmooth.certify.visible_kinks import Slopes, choose_slopes
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.candidate import Candidate
@@ -34,31 +34,31 @@ from nonsmooth.thresholds import THRESHOLDS
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-MEMORY = 15_000_000
-"""Most numbers in the gradients that are gathered: beyond n = 37,500 there are fewer of them."""
+MAX_NUMBERS_IN_GRADIENTS = 15_000_000
+"""Limit on n times the number of gradients: above n = 37,500 it reduces the number of gradients."""
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the independent check found at a point."""
+    """The result of the independent check at a point."""
 
     stationary: bool
     """Whether the point is feasible and the residual and the complementarity are within their tolerances."""
     residual: float
     """Length of the shortest combination of gradients, relative to 1 + the longest gradient of f."""
     gap: float
-    """How far f could still fall over the pieces that were combined, relative to 1 + |f|."""
+    """How far f could still fall across the combined pieces, relative to 1 + |f|."""
     complementarity: float
-    """Largest multiplier times distance of its constraint from 0, relative to 1 + |f|: what the slack may cost."""
+    """Largest product of a multiplier and its constraint's distance from 0, relative to 1 + |f|: the cost of the slack."""
     inequality_violation: float
     equality_violation: float
     feasible: bool
     radius: float
-    """Distance within which gradients were gathered; 0 if the gradients at the point itself were enough."""
+    """Distance within which gradients were gathered; 0 if the gradients at the point itself were sufficient."""
     samples: int
     """How many gradients of f were combined."""
     descent: bool
-    """Whether a step within the radius was found that improves the problem: proof that the point is not stationary."""
+    """Whether a better point was found, which proves that the point is not stationary."""
     degenerate: bool
     """Whether the residual is small only with unbounded multipliers."""
     reason: str
@@ -74,19 +74,19 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Check:
-    """A certificate with what the solver can use of it."""
+    """A certificate, with data that the solver can use."""
 
     certificate: Certificate
     multipliers: Vector
     better: Trial | None
-    """The point that improves the problem, where one was found."""
+    """A better point, if one was found."""
     gathered: tuple[Trial, ...]
-    carrying: tuple[Vector, ...] = ()
-    """Those of the gathered points whose gradients are part of the combination."""
+    support: tuple[Vector, ...] = ()
+    """The gathered points whose gradients have positive weight in the combination."""
     bound_multipliers: Vector | None = None
-    """Positive for lower bounds, negative for upper ones; None where there are no bounds."""
+    """Positive for lower bounds, negative for upper ones; None if there are no bounds."""
     steepness: Vector | None = None
-    """How steep the functions are along each variable, where that shows that units are not balanced."""
+    """How steep the functions are along each variable, if that shows that the units are not balanced."""
 
 
 def check(
@@ -99,13 +99,13 @@ def check(
     hints: Iterable[Vector] = (),
     max_samples: int | None = None,
 ) -> Check:
-    """Decide whether a point is stationary, by the `reference` for how long and how steep things are. `hints` are points to
-    look at before others."""
-    return _Inquiry(evaluate, at, tolerances, reference, box, max_samples).answer(hints)
+    """Decide whether a point is stationary; `reference` gives typical lengths and slopes. `hints` are points to evaluate
+    before others."""
+    return _StationarityTest(evaluate, at, tolerances, reference, box, max_samples).run(hints)
 
 
-class _Inquiry:
-    """One check: the gradients gathered so far, and what they say."""
+class _StationarityTest:
+    """One check, with the gradients gathered so far."""
 
     def __init__(
         self,
@@ -125,72 +125,72 @@ class _Inquiry:
         steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
         self._combination = Combination(at, self._radius, tolerances, steepness, box)
         self._gathered: list[Trial] = []
-        most = min(2 * len(at.x) + 20, THRESHOLDS.max_gradients, MEMORY // len(at.x) + 1)
-        self._limit = most if max_samples is None else max_samples
+        default = min(2 * len(at.x) + 20, THRESHOLDS.max_gradients, MAX_NUMBERS_IN_GRADIENTS // len(at.x) + 1)
+        self._limit = default if max_samples is None else max_samples
         self._residuals: list[float] = []
         self._steepness: Vector | None = None
 
     def _conclude(self, reason: str, *, better: Trial | None = None, radius: float | None = None, proven: bool = True) -> Check:
-        used = self._radius if radius is None else radius
+        radius = self._radius if radius is None else radius
         return _conclude(
-            self._at, self._combination, used, self._tolerances, reason, better, self._gathered, proven=proven
+            self._at, self._combination, radius, self._tolerances, reason, better, self._gathered, proven=proven
         )  # fmt: skip
 
-    def answer(self, hints: Iterable[Vector]) -> Check:
-        """What visible kinks, or the gradients at x and around it, prove; a proof must stand where longer steps are tried."""
-        closer = onto_kinks(self._evaluate, self._at, 2.0 * self._radius) if self._limit else None
+    def run(self, hints: Iterable[Vector]) -> Check:
+        """The verdict from visible kinks, or from the gradients at and around x; longer steps may still refute a proof."""
+        closer = find_point_on_kinks(self._evaluate, self._at, 2.0 * self._radius) if self._limit else None
         if closer is not None:
             self._combination.solve()
-            return self._conclude("not stationary, a kink beside it is better", better=closer, radius=0.0, proven=False)
-        visible = self._by_visible_kinks() if self._limit else None
-        if visible is not None:
-            return visible
-        found = self._from_gradients(hints)
-        stationary = found.certificate.stationary
-        peak = fall_from_a_peak(self._evaluate, self._at, self._combination, self._gathered) if stationary else None
-        if peak is not None:
-            return self._conclude("not stationary, a point within the radius is better", better=peak, proven=False)
+            return self._conclude("not stationary, a point on a nearby kink is better", better=closer, radius=0.0, proven=False)
+        proof = self._by_visible_kinks() if self._limit else None
+        if proof is not None:
+            return proof
+        verdict = self._from_gradients(hints)
+        stationary = verdict.certificate.stationary
+        lower = find_point_below_peak(self._evaluate, self._at, self._combination, self._gathered) if stationary else None
+        if lower is not None:
+            return self._conclude("not stationary, a point within the radius is better", better=lower, proven=False)
         better = self._longer_step(self._combination.kinks) if stationary else None
         if better is None:
-            return replace(found, steepness=self._steepness)
-        reason = "not stationary, a longer step along what is left of the gradients improves it"
+            return replace(verdict, steepness=self._steepness)
+        reason = "not stationary, a longer step along the remaining gradient improves it"
         return self._conclude(reason, better=better, proven=False)
 
     def _by_visible_kinks(self) -> Check | None:
-        """A proof from the kinks of f that can be seen; None where they prove nothing."""
+        """A proof from the visible kinks of f; None if they prove nothing."""
         slopes = choose_slopes(self._at, self._radius, self._tolerances, self._box)
         if slopes is None:
             return None
-        # With these slopes what is curved may change more within the radius than the little that is left of the gradients.
+        # With these slopes, curvature within the radius may change the gradients by more than the remaining residual.
         radii = (self._radius * THRESHOLDS.spare_digit**number for number in range(THRESHOLDS.approaches))
-        return next((found for radius in radii if (found := self._by_slopes(slopes, radius)) is not None), None)
+        return next((proof for radius in radii if (proof := self._by_slopes(slopes, radius)) is not None), None)
 
     def _by_slopes(self, slopes: Slopes, radius: float) -> Check | None:
         """A proof from a choice of slopes, with which the function is smooth within a radius."""
-        smooth = _Inquiry(
-            lambda x: slopes.applied(self._evaluate(x)), slopes.applied(self._at), self._tolerances, self._reference, self._box,
-            self._limit,
+        smooth = _StationarityTest(
+            lambda x: slopes.apply_to(self._evaluate(x)), slopes.apply_to(self._at), self._tolerances, self._reference,
+            self._box, self._limit,
         )  # fmt: skip
         smooth._radius = radius
-        found = smooth._from_the_point_itself()
+        verdict = smooth._from_the_point_itself()
         gap = max(slopes.gap, 0.0) / (1.0 + abs(self._at.f))
-        if found is None or not found.certificate.stationary or gap > THRESHOLDS.spare_digit * self._tolerance:
+        if verdict is None or not verdict.certificate.stationary or gap > THRESHOLDS.spare_digit * self._tolerance:
             return None
-        # A kink that hides passes between x and one of two points on opposite sides, with other gradients there.
-        opposite = slopes.applied(self._evaluate(2.0 * self._at.x - smooth._gathered[-1].x))
-        around = (opposite, *smooth._gathered)
-        if not all(one.finite and one.differentiable and not smooth._combination.unlike([one]) for one in around):
+        # A hidden kink passes between x and one of two points on opposite sides, where the gradients then differ.
+        opposite = slopes.apply_to(self._evaluate(2.0 * self._at.x - smooth._gathered[-1].x))
+        neighbors = (opposite, *smooth._gathered)
+        if not all(one.finite and one.differentiable and not smooth._combination.find_jumps([one]) for one in neighbors):
             return None
         model, smooth._evaluate = smooth._evaluate, self._evaluate
         smooth._radius = self._radius
         if smooth._longer_step(slopes.rows, model) is not None:
             return None
-        many = "the kink that is" if slopes.kinks == 1 else f"the {slopes.kinks} kinks that are"
-        certificate = replace(found.certificate, gap=gap, reason=f"stationary, by {many} seen in the program")
-        return replace(found, certificate=certificate, gathered=(), steepness=smooth._steepness)
+        kinks = "the kink" if slopes.kinks == 1 else f"the {slopes.kinks} kinks"
+        certificate = replace(verdict.certificate, gap=gap, reason=f"stationary, by {kinks} read from the program")
+        return replace(verdict, certificate=certificate, gathered=(), steepness=smooth._steepness)
 
     def _longer_step(self, kinks: Matrix, model: Callable[[Vector], Trial] | None = None) -> Trial | None:
-        """A better point much farther away than the radius."""
+        """A better point at a distance much larger than the radius."""
         if not self._limit:
             return None
         search = LongerStep(
@@ -201,67 +201,69 @@ class _Inquiry:
         return better
 
     def _from_gradients(self, hints: Iterable[Vector]) -> Check:
-        decided = self._from_the_point_itself()
-        if decided is not None:
-            return decided
+        verdict = self._from_the_point_itself()
+        if verdict is not None:
+            return verdict
         self._add(hints)
         for _ in range(self._limit):
-            decided = self._decide() if self._combination.residual <= self._tolerance else self._gather()
-            if decided is not None:
-                return decided
+            verdict = self._decide() if self._combination.residual <= self._tolerance else self._gather()
+            if verdict is not None:
+                return verdict
         return self._conclude(f"undecided after {self._limit} gradients")
 
     def _from_the_point_itself(self) -> Check | None:
-        """The answer where the gradients at x, and beside it, suffice; else those that cannot be believed are dropped.
+        """The verdict if the gradients at x and its neighbors suffice; otherwise None, after discarding unreliable gradients.
 
-        Exactly on a kink, automatic differentiation returns some value that need not be a gradient of anything.
+        Exactly on a kink, automatic differentiation may return a vector that is not a generalized gradient.
         """
         combination, at = self._combination, self._at
         combination.solve()
-        wrong: set[int] = set()
+        jumps: set[int] = set()
         for trial in neighbors(self._evaluate, at, self._radius) if self._limit else ():
             self._gathered.append(trial)
-            wrong = combination.unlike(self._gathered)
-            if not wrong:
-                break  # the gradients at x are like those beside it
-        if not wrong and combination.residual <= self._tolerance:
+            jumps = combination.find_jumps(self._gathered)
+            if not jumps:
+                break  # the gradients at x agree with those at a neighbor
+        if not jumps and combination.residual <= self._tolerance:
             if self._limit and not self._gathered:
-                return self._conclude("undecided, no gradient could be had beside the point", radius=0.0, proven=False)
-            beside = None if not self._limit else self._gathered[-1]
-            nearer = None if beside is None else find_denial(self._evaluate, at, beside, combination, self._tolerances)
-            if nearer is None:
+                return self._conclude("undecided, no gradient near the point is finite", radius=0.0, proven=False)
+            neighbor = None if not self._limit else self._gathered[-1]
+            refutation = (
+                None if neighbor is None else find_refutation(self._evaluate, at, neighbor, combination, self._tolerances)
+            )
+            if refutation is None:
                 return self._conclude("stationary", radius=0.0)
-            self._gathered.append(nearer)
-            wrong = {-1, *range(len(at.c))}
-        if wrong:
-            combination.distrust(wrong)
+            self._gathered.append(refutation)
+            jumps = {-1, *range(len(at.c))}
+        if jumps:
+            combination.discard(jumps)
         for trial in self._gathered:
             combination.add(trial)
-        self._distrusted = bool(wrong)
+        self._discarded = bool(jumps)
         return None
 
     def _add(self, hints: Iterable[Vector]) -> None:
         """Add the gradients at points that are known to matter."""
         hints = tuple(hints)
-        if self._distrusted and hints:
-            self._combination.solve()  # what they add to depends on its signs
+        if self._discarded and hints:
+            self._combination.solve()  # `add` uses the signs of the multipliers
         for x in hints:
             trial = self._evaluate(x)
             if trial.finite and trial.differentiable:
                 self._gathered.append(trial)
                 self._combination.add(trial)
         self._combination.restrict(self._radius)
-        self._solve_anew()
+        self._restart_from_solution()
 
-    def _solve_anew(self) -> None:
+    def _restart_from_solution(self) -> None:
         self._combination.solve()
         self._residuals = [self._combination.residual]
 
     def _decide(self) -> Check | None:
-        """The gradients prove that a kink is near; is x on it? None to go on within a smaller radius."""
+        """The gradients prove that a kink is near; decide whether x is on it. None to continue within a smaller radius."""
         combination = self._combination
-        if not combination.torn <= self._tolerance * (1.0 + combination.longest) and combination.use_one_sign():
-            self._solve_anew()
+        if not combination.sign_conflict <= self._tolerance * (1.0 + combination.longest) and combination.use_one_sign():
+            self._restart_from_solution()
             return None
         if combination.gap <= THRESHOLDS.spare_digit * self._tolerance and combination.turn <= THRESHOLDS.max_turn:
             return self._conclude("stationary within the radius")
@@ -273,32 +275,32 @@ class _Inquiry:
             for trial in neighbors(self._evaluate, self._at, self._radius):
                 combination.add(trial)
         if combination.samples == 0:
-            return self._conclude("undecided, no gradient could be had within the radius")
-        self._solve_anew()
+            return self._conclude("undecided, no gradient within the radius is finite")
+        self._restart_from_solution()
         return None
 
     def _gather(self) -> Check | None:
-        """Follow the shortest combination: it leads to a better point, or to a gradient that is missing."""
+        """Follow the shortest combination: it leads to a better point or to a missing gradient."""
         combination, stalled = self._combination, THRESHOLDS.stalled_gradients
-        fallen = len(self._residuals) <= stalled or not (
+        progressing = len(self._residuals) <= stalled or not (
             combination.residual > THRESHOLDS.stalled_residual * self._residuals[-stalled]
         )
-        if not fallen:
-            return self._conclude(f"undecided, {stalled} more gradients did not bring the residual down")
+        if not progressing:
+            return self._conclude(f"undecided, {stalled} more gradients did not reduce the residual")
         size = float(np.linalg.norm(combination.vector))
         if not np.isfinite(size):
             return self._conclude("undecided, the gradients are too large to be combined")
-        # Large enough that leaving the constraints never looks like an improvement, also before all gradients are known.
+        # Large enough that violating the constraints never looks like an improvement, even before all gradients are known.
         largest = float(np.abs(combination.multipliers).max(initial=0.0))
         weight = 2.0 * largest + THRESHOLDS.checked_weight * (1.0 + combination.longest)
         direction = -combination.vector / size
-        better, informative = follow(self._evaluate, self._at, direction, size, self._radius, weight)
+        better, cut = follow(self._evaluate, self._at, direction, size, self._radius, weight)
         if better is not None:
             return self._conclude("not stationary, a step within the radius improves it", better=better)
-        if informative is None:
-            return self._conclude("undecided, neither descent nor a gradient that prevents it was found")
-        self._gathered.append(informative)
-        combination.add(informative, preventing=True)
+        if cut is None:
+            return self._conclude("undecided, found neither a descent nor a gradient that rules it out")
+        self._gathered.append(cut)
+        combination.add(cut, rules_out_descent=True)
         combination.solve()
         self._residuals.append(combination.residual)
         return None
@@ -323,7 +325,7 @@ def check_violation(
 
 
 def unknown(at: Candidate, tolerances: Tolerances, reason: str) -> Certificate:
-    """A certificate that certifies nothing, for a point at which no gradient could be had."""
+    """A certificate that proves nothing, for a point whose gradients are not available."""
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
     return Certificate(
         stationary=False, residual=np.inf, gap=np.inf, complementarity=np.inf, inequality_violation=at.inequality_violation,
@@ -349,27 +351,27 @@ def _conclude(
     complementarity = max(complementarity, combination.bound_complementarity) / (1.0 + abs(at.f))
     feasible = at.inequality_violation <= tolerances.inequality and at.equality_violation <= tolerances.equality
     size = 1.0 + combination.longest
-    most = min(THRESHOLDS.max_multiplier, THRESHOLDS.max_rounded_part / tolerances.noise)
-    bounded = combination.strain <= most * size  # not so where it is not a number
+    max_part = min(THRESHOLDS.max_multiplier, THRESHOLDS.max_rounded_part / tolerances.noise)
+    bounded = combination.longest_part <= max_part * size  # false for NaN
     degenerate = largest > THRESHOLDS.max_multiplier * size or not bounded
     tolerance = tolerances.stationarity
     exact = combination.gap <= THRESHOLDS.spare_digit * tolerance and combination.turn <= THRESHOLDS.max_turn
     cancels = combination.residual <= tolerance and exact
-    torn = not combination.torn <= tolerances.stationarity * size
+    sign_conflict = not combination.sign_conflict <= tolerances.stationarity * size
     complementary = complementarity <= THRESHOLDS.complementarity_multiple * max(tolerances.inequality, tolerance)
-    holds = proven and cancels and not torn and complementary
+    valid = proven and cancels and not sign_conflict and complementary
     if not proven:
-        pass  # the reason is known
-    elif cancels and torn:
+        pass  # the caller has given the reason
+    elif cancels and sign_conflict:
         reason = "not certified, the gradients of an equality on the two sides of a kink are used with opposite signs"
-    elif cancels and not holds:
-        reason = "not certified, constraints that have a multiplier are not at 0 (complementarity)"
-    elif holds and degenerate:
+    elif cancels and not valid:
+        reason = "not certified, constraints with a nonzero multiplier are not at 0 (complementarity)"
+    elif valid and degenerate:
         reason = "not certified, the multipliers are unbounded (the constraints are degenerate here)"
-    elif holds and not feasible:
+    elif valid and not feasible:
         reason = "the point is not feasible"
     certificate = Certificate(
-        stationary=holds and feasible and not degenerate,
+        stationary=valid and feasible and not degenerate,
         residual=combination.residual,
         gap=combination.gap,
         complementarity=complementarity,
@@ -382,4 +384,4 @@ def _conclude(
         degenerate=degenerate,
         reason=reason,
     )
-    return Check(certificate, multipliers, better, tuple(gathered), combination.carrying, combination.bound_multipliers)
+    return Check(certificate, multipliers, better, tuple(gathered), combination.support, combination.bound_multipliers)

@@ -1,8 +1,8 @@
-"""The gradients that a certificate gathers, and the combination of them that comes nearest to proving a point stationary.
+"""The gradients that the check gathers, and the combination of them that comes closest to proving a point stationary.
 
-The shortest combination is a nonnegative least-squares problem. With a simplex it is solved exactly by asking for
-Σ w_k = 1 in the least-squares sense and rescaling: the residual is homogeneous in all multipliers together. The ν_j have no
-sign: they take away what lies in the span of their gradients, which is done first, by a projection.
+The shortest combination is a nonnegative least-squares problem. The simplex constraint is handled exactly by requiring
+Σ w_k = 1 in the least-squares sense and rescaling, because the residual is homogeneous in all multipliers together. The ν_j
+are free in sign: they remove the span of their gradients, which is done first, by a projection.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from math import inf, isfinite
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.arrays.rows import LARGE, Rows, stack, triangular_factor
+from nonsmooth.arrays.rows import MAX_DENSE_VARIABLES, Rows, stack, triangular_factor
 from nonsmooth.arrays.window import Window
 from nonsmooth.certify.nnls import nnls
-from nonsmooth.certify.span import DEPENDENT, Span
+from nonsmooth.certify.span import MIN_INDEPENDENT_PART, Span
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.options import Tolerances
@@ -27,56 +27,56 @@ from nonsmooth.thresholds import THRESHOLDS
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-TALL = 16
-"""A system with more than so many times as many rows as columns is made triangular first."""
+MIN_ASPECT_RATIO_FOR_QR = 16
+"""A system with more than this many times as many rows as columns is reduced by a QR factorization first."""
 
 
 @dataclass(frozen=True)
 class _Gradient:
-    """A gradient of f (constraint −1) or of a constraint, at some distance from x."""
+    """A gradient of f (constraint −1) or of a constraint, at x or at a distance from it."""
 
     constraint: int
     sign: float
     row: Vector
     error: float
-    """How far its linearization lies from the value at x."""
+    """The error of its linearization at x."""
     distance: float
     point: Vector | None
-    """Where it was gathered; None at x itself."""
+    """The point at which it was computed; None for x itself."""
     outside: Vector
-    """What the gradients of the equalities cannot take away of the row."""
+    """The component of the row orthogonal to the gradients of the equalities."""
 
     @cached_property
     def length(self) -> float:
-        """Length of the row, computed once: certificates ask for it again and again."""
+        """Length of the row, cached because it is needed often."""
         return float(np.linalg.norm(self.row))
 
-    def turned(self) -> _Gradient:
-        """The same, used with the other sign."""
+    def negated(self) -> _Gradient:
+        """The same gradient with the opposite sign."""
         return replace(self, sign=-self.sign, row=-self.row, outside=-self.outside)
 
 
-class _Sides:
-    """Variables at or near bounds, and which of them the bounds hold."""
+class _NearBounds:
+    """Variables at or near bounds, and which of them are fixed at these bounds."""
 
     def __init__(self, x: Vector, box: Box, reach: float) -> None:
         below, above = x - box.lower, box.upper - x
         self._lower, self._upper = below <= reach, above <= reach
         self.near = self._lower | self._upper
-        self.held = np.zeros(len(x), dtype=bool)
+        self.fixed = np.zeros(len(x), dtype=bool)
         self.distance = np.where(self.near, np.minimum(below, above), 0.0)
 
     def inward(self, gradient: Vector) -> NDArray[np.bool_]:
-        """Where a descent leads into the box."""
+        """Variables along which the negative gradient points into the box."""
         return (self._lower & ~self._upper & (gradient < 0)) | (self._upper & ~self._lower & (gradient > 0))
 
 
 class Combination:
-    """Gradients gathered so far, and the combination of them that comes nearest to proving x stationary."""
+    """Gradients gathered so far, and the combination of them that comes closest to proving x stationary."""
 
     def __init__(self, at: Trial, radius: float, tolerances: Tolerances, slopes: Vector, box: Box | None = None) -> None:
         self._slopes = slopes
-        self._sides = None if box is None else _Sides(at.x, box, 2.0 * radius)
+        self._near_bounds = None if box is None else _NearBounds(at.x, box, 2.0 * radius)
         self.bound_multipliers: Vector | None = None if box is None else np.zeros(len(at.x))
         """Positive for lower bounds, negative for upper ones."""
         self._at = at
@@ -84,20 +84,20 @@ class Combination:
         reach = 2.0 * radius * self._lengths + tolerances.inequality
         equalities = at.equalities
         self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
-        self._looked_at = np.array([*range(equalities), *self._near], dtype=np.intp)
-        self._dependent = max(DEPENDENT, 1e3 * tolerances.noise)
-        self._left_out: set[int] = set()
+        self._relevant = np.array([*range(equalities), *self._near], dtype=np.intp)
+        self._dependent = max(MIN_INDEPENDENT_PART, 1e3 * tolerances.noise)
+        self._excluded: set[int] = set()
         """Equalities whose gradients at x are not used."""
         self._span = self._new_span()
         self._all: list[_Gradient] = []
         self._outsides = Window(np.empty((0, len(at.x))), sys.maxsize)
-        """What equalities leave of the gradients, up to LARGE variables."""
+        """The components of the gradients orthogonal to those of the equalities, up to MAX_DENSE_VARIABLES variables."""
         self.longest = 0.0
         """Length of the longest gradient of f."""
         self.samples = 0
-        """How many gradients of f there are."""
-        self._distrusted: set[int] = set()
-        """Whose gradients at x are forgotten."""
+        """The number of gradients of f."""
+        self._discarded: set[int] = set()
+        """Functions whose gradients at x were discarded; −1 for the objective."""
         self._append(-1, 1.0, at.gradient)
         for i in self._near:
             self._append(i, 1.0, at.jacobian[i])
@@ -106,205 +106,210 @@ class Combination:
         self._largest_component = inf
         self.gap = 0.0
         self.turn = 0.0
-        """How far constraints that turn may have moved the combination: by the errors of their gradients, relative."""
+        """How far curved constraints may have moved the combination, estimated from the errors of their gradients; relative."""
         self.bound_complementarity = 0.0
-        """The largest multiplier of a bound times the distance from it."""
-        self._whole = at.gradient
-        """The combination with the components that bounds take care of."""
-        self.strain = 0.0
-        """Length of the longest part that a constraint contributes: where it is much longer than the sum, parts cancel."""
-        self.torn = 0.0
-        """Length of what an equality contributes with one sign while it contributes as much or more with the other."""
-        self._both, self._upwards = np.zeros(len(at.c)), np.ones(len(at.c), dtype=bool)
+        """The largest product of a multiplier of a bound and the distance from the bound."""
+        self._unprojected = at.gradient
+        """The combination before the components at bounds are removed."""
+        self.longest_part = 0.0
+        """Length of the longest contribution of one constraint: if it is much longer than the sum, contributions cancel."""
+        self.sign_conflict = 0.0
+        """For the worst equality, the length of its contribution with the sign that contributes less."""
+        self._conflicts, self._upwards = np.zeros(len(at.c)), np.ones(len(at.c), dtype=bool)
         """The same for each constraint, and which contribute at least as much with a positive sign."""
-        self.carrying: tuple[Vector, ...] = ()
-        """Points whose gradients are part of the combination."""
+        self.support: tuple[Vector, ...] = ()
+        """Points whose gradients have positive weight."""
         self.kinks: Matrix = np.zeros((0, len(at.x)))
-        """Differences of the gradients of one function that are combined: directions across the kinks near x."""
+        """Differences of combined gradients of one function: directions across the kinks near x."""
 
     @property
     def residual(self) -> float:
-        """What is left of the gradients, as a whole and component by component; infinite where that cannot be measured.
+        """The relative size of the combination, as a whole and by component; infinite if it cannot be computed.
 
-        As a whole it is relative to 1 + the longest gradient of f. That alone would hide what is left along a variable whose
-        slopes are much smaller than those of others. So each component is also held to how steep functions are along its
-        variable, plus the sum of what cancels there.
+        As a whole it is relative to 1 + the longest gradient of f. That alone would hide a component along a variable whose
+        slopes are much smaller than those of others. So each component is also compared with a typical slope along its
+        variable plus the sum of the terms that cancel in it.
         """
-        found = max(float(np.linalg.norm(self.vector)) / (1.0 + self.longest), self._largest_component)
-        return found if self.samples and isfinite(found) and isfinite(self.longest) else inf
+        size = max(float(np.linalg.norm(self.vector)) / (1.0 + self.longest), self._largest_component)
+        return size if self.samples and isfinite(size) and isfinite(self.longest) else inf
 
     def _append(
         self, constraint: int, sign: float, row: Vector, error: float = 0.0, distance: float = 0.0, point: Vector | None = None
     ) -> None:
-        self._take(_Gradient(constraint, sign, row, error, distance, point, self._outside(row, constraint)))
+        self._store(_Gradient(constraint, sign, row, error, distance, point, self._outside(row, constraint)))
 
-    def _take(self, gradient: _Gradient) -> None:
+    def _store(self, gradient: _Gradient) -> None:
         self._all.append(gradient)
         if gradient.constraint < 0:
             self.samples += 1
             self.longest = max(self.longest, gradient.length)
-        if len(gradient.row) <= LARGE:
+        if len(gradient.row) <= MAX_DENSE_VARIABLES:
             self._outsides.add(gradient.outside)
 
-    def _keep(self, gradients: list[_Gradient]) -> None:
-        """These and no others."""
+    def _replace_all(self, gradients: list[_Gradient]) -> None:
+        """Replace all gradients."""
         self._all, self._outsides = [], Window(np.empty((0, len(self._at.x))), sys.maxsize)
         self.longest, self.samples = 0.0, 0
         for gradient in gradients:
-            self._take(gradient)
+            self._store(gradient)
 
     def _outside(self, row: Vector, constraint: int) -> Vector:
-        """What equalities leave of a row. The weight of a constraint may be anything, and so may what it makes of rounding."""
+        """The component of a row orthogonal to the equalities; for a constraint, whose weight may be large, without rounding
+        errors that the weight would amplify."""
         return self._span.outside(self._free_part(row), or_nothing=constraint >= 0)
 
     def _new_span(self) -> Span:
         return Span(
-            self._free_part(self._at.jacobian[: self._at.equalities]), but=self._left_out, dependent=self._dependent
+            self._free_part(self._at.jacobian[: self._at.equalities]), but=self._excluded, dependent=self._dependent
         )  # fmt: skip
 
     def _free_part(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Rows without the components that bounds take care of."""
-        return rows if self._sides is None else np.where(self._sides.held, 0.0, rows)
+        """Rows without the components of variables fixed at their bounds."""
+        return rows if self._near_bounds is None else np.where(self._near_bounds.fixed, 0.0, rows)
 
-    def unlike(self, trials: list[Trial]) -> set[int]:
-        """Constraints whose gradients at x differ from those at all of the trial points; −1 for the objective."""
+    def find_jumps(self, trials: list[Trial]) -> set[int]:
+        """Constraints whose gradients at x differ from those at all of the trial points; −1 stands for the objective."""
 
         def differ(own: Matrix, others: list[Matrix]) -> NDArray[np.bool_]:
             lengths = [np.linalg.norm(rows, axis=1) for rows in (own, *others)]
-            allowed = THRESHOLDS.similar * (THRESHOLDS.least_magnitude + np.max(lengths, axis=0))
-            apart = [np.linalg.norm(other - own, axis=1) for other in others]
-            found: NDArray[np.bool_] = np.all([~(way <= allowed) for way in apart], axis=0) | ~np.isfinite(allowed)
-            return found
+            limit = THRESHOLDS.similar * (THRESHOLDS.least_magnitude + np.max(lengths, axis=0))
+            distances = [np.linalg.norm(other - own, axis=1) for other in others]
+            different: NDArray[np.bool_] = np.all([~(size <= limit) for size in distances], axis=0) | ~np.isfinite(limit)
+            return different
 
-        looked_at = self._looked_at
-        apart = differ(self._at.jacobian[looked_at], [trial.jacobian[looked_at] for trial in trials])
-        unlike = set(looked_at[apart].tolist())
+        relevant = self._relevant
+        different = differ(self._at.jacobian[relevant], [trial.jacobian[relevant] for trial in trials])
+        jumps = set(relevant[different].tolist())
         if differ(self._at.gradient[None], [trial.gradient[None] for trial in trials])[0]:
-            unlike.add(-1)
-        return unlike
+            jumps.add(-1)
+        return jumps
 
     def drift(self, trial: Trial) -> float:
-        """How far the combination of the gradients at x moves if all are taken at a trial point; relative, as the residual."""
-        way = trial.gradient - self._at.gradient + self.multipliers @ (trial.jacobian - self._at.jacobian)
-        return float(np.linalg.norm(self._free_part(way))) / (1.0 + self.longest)
+        """The change of the combination if its gradients are replaced by those at a trial point; relative, as the residual."""
+        change = trial.gradient - self._at.gradient + self.multipliers @ (trial.jacobian - self._at.jacobian)
+        return float(np.linalg.norm(self._free_part(change))) / (1.0 + self.longest)
 
-    def distrust(self, wrong: set[int]) -> None:
-        """Forget the gradients at x of some constraints, or of the objective (−1)."""
-        self._distrusted |= wrong
-        left = [g for g in self._all if g.constraint not in wrong]
-        if any(0 <= i < self._at.equalities for i in wrong):
-            self._left_out |= wrong
+    def discard(self, functions: set[int]) -> None:
+        """Discard the gradients at x of some constraints, or of the objective (−1)."""
+        self._discarded |= functions
+        remaining = [g for g in self._all if g.constraint not in functions]
+        if any(0 <= i < self._at.equalities for i in functions):
+            self._excluded |= functions
             self._span = self._new_span()
-            left = [replace(g, outside=self._outside(g.row, g.constraint)) for g in left]
-        self._keep(left)
+            remaining = [replace(g, outside=self._outside(g.row, g.constraint)) for g in remaining]
+        self._replace_all(remaining)
 
-    def add(self, trial: Trial, *, preventing: bool = False) -> None:
-        """All gradients at a point. Constraints count only where their gradient really differs: a kink, not a curve.
+    def add(self, trial: Trial, *, rules_out_descent: bool = False) -> None:
+        """Add all gradients at a point. Constraints count only if their gradient clearly differs: a kink, not curvature.
 
-        Equalities get the sign of their multipliers so far, or that of their values where these are `preventing` a descent.
+        Equalities get the sign of their current multipliers, or that of their values if these gradients rule out a descent.
         """
-        way = self._at.x - trial.x
-        distance = float(np.linalg.norm(way))
-        error = abs(self._at.f - trial.f - float(trial.gradient @ way))
+        offset = self._at.x - trial.x
+        distance = float(np.linalg.norm(offset))
+        error = abs(self._at.f - trial.f - float(trial.gradient @ offset))
         self._append(-1, 1.0, trial.gradient, error, distance, trial.x)
-        if not self._distrusted and np.array_equal(self._at.jacobian, trial.jacobian):
+        if not self._discarded and np.array_equal(self._at.jacobian, trial.jacobian):
             return  # linear constraints
-        here, there = self._at.jacobian[self._looked_at], trial.jacobian[self._looked_at]
+        here, there = self._at.jacobian[self._relevant], trial.jacobian[self._relevant]
         longer = np.maximum(np.linalg.norm(here, axis=1), np.linalg.norm(there, axis=1))
         kinked = np.linalg.norm(there - here, axis=1) > 0.01 * longer
-        if self._distrusted:
-            kinked |= np.isin(self._looked_at, list(self._distrusted))
-        for i in self._looked_at[kinked].tolist():
+        if self._discarded:
+            kinked |= np.isin(self._relevant, list(self._discarded))
+        for i in self._relevant[kinked].tolist():
             row = trial.jacobian[i]
-            side = trial.c[i] if preventing else self.multipliers[i]
+            side = trial.c[i] if rules_out_descent else self.multipliers[i]
             sign = 1.0 if i >= self._at.equalities or side >= 0 else -1.0
-            error = abs(float(self._at.c[i] - trial.c[i] - row @ way))
+            error = abs(float(self._at.c[i] - trial.c[i] - row @ offset))
             self._append(i, sign, sign * row, error, distance, trial.x)
 
     def use_one_sign(self) -> bool:
-        """Use the gradients of each equality with the sign that contributes more; whether some were used with both.
+        """Use the gradients of each equality with the sign that contributes more; whether any had been used with both signs.
 
-        When a gradient is added, the sign of its multiplier may not be known yet, and that of x itself can have any.
+        When a gradient is added, the sign of its multiplier may not be known yet; the gradient at x may have either sign.
         """
         signs, count = np.where(self._upwards, 1.0, -1.0), self._at.equalities
-        wrong = [0 <= g.constraint < count and g.sign != signs[g.constraint] for g in self._all]
-        if any(wrong):
-            self._keep([g.turned() if other else g for g, other in zip(self._all, wrong, strict=True)])
+        opposite = [0 <= g.constraint < count and g.sign != signs[g.constraint] for g in self._all]
+        if any(opposite):
+            self._replace_all([g.negated() if other else g for g, other in zip(self._all, opposite, strict=True)])
             return True
-        free = set(np.nonzero(self._both[:count] > 0)[0].tolist()) - self._distrusted
+        free = set(np.nonzero(self._conflicts[:count] > 0)[0].tolist()) - self._discarded
         if free:
-            self.distrust(free)
+            self.discard(free)
             for i in free:
                 self._append(i, signs[i], signs[i] * self._at.jacobian[i])
         return bool(free)
 
     def restrict(self, radius: float) -> None:
-        """Forget gradients from points farther away."""
+        """Drop gradients from points farther away than the radius."""
         near = [g for g in self._all if g.distance <= radius]
         if len(near) < len(self._all):
-            self._keep(near)
+            self._replace_all(near)
 
     def solve(self) -> None:
         """Find the combination: short, and with small errors."""
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is too long is noticed
-            if self._sides is None:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # an overflow is detected later
+            if self._near_bounds is None:
                 self._solve()
             else:
-                self._solve_within(self._sides)
+                self._solve_with_bounds(self._near_bounds)
 
-    def _solve_within(self, sides: _Sides) -> None:
-        """Find it where bounds take care of components, as long as these push out of the box."""
-        self._hold(sides, sides.near)
+    def _solve_with_bounds(self, bounds: _NearBounds) -> None:
+        """Find the combination with variables fixed at bounds, as long as the descent points out of the box."""
+        self._fix(bounds, bounds.near)
         while True:
             self._solve()
-            wrong = sides.held & sides.inward(self._whole)
-            if not wrong.any():
+            released = bounds.fixed & bounds.inward(self._unprojected)
+            if not released.any():
                 break
-            self._hold(sides, sides.held & ~wrong)
-        self.bound_multipliers = np.where(sides.held, self._whole, 0.0)
-        self.bound_complementarity = float((np.abs(self.bound_multipliers) * sides.distance).max(initial=0.0))
+            self._fix(bounds, bounds.fixed & ~released)
+        self.bound_multipliers = np.where(bounds.fixed, self._unprojected, 0.0)
+        self.bound_complementarity = float((np.abs(self.bound_multipliers) * bounds.distance).max(initial=0.0))
 
-    def _hold(self, sides: _Sides, held: NDArray[np.bool_]) -> None:
-        if not np.array_equal(held, sides.held):
-            sides.held = held
+    def _fix(self, bounds: _NearBounds, fixed: NDArray[np.bool_]) -> None:
+        if not np.array_equal(fixed, bounds.fixed):
+            bounds.fixed = fixed
             self._span = self._new_span()
-            self._keep([replace(g, outside=self._outside(g.row, g.constraint)) for g in self._all])
+            self._replace_all([replace(g, outside=self._outside(g.row, g.constraint)) for g in self._all])
 
     def _solve(self) -> None:
-        gradients, longest, large = self._all, self.longest, len(self._at.x) > LARGE
+        gradients, longest, large = self._all, self.longest, len(self._at.x) > MAX_DENSE_VARIABLES
         scale = max(longest, 1e-300)
-        rows = stack(*(g.outside[None] for g in gradients)) if large else self._outsides.kept
-        below = np.array([g.error for g in gradients])
-        errors = below * (1.0 + longest) / (1.0 + abs(self._at.f))
+        rows = stack(*(g.outside[None] for g in gradients)) if large else self._outsides.entries
+        errors = np.array([g.error for g in gradients])
+        scaled_errors = errors * (1.0 + longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
-        system = triangular_factor(rows, errors, lengths) if isinstance(rows, Rows) else np.vstack([rows.T, errors]) / lengths
+        system: Matrix
+        if isinstance(rows, Rows):
+            system = triangular_factor(rows, scaled_errors, lengths)
+        else:
+            system = np.vstack([rows.T, scaled_errors]) / lengths
         if not self._span.finite or not np.isfinite(system).all():
             self.vector, self.gap, self._largest_component = np.full(len(self._at.x), np.inf), np.inf, np.inf
             return
-        if len(system) > TALL * len(gradients):
-            system = np.linalg.qr(system, mode="r")
+        if len(system) > MIN_ASPECT_RATIO_FOR_QR * len(gradients):
+            system = np.asarray(np.linalg.qr(system, mode="r"))
         simplex = np.array([1.0 if g.constraint < 0 else 0.0 for g in gradients])
         try:
             y, _ = nnls(np.vstack([system, simplex]), np.append(np.zeros(len(system)), 1.0), maxiter=50 * len(gradients))
-        except RuntimeError:  # too many iterations: no combination is known to be short
+        except RuntimeError:  # too many iterations: no short combination is known
             y = simplex
         total = float(y @ simplex)
         if not total > 0:
             y, total = simplex, float(self.samples)
         weights = y / total / lengths * scale
         self.vector = self._free_part(weights @ rows)
-        self._tell_multipliers(gradients, weights)
+        self._set_multipliers(gradients, weights)
         self._largest_component = self._componentwise(gradients, weights)
         points = {id(g.point): g.point for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0}
-        self.carrying = tuple(point for point in points.values() if point is not None)
+        self.support = tuple(point for point in points.values() if point is not None)
         combined = [g for g, weight in zip(gradients, weights.tolist(), strict=True) if weight > 0]
         self.kinks = _differences(combined, len(self._at.x))
-        self.gap = float(weights @ below) / (1.0 + abs(self._at.f))
+        self.gap = float(weights @ errors) / (1.0 + abs(self._at.f))
         distances = np.array([g.distance if g.constraint >= 0 and g.distance > 0 else np.inf for g in gradients])
-        self.turn = 2.0 * float(weights @ (below / distances)) / (1.0 + longest)
+        self.turn = 2.0 * float(weights @ (errors / distances)) / (1.0 + longest)
 
     def _componentwise(self, gradients: list[_Gradient], weights: Vector) -> float:
-        """The largest component of the combination, relative to a typical slope + the sum of what is combined in it."""
+        """The largest component of the combination, relative to a typical slope + the sum of the terms combined in it."""
         canceled = self._slopes.copy()
         for gradient, weight in zip(gradients, weights.tolist(), strict=True):
             if weight != 0.0:
@@ -313,33 +318,33 @@ class Combination:
             canceled += abs(multiplier) * np.abs(row)
         return float((np.abs(self.vector) / canceled).max(initial=0.0))
 
-    def _tell_multipliers(self, gradients: list[_Gradient], weights: Vector) -> None:
-        """Multipliers of the constraints, and what their parts say against the combination."""
+    def _set_multipliers(self, gradients: list[_Gradient], weights: Vector) -> None:
+        """Set the multipliers of the constraints, and the measures of cancellation and of sign conflicts."""
         count = len(self._at.c)
-        above, below = np.zeros(count), np.zeros(count)
+        positive, negative = np.zeros(count), np.zeros(count)
         self.multipliers = np.zeros(count)
-        used = [(gradient, weight) for gradient, weight in zip(gradients, weights.tolist(), strict=True) if weight != 0.0]
-        for gradient, weight in used:
+        terms = [(gradient, weight) for gradient, weight in zip(gradients, weights.tolist(), strict=True) if weight != 0.0]
+        for gradient, weight in terms:
             if gradient.constraint >= 0:
                 self.multipliers[gradient.constraint] += gradient.sign * weight
-                (above if gradient.sign > 0 else below)[gradient.constraint] += weight * gradient.length
+                (positive if gradient.sign > 0 else negative)[gradient.constraint] += weight * gradient.length
         equalities = self._at.equalities
-        if equalities or self._sides is not None:
-            together = np.array([weight for _, weight in used]) @ stack(*(gradient.row[None] for gradient, _ in used))
-            free = -self._span.multipliers(self._free_part(together))
-            self._whole = together + free @ self._at.jacobian[:equalities]
+        if equalities or self._near_bounds is not None:
+            total = np.array([weight for _, weight in terms]) @ stack(*(gradient.row[None] for gradient, _ in terms))
+            free = -self._span.multipliers(self._free_part(total))
+            self._unprojected = total + free @ self._at.jacobian[:equalities]
             self.multipliers[:equalities] += free
             parts = free * self._lengths[:equalities]
-            above[:equalities] += np.maximum(parts, 0.0)
-            below[:equalities] += np.maximum(-parts, 0.0)
-        self.strain = float(np.maximum(above, below).max(initial=0.0))
-        self._both, self._upwards = np.minimum(above, below), above >= below
-        self.torn = float(self._both.max(initial=0.0))
+            positive[:equalities] += np.maximum(parts, 0.0)
+            negative[:equalities] += np.maximum(-parts, 0.0)
+        self.longest_part = float(np.maximum(positive, negative).max(initial=0.0))
+        self._conflicts, self._upwards = np.minimum(positive, negative), positive >= negative
+        self.sign_conflict = float(self._conflicts.max(initial=0.0))
 
 
 def _differences(gradients: list[_Gradient], size: int) -> Matrix:
-    """Of each function: its gradients but the first, less the first."""
+    """The differences between the first gradient of each function and its other gradients."""
     first: dict[int, Vector] = {}
-    found = [g.row - first.setdefault(g.constraint, g.row) for g in gradients]
-    rows = [row for row in found if row.any()]
+    differences = [g.row - first.setdefault(g.constraint, g.row) for g in gradients]
+    rows = [row for row in differences if row.any()]
     return np.array(rows) if rows else np.zeros((0, size))

@@ -1,6 +1,6 @@
 """Nonnegative least squares by the active-set method of Lawson and Hanson.
 
-`scipy.optimize.nnls` does the same, and is called for large problems. To import `scipy.optimize` takes longer than a short run.
+`scipy.optimize.nnls` does the same and is called for large problems. Importing `scipy.optimize` takes longer than a short run.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from nonsmooth.arrays.norm import norm
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-FEW_COLUMNS = 60
-"""With more of them compiled code saves more than it takes to import it."""
-DEPENDENT = 1e-13
-"""A column of which less than this part of its length is left outside the span of the others is not used with them."""
+MAX_COLUMNS_IN_PYTHON = 60
+"""Above this number of columns, SciPy's compiled code saves more time than its import takes."""
+MIN_INDEPENDENT_PART = 1e-13
+"""A column counts as dependent if the part outside the span of the others is not longer than this fraction of its length."""
 
 
 def nnls(matrix: Matrix, target: Vector, *, maxiter: int) -> tuple[Vector, float]:
-    """The x ≥ 0 for which |matrix·x − target| is smallest, and that distance; raises RuntimeError after `maxiter` solutions.
+    """The minimizer x ≥ 0 of |matrix·x − target|, and the distance; raises RuntimeError after `maxiter` solves.
 
     >>> nnls(np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), np.array([2.0, -1.0, 0.0]), maxiter=10)
     (array([2., 0.]), 1.0)
     """
     columns = matrix.shape[1]
-    if columns > FEW_COLUMNS:
+    if columns > MAX_COLUMNS_IN_PYTHON:
         from scipy.optimize import nnls as compiled
 
-        found, distance = compiled(matrix, target, maxiter=maxiter)
-        return found, float(distance)
+        x, distance = compiled(matrix, target, maxiter=maxiter)
+        return x, float(distance)
     x, passive = np.zeros(columns), _Columns(matrix, target)
     residual, solutions = target, 0
     slopes = residual @ matrix
     while True:
-        slopes[passive.chosen] = 0.0
+        slopes[passive.indices] = 0.0
         entering = int(np.argmax(slopes)) if columns else 0
         if not columns or not slopes[entering] > 0.0:
             return x, norm(residual)
-        known, earlier = list(passive.chosen), x.copy()
+        earlier_columns, earlier_x = list(passive.indices), x.copy()
         values = passive.solution() if passive.add(entering) else None
-        if values is None or not values[-1] > 0.0:  # by rounding alone it seemed to help
+        if values is None or not values[-1] > 0.0:  # the column seemed to help only because of rounding
             if values is not None:
                 passive.remove_last()
             slopes[entering] = 0.0
@@ -51,26 +51,26 @@ def nnls(matrix: Matrix, target: Vector, *, maxiter: int) -> tuple[Vector, float
             solutions += 1
             if solutions > maxiter:
                 raise RuntimeError(f"no solution after {maxiter} least-squares problems")
-            chosen = passive.chosen
+            indices = passive.indices
             if values.min() > 0.0:
                 x[:] = 0.0
-                x[chosen] = values
+                x[indices] = values
                 break
-            before, falling = x[chosen], values <= 0.0
+            before, falling = x[indices], values <= 0.0
             ratios = before[falling] / (before[falling] - values[falling])
-            moved = before + float(ratios.min()) * (values - before)
-            moved[np.nonzero(falling)[0][ratios <= ratios.min()]] = 0.0
+            shortened = before + float(ratios.min()) * (values - before)
+            shortened[np.nonzero(falling)[0][ratios <= ratios.min()]] = 0.0
             x[:] = 0.0
-            x[chosen] = np.maximum(moved, 0.0)
-            passive.choose([index for index, value in zip(chosen, moved.tolist(), strict=True) if value > 0.0])
+            x[indices] = np.maximum(shortened, 0.0)
+            passive.choose([index for index, value in zip(indices, shortened.tolist(), strict=True) if value > 0.0])
             values = passive.solution()
         rest = target - matrix @ x
         if norm(rest) < norm(residual):
             residual = rest
             slopes = residual @ matrix
-        else:  # by rounding alone, too
-            x = earlier
-            passive.choose(known)
+        else:  # again only because of rounding
+            x = earlier_x
+            passive.choose(earlier_columns)
             slopes[entering] = 0.0
 
 
@@ -79,41 +79,41 @@ class _Columns:
 
     def __init__(self, matrix: Matrix, target: Vector) -> None:
         rows, columns = matrix.shape
-        self._matrix, self._target, self.chosen = matrix, target, list[int]()
-        most = min(rows, columns)
-        self._basis, self._factor = np.empty((rows, most), order="F"), np.zeros((most, most), order="F")
+        self._matrix, self._target, self.indices = matrix, target, list[int]()
+        max_rank = min(rows, columns)
+        self._basis, self._factor = np.empty((rows, max_rank), order="F"), np.zeros((max_rank, max_rank), order="F")
 
     def add(self, index: int) -> bool:
-        """Add a column; False where the others make it up."""
-        count = len(self.chosen)
+        """Add a column; False if it is a combination of the others."""
+        count = len(self.indices)
         if count == self._basis.shape[1]:
             return False
         column, basis = self._matrix[:, index], self._basis[:, :count]
         along = column @ basis
         rest = column - basis @ along
-        more = rest @ basis  # what rounding left
-        rest -= basis @ more
+        correction = rest @ basis  # reorthogonalization against rounding errors
+        rest -= basis @ correction
         length = norm(rest)
-        if not length > DEPENDENT * norm(column):
+        if not length > MIN_INDEPENDENT_PART * norm(column):
             return False
-        self._factor[:count, count], self._factor[count, count] = along + more, length
+        self._factor[:count, count], self._factor[count, count] = along + correction, length
         self._basis[:, count] = rest / length
-        self.chosen.append(index)
+        self.indices.append(index)
         return True
 
     def remove_last(self) -> None:
         """Remove the column that was added last."""
-        self.chosen.pop()
+        self.indices.pop()
 
     def choose(self, indices: list[int]) -> None:
-        """Begin anew with other columns, which are known to be independent."""
-        self.chosen = list(indices)
+        """Start over with other columns, which are known to be independent."""
+        self.indices = list(indices)
         count = len(indices)
         self._basis[:, :count], self._factor[:count, :count] = np.linalg.qr(self._matrix[:, indices])
 
     def solution(self) -> Vector:
         """The least-squares solution with these columns alone."""
-        count = len(self.chosen)
+        count = len(self.indices)
         along = self._target @ self._basis[:, :count]
-        found, _ = lapack.dtrtrs(self._factor[:count, :count], along)
-        return np.asarray(found)
+        solution, _ = lapack.dtrtrs(self._factor[:count, :count], along)
+        return np.asarray(solution)

@@ -1,6 +1,6 @@
-"""Compiled functions in a run: when they are built, when they take over, and how they are checked."""
+"""Compiled functions in a run: when to build them, when to switch to them, and how to check them."""
 
-from nonsmooth.compile.outcome import Compilation, Outcome
+from nonsmooth.compile.outcome import Compilation, CompileOutcome
 from nonsmooth.compile.tier import CompiledMismatch, Tier
 
-__all__ = ["Compilation", "CompiledMismatch", "Outcome", "Tier"]
+__all__ = ["Compilation", "CompileOutcome", "CompiledMismatch", "Tier"]

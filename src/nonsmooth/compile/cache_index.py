@@ -1,7 +1,7 @@
-"""Whether looking for packages of earlier runs can find any, known without importing what looks for them.
+"""An index of the stored packages of earlier runs, which can be read without importing compile_inspect.
 
-For every package that a run has kept there is an empty file, named by the size of its problem. Looking for one takes a
-tenth of a second where it has to be imported first, and this a fraction of a millisecond.
+Every stored package has an empty file named after the size of its problem. A lookup in the package store takes a tenth of a
+second if its code must be imported first; a lookup here takes a fraction of a millisecond.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from pathlib import Path
 FOLDER = "of-the-solver"
 
 
-def note(size: int, constraints: int, equalities: int) -> None:
-    """Packages for a problem of this size are kept from now on. Where that cannot be written they will not be found."""
+def add_entry(size: int, constraints: int, equalities: int) -> None:
+    """Record that packages for a problem of this size are stored. If this file cannot be written, they will not be found."""
     with contextlib.suppress(OSError, RuntimeError):
-        place = _place(size, constraints, equalities)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.touch()
+        path = _path(size, constraints, equalities)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
 
 
-def noted(size: int, constraints: int, equalities: int) -> bool:
-    """Whether packages for a problem of this size may be kept."""
+def has_entry(size: int, constraints: int, equalities: int) -> bool:
+    """Whether packages for a problem of this size may be stored."""
     try:
-        return _place(size, constraints, equalities).exists()
-    except (OSError, RuntimeError):  # nobody may look there, or nobody knows where home is
+        return _path(size, constraints, equalities).exists()
+    except (OSError, RuntimeError):  # the folder is not readable, or there is no home directory
         return False
 
 
-def _place(size: int, constraints: int, equalities: int) -> Path:
-    """In the folder of `compile_inspect.tuning.store`."""
-    chosen = os.environ.get("COMPILE_INSPECT_CACHE")
-    folder = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "compile-inspect" / "tune"
+def _path(size: int, constraints: int, equalities: int) -> Path:
+    """The index file, in the folder of `compile_inspect.tuning.decision_cache`."""
+    setting = os.environ.get("COMPILE_INSPECT_CACHE")
+    folder = Path(setting) if setting else Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "compile-inspect" / "tune"
     return folder.expanduser() / FOLDER / f"{size}-{constraints}-{equalities}"

@@ -1,7 +1,7 @@
-"""The problem's functions in compiled form: one call of a package instead of a call of the user's function.
+"""The problem's functions in compiled form: a call of a compiled package instead of the user's function.
 
-The package was made for what the functions read when they were captured. Tensors they reach are given to it at every
-call; whether all else is as it was is asked at every call too, by the guard of the capture.
+The package is valid for the values that the functions read when they were captured. Tensors that the functions read are
+passed at every call; for everything else, the guard of the capture checks at every call that it is unchanged.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nonsmooth.compile.cache_index import note
+from nonsmooth.compile.cache_index import add_entry
 from nonsmooth.compile.flat import FlatForm, captured_graph
-from nonsmooth.evaluate.differentiation import Costs, Given
+from nonsmooth.evaluate.differentiation import Costs, GivenDerivatives
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
@@ -30,56 +30,56 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-class Changed(Exception):  # noqa: N818 (it reads as a statement of fact)
-    """What a compiled function was made for is no longer so."""
+class GuardFailed(Exception):  # noqa: N818 (the name states what happened)
+    """The guard of a compiled function rejects the call: something that it reads has changed."""
 
 
-class Captured:
-    """The user's functions as one graph under a guard, at a point where they work."""
+class CapturedFunctions:
+    """The user's functions captured as one graph with a guard, at a point where they are defined."""
 
     def __init__(self, form: FlatForm, at: Vector, device: torch.device | None = None) -> None:
-        """Raises `Refused` where the functions cannot be captured whole."""
-        from compile_inspect.packages import Refused, Task
+        """Raises `RefusalError` if the functions cannot be captured as one graph."""
+        from compile_inspect.packages import RefusalError, Task
 
         self.form = form
         x = torch.from_numpy(at.copy()).to(device or "cpu")
         _, leaves = form.assemble(x)
-        given = form.tensors if form.of_module else (*leaves, *form.tensors)
-        self._args, self._leaf_count = given, len(given) - len(form.tensors)
-        self.task = Task(form.values, given, gradients=True)
+        arguments = form.tensors if form.of_module else (*leaves, *form.tensors)
+        self._args, self._leaf_count = arguments, len(arguments) - len(form.tensors)
+        self.task = Task(form.values, arguments, gradients=True)
         with torch.enable_grad():
             self.program = self.task.program
-        places = {id(tensor): place for place, tensor in enumerate(self.program.inputs)}
-        self._at = [places.get(id(leaf)) for leaf in leaves]
-        variables = {place for place in self._at if place is not None}
-        self._others: list[Any] = []
-        """For every input that is no variable: the tensor itself, or the number of the argument it comes with."""
-        for place, source in enumerate(self.program.whole.sources):
-            if place in variables:
+        indices = {id(tensor): index for index, tensor in enumerate(self.program.inputs)}
+        self._variable_inputs = [indices.get(id(leaf)) for leaf in leaves]
+        variables = {index for index in self._variable_inputs if index is not None}
+        self._other_inputs: list[Any] = []
+        """For every input that is not a variable: the tensor itself, or the index of the argument that supplies it."""
+        for index, source in enumerate(self.program.fullgraph.sources):
+            if index in variables:
                 continue
-            if place in self.program.whole.identified:
-                self._others.append(self.program.inputs[place])
+            if index in self.program.fullgraph.identity_guarded:
+                self._other_inputs.append(self.program.inputs[index])
             elif source.startswith("args["):
-                self._others.append(int(source[5:-1]) - self._leaf_count)
+                self._other_inputs.append(int(source[5:-1]) - self._leaf_count)
             else:
-                raise Refused("they read something that must be turned into a tensor at every call")
-        self.graph = captured_graph(form, self.program.results, self._at, len(self.program.inputs))
+                raise RefusalError("they read a value that would have to be converted to a tensor at every call")
+        self.graph = captured_graph(form, self.program.results, self._variable_inputs, len(self.program.inputs))
 
     def label(self, what: str) -> str:
-        """Names a package for these functions: what it computes, and of which variables."""
+        """A name for a package of these functions: what it computes, and the layout of its variables."""
         return f"{what} {self.form.constraints} {self.form.equalities} {self.form.layout}"
 
-    def others(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
-        """The inputs of the graph that are no variables."""
-        return [tensors[item] if isinstance(item, int) else item.detach() for item in self._others]
+    def other_inputs(self, tensors: tuple[Tensor, ...]) -> list[Tensor]:
+        """The inputs of the graph that are not variables."""
+        return [tensors[item] if isinstance(item, int) else item.detach() for item in self._other_inputs]
 
     def check(self, tensors: tuple[Tensor, ...]) -> None:
-        """Raise `Changed` where the functions read something that is not as it was."""
+        """Raise `GuardFailed` if something that the functions read has changed."""
         guard = self.program.guard
         args = (*self._args[: self._leaf_count], *tensors)
         with torch.enable_grad():
             if not guard.holds(args, {}) and not guard.matches(args, {}):
-                raise Changed(guard.why_not(args, {}))
+                raise GuardFailed(guard.failure_reason(args, {}))
 
     def rows(self, x: Tensor, *others: Tensor) -> list[Tensor]:
         """f, c and the gradients of all of them."""
@@ -91,12 +91,12 @@ class Captured:
 
 
 class Packages:
-    """The packages of a problem on their way: kept from an earlier run, or being built in other processes."""
+    """The packages of a problem: stored by an earlier run, or being built in other processes."""
 
     def __init__(self, form: FlatForm, size: int, at: Vector) -> None:
-        """Raises `Refused` where the functions cannot be captured whole at a point."""
+        """Raises `RefusalError` if the functions cannot be captured as one graph at a point."""
         self.form, self.size = form, size
-        self.captured = Captured(form, at)
+        self.captured = CapturedFunctions(form, at)
         x = torch.from_numpy(at.copy())
         self._inputs = {"rows": [x]}
         if form.has_penalty:
@@ -111,23 +111,23 @@ class Packages:
 
     @cached_property
     def name(self) -> tuple[str, ...]:
-        """Another one for everything that the packages depend on."""
+        """A key that covers everything the packages depend on."""
         from compile_inspect.packages import program_key
 
         return tuple(program_key(task) for task in self._tasks.values())
 
-    def kept(self) -> Compiled | None:
-        """The compiled form from packages that an earlier run has kept, if all of them are there and can be used."""
-        from compile_inspect.packages import Store
+    def load_saved(self) -> Compiled | None:
+        """The compiled form from packages of an earlier run, if all of them are stored and usable."""
+        from compile_inspect.packages import DecisionCache
 
-        store = Store()
-        found = {name: store.load(task) for name, task in self._tasks.items()}
-        paths = {name: entry[1] for name, entry in found.items() if entry is not None and entry[1] is not None}
+        store = DecisionCache()
+        entries = {name: store.load(task) for name, task in self._tasks.items()}
+        paths = {name: entry[1] for name, entry in entries.items() if entry is not None and entry[1] is not None}
         if len(paths) < len(self._tasks):
             return None
         try:
-            compiled = self._ready({name: _loaded(path) for name, path in paths.items()})
-        except Exception:  # damaged, or of another machine: it is made anew
+            compiled = self._assemble({name: _load(path) for name, path in paths.items()})
+        except Exception:  # damaged, or built on another machine: it will be rebuilt
             for task in self._tasks.values():
                 store.drop(task)
             return None
@@ -135,74 +135,74 @@ class Packages:
         return compiled
 
     def drop(self) -> None:
-        """Remove what an earlier run has kept."""
-        from compile_inspect.packages import Store
+        """Remove the stored packages of an earlier run."""
+        from compile_inspect.packages import DecisionCache
 
         self.from_disk = False
         for task in self._tasks.values():
-            Store().drop(task)
+            DecisionCache().drop(task)
 
     def begin(self, *, idly: bool = False) -> None:
-        """Begin to build; raises where that cannot be. `idly`: with time that nothing else wants."""
+        """Start the builds; raises if that is impossible. `idly`: at idle priority."""
         from compile_inspect.packages import Build
 
         self._started = perf_counter()
         try:
             for name, task in self._tasks.items():
-                self._builds[name] = Build(task, partial(self._derived, name), idly=idly)
+                self._builds[name] = Build(task, partial(self._derived, name), idle_priority=idly)
         except BaseException:
             self.stop()
             raise
 
     def _derived(self, name: str, _: Any) -> tuple[Callable[..., list[Tensor]], list[Tensor]]:
         function = self.captured.rows if name == "rows" else self.captured.penalty
-        return function, [*self._inputs[name], *self.captured.others(self.form.tensors)]
+        return function, [*self._inputs[name], *self.captured.other_inputs(self.form.tensors)]
 
     @property
     def done(self) -> bool:
-        """Whether nothing is being built any more."""
+        """Whether all builds have finished."""
         return all(build.done for build in self._builds.values())
 
     def wait(self) -> None:
-        """Wait until nothing is being built any more."""
+        """Wait until all builds have finished."""
         for build in self._builds.values():
             build.wait()
 
     def finish(self) -> Compiled:
-        """The compiled form of what was built, kept on disk for the next run; raises `Refused` where there is none."""
-        from compile_inspect.packages import Store, decide
+        """The compiled form from the finished builds, which are also stored on disk; raises `RefusalError` if one failed."""
+        from compile_inspect.packages import DecisionCache, decide
 
         self.seconds = perf_counter() - self._started
         try:
-            compiled = self._ready({name: build.load() for name, build in self._builds.items()})
+            compiled = self._assemble({name: build.load() for name, build in self._builds.items()})
             for name, task in self._tasks.items():
-                reason = "It was built for a run of the solver."
+                reason = "It was built for a solver run."
                 decision = decide(task, "aot-inductor", reason, self._started, {})
-                Store().save(task, decision, str(self._builds[name].package))
-            note(self.size, self.form.constraints, self.form.equalities)
+                DecisionCache().save(task, decision, str(self._builds[name].package))
+            add_entry(self.size, self.form.constraints, self.form.equalities)
         finally:
             self.stop()
         return compiled
 
     def stop(self) -> None:
-        """End what is being built, and remove its files."""
+        """Stop all builds and remove their files."""
         for build in self._builds.values():
             build.stop()
         self._builds = {}
 
-    def _ready(self, flats: Mapping[str, Callable[[list[Any]], list[Any]]]) -> Compiled:
-        def calling(flat: Callable[[list[Any]], list[Any]]) -> Callable[..., Tensor]:
+    def _assemble(self, flats: Mapping[str, Callable[[list[Any]], list[Any]]]) -> Compiled:
+        def with_guard(flat: Callable[[list[Any]], list[Any]]) -> Callable[..., Tensor]:
             def call(*inputs: Tensor) -> Tensor:
                 tensors = self.form.tensors
                 self.captured.check(tensors)
                 with torch.no_grad():
-                    answer: Tensor = flat([*inputs, *self.captured.others(tensors)])[0]
+                    answer: Tensor = flat([*inputs, *self.captured.other_inputs(tensors)])[0]
                 return answer
 
             return call
 
         penalty = flats.get("penalty")
-        return Compiled(self.form, calling(flats["rows"]), None if penalty is None else calling(penalty), self.size)
+        return Compiled(self.form, with_guard(flats["rows"]), None if penalty is None else with_guard(penalty), self.size)
 
 
 class Compiled:
@@ -220,7 +220,7 @@ class Compiled:
         if self._penalty is None:
             out = self.rows(x)
             rows = out[count:].reshape(count, -1)
-            return float(out[0]), out[1:count], Given(rows[0], rows[1:], costs)
+            return float(out[0]), out[1:count], GivenDerivatives(rows[0], rows[1:], costs)
         self._x_numbers[:] = x
         out = self._penalty(self._x, self._weights).numpy()
         derivatives = _OnDemand(self, x, out[1:count], out[count:], self._weight_numbers.copy(), costs)
@@ -232,7 +232,7 @@ class Compiled:
         return self._rows(self._x).numpy()
 
     def expect(self, objective: float, constraints: Vector) -> None:
-        """Let the next gradient be that of objective·f + Σ constraintsᵢ·(violation of cᵢ)."""
+        """Set the weights of the next gradient, that of objective·f + Σ constraintsᵢ·(violation of cᵢ)."""
         self._weight_numbers[0] = objective
         self._weight_numbers[1:] = constraints
 
@@ -244,7 +244,7 @@ class Compiled:
 
 
 class _OnDemand:
-    """Gradients at one point: that of the expected sum is there, the others are computed when asked for."""
+    """Gradients at one point: that of the expected sum is already computed, the others are computed on demand."""
 
     def __init__(self, compiled: Compiled, x: Vector, c: Vector, gradient: Vector, weights: Vector, costs: Costs) -> None:
         self._compiled, self._x, self._c, self._gradient, self._weights = compiled, x, c, gradient, weights
@@ -258,7 +258,7 @@ class _OnDemand:
         if objective == self._weights[0] and np.array_equal(constraints, self._weights[1:] * signs):
             return self._gradient
         sizes = np.abs(constraints)
-        # Weights of satisfied inequalities are not seen in a sum of violations: they are those of the others.
+        # The weights of satisfied inequalities have no effect on the sum of violations: expect those of the others.
         self._compiled.expect(objective, np.where(signs == 0.0, sizes.max(initial=0.0), sizes))
         gradient, jacobian = self._rows()
         return objective * gradient + constraints @ jacobian
@@ -275,7 +275,7 @@ class _OnDemand:
         return self._known
 
 
-def _loaded(path: Path) -> Callable[[list[Any]], list[Any]]:
+def _load(path: Path) -> Callable[[list[Any]], list[Any]]:
     from compile_inspect.packages import load_package
 
     return load_package(str(path))

@@ -1,6 +1,6 @@
-"""The problem as functions from one flat vector to another, which is what compilers take.
+"""The problem as functions from one flat vector to another, the form that compilers accept.
 
-The user's functions are captured once, as a graph with a guard on all that they read; gradients are derived from it.
+The user's functions are captured once, as a graph with a guard on everything they read; gradients are derived from it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from nonsmooth.evaluate.trial import FEW_ROWS
+from nonsmooth.evaluate.trial import MAX_ROWS_WITH_FULL_JACOBIAN
 from nonsmooth.problem import Form, Problem, flatten, scalar, sum_of_terms
 from nonsmooth.variables import Variables
 
 
 @dataclass(frozen=True)
 class FlatForm:
-    """`values(*leaves, *tensors)` gives f and c (None where there are no constraints), equalities first; `leaves` are the
-    variables, made from a flat x by `assemble`, and `tensors` those among the arguments of the user's functions. For a
+    """`values(*leaves, *tensors)` returns f and c (None if there are no constraints), equalities first; `leaves` are the
+    variables, created from a flat x by `assemble`, and `tensors` are the tensor arguments of the user's functions. For a
     module, `values` takes no leaves: they are its parameters, which `assemble` writes to."""
 
     values: Callable[..., tuple[Tensor, Tensor | None]]
@@ -35,8 +35,8 @@ class FlatForm:
 
     @property
     def has_penalty(self) -> bool:
-        """Whether gradients of constraints come on demand; with few of them, one function gives all at once."""
-        return self.constraints > FEW_ROWS
+        """Whether gradients of constraints are computed on demand; with few of them, one function computes all at once."""
+        return self.constraints > MAX_ROWS_WITH_FULL_JACOBIAN
 
     def rows(self, graph: Graph, x: Tensor, others: Sequence[Tensor]) -> Tensor:
         """f, c and the gradients of all of them, in one vector."""
@@ -46,13 +46,14 @@ class FlatForm:
             parts = [f.detach().reshape(1), _flat(_gradients([f], at, [torch.ones_like(f)]))]
             if c is not None:
                 parts.insert(1, c.detach())
-                if count == 1 or not c.requires_grad:
-                    found = _gradients([c], at, [torch.ones_like(c)])
-                    parts.append(_flat(found).expand(count, -1).reshape(-1) if c.requires_grad else x.new_zeros(count * len(x)))
+                if not c.requires_grad:
+                    parts.append(x.new_zeros(count * len(x)))
+                elif count == 1:
+                    parts.append(_flat(_gradients([c], at, [torch.ones_like(c)])))
                 else:
                     directions = torch.eye(count, dtype=c.dtype, device=c.device)
-                    found = _gradients([c], at, [directions], batched=True)
-                    parts.append(torch.cat([piece.reshape(count, -1).double() for piece in found], dim=1).reshape(-1))
+                    rows = _gradients([c], at, [directions], batched=True)
+                    parts.append(torch.cat([piece.reshape(count, -1).double() for piece in rows], dim=1).reshape(-1))
         return torch.cat(parts)
 
     def penalty(self, graph: Graph, x: Tensor, weights: Tensor, others: Sequence[Tensor]) -> Tensor:
@@ -77,25 +78,25 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
     computed = _values(problem)
     positional, names = len(problem.arguments), tuple(problem.keywords)
     leaves = [*problem.arguments, *problem.keywords.values()]
-    places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    tensors = tuple(leaves[place].detach() for place in places)
-    leaves = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]  # they are given at every call
+    positions = [position for position, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    tensors = tuple(leaves[position].detach() for position in positions)
+    leaves = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]  # tensors are passed at every call
     module, single, variable_names = variables.module, variables.is_single, variables.names
     variable_count = 0 if module is not None else len(variable_names)
 
-    def values(*given: Tensor) -> tuple[Tensor, Tensor | None]:
+    def values(*inputs: Tensor) -> tuple[Tensor, Tensor | None]:
         arguments = list(leaves)
-        for place, tensor in zip(places, given[variable_count:], strict=True):
-            arguments[place] = tensor
+        for position, tensor in zip(positions, inputs[variable_count:], strict=True):
+            arguments[position] = tensor
         keywords = dict(zip(names, arguments[positional:], strict=True))
         if module is not None:
             argument: Any = module
         else:
-            argument = given[0] if single else dict(zip(variable_names, given[:variable_count], strict=True))
+            argument = inputs[0] if single else dict(zip(variable_names, inputs[:variable_count], strict=True))
         f, inequality_values, equality_values = computed(argument, tuple(arguments[:positional]), keywords)
         blocks = [flatten(block, "c")[0] for block in (equality_values, inequality_values)]
-        known = [block.double() for block in blocks if block is not None]
-        return f.double(), torch.cat(known) if known else None
+        parts = [block.double() for block in blocks if block is not None]
+        return f.double(), torch.cat(parts) if parts else None
 
     assemble = variables.assembler()
     return FlatForm(values, assemble, variables.layout, tensors, count, equalities, module is not None)
@@ -104,18 +105,18 @@ def flat_form(problem: Problem, variables: Variables, forms: tuple[Form, Form]) 
 def captured_graph(form: FlatForm, results: Callable[[list[Tensor]], list[Tensor]], at: list[int | None], size: int) -> Graph:
     """A captured graph as a function of x and of its inputs that are not variables.
 
-    `results` runs the graph; `at` says for every variable which of the graph's `size` inputs it is, None for one it does
-    not read.
+    `results` runs the graph; `at` gives for every variable its index among the graph's `size` inputs, None if the graph does
+    not read it.
     """
-    variables = {place for place in at if place is not None}
+    variables = {index for index in at if index is not None}
 
     def graph(x: Tensor, others: Sequence[Tensor]) -> tuple[Tensor, Tensor | None, list[Tensor]]:
         _, leaves = form.assemble(x)
         rest = iter(others)
-        inputs: list[Any] = [None if place in variables else next(rest) for place in range(size)]
-        for place, leaf in zip(at, leaves, strict=True):
-            if place is not None:
-                inputs[place] = leaf
+        inputs: list[Any] = [None if index in variables else next(rest) for index in range(size)]
+        for index, leaf in zip(at, leaves, strict=True):
+            if index is not None:
+                inputs[index] = leaf
         with _Substitutes():
             f, *c = results(inputs)
         return f, c[0] if c else None, leaves
@@ -124,10 +125,10 @@ def captured_graph(form: FlatForm, results: Callable[[list[Tensor]], list[Tensor
 
 
 class _Substitutes(TorchFunctionMode):
-    """Calls that compilers or recordings cannot differentiate are made in another way, with the same value.
+    """Replaces calls that compilers or CUDA graphs cannot differentiate by equivalent ones.
 
-    The gradient of a trace waits for a number of the device, which a recording cannot; and Inductor computes a row of
-    zeros for it where several gradients are computed at once.
+    The gradient of a trace synchronizes with the device, which a CUDA graph cannot do, and Inductor computes a row of zeros
+    for it if several gradients are computed at once.
     """
 
     def __torch_function__(
@@ -145,7 +146,7 @@ _TRACES = (torch.trace, Tensor.trace)
 def _values(problem: Problem) -> Callable[[Any, tuple[Any, ...], dict[str, Any]], tuple[Tensor, Any, Any]]:
     function, objective, smooth, terms = problem.function, problem.objective, problem.smooth, problem.terms
     inequalities, equalities = problem.inequalities, problem.equalities
-    # What a decorated function calls is where it reads things.
+    # A decorated function reads its globals and closure in the function that it wraps.
     inner = None if function is None else inspect.unwrap(function)
 
     def values(x: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Tensor, Any, Any]:
@@ -168,9 +169,9 @@ def _values(problem: Problem) -> Callable[[Any, tuple[Any, ...], dict[str, Any]]
 def _gradients(outputs: list[Tensor], at: list[Tensor], weights: list[Tensor], *, batched: bool = False) -> list[Tensor]:
     if not outputs[0].requires_grad:
         return [torch.zeros_like(tensor) for tensor in at]
-    found = torch.autograd.grad(outputs, at, weights, retain_graph=True, allow_unused=True, is_grads_batched=batched)
+    parts = torch.autograd.grad(outputs, at, weights, retain_graph=True, allow_unused=True, is_grads_batched=batched)
     count = (len(weights[0]),) if batched else ()
-    return [tensor.new_zeros(*count, *tensor.shape) if item is None else item for item, tensor in zip(found, at, strict=True)]
+    return [tensor.new_zeros(*count, *tensor.shape) if part is None else part for part, tensor in zip(parts, at, strict=True)]
 
 
 def _flat(pieces: list[Tensor]) -> Tensor:

@@ -1,4 +1,4 @@
-"""When two runs are of the same functions."""
+"""Whether two runs are of the same functions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def identity(evaluator: Evaluator) -> Hashable:
-    """What runs of the same functions have in common: code, and the size of x. Closures may differ; packages know."""
+    """A key shared by runs of the same functions: their code, and the size of x. Closures may differ; packages detect that."""
     problem = evaluator.problem
     functions: list[Any] = [*problem.functions]
     codes: list[Hashable] = [problem.function is None, problem.inequalities is None, problem.equalities is None]
     codes += [(type(term).__name__, str(term.weight)) for term in problem.terms]
-    for function in functions:  # grows while it is gone through
+    for function in functions:  # the list grows during the iteration
         plain = inspect.unwrap(function) if callable(function) else function
         code = getattr(plain, "__code__", None)
         if code is None or code in codes:

@@ -1,7 +1,7 @@
-"""Compiled functions of an earlier run, for runs of the same functions that follow it.
+"""Reuse of compiled functions in later runs of the same functions within the process.
 
-They are kept as an attribute of the user's function and go when it goes. Whether what the function reads has changed is
-checked at every call anyway.
+They are stored as an attribute of the user's function, and freed with it. A change in what the function reads is detected at
+every call anyway.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ NAME = "_nonsmooth_compiled"
 
 
 @dataclass(frozen=True)
-class _Kept:
+class _Entry:
     functions: tuple[Any, ...]
     layout: tuple[Any, ...]
     forms: Any
     thread: int
-    """Compiled functions write the point to memory of their own: runs in other threads need others."""
+    """Compiled functions write the point to their own buffer, so runs in other threads need others."""
     compiled: Compiled
 
     def __reduce__(self) -> Any:
-        """Nothing of it leaves the process with a function that is pickled."""
+        """Pickle as None, so that a pickled function does not include it."""
         return type(None), ()
 
 
 def remember(evaluator: Evaluator, compiled: Compiled) -> None:
-    """Keep compiled functions for the next run."""
+    """Store compiled functions for the next run."""
     functions = _functions(evaluator)
     if functions and isinstance(functions[0], FunctionType) and evaluator.variables.module is None:
-        kept = _Kept(functions, evaluator.variables.layout, evaluator.forms, threading.get_ident(), compiled)
-        setattr(functions[0], NAME, kept)
+        entry = _Entry(functions, evaluator.variables.layout, evaluator.forms, threading.get_ident(), compiled)
+        setattr(functions[0], NAME, entry)
 
 
 def find(evaluator: Evaluator) -> Compiled | None:
-    """What an earlier run of exactly these functions has left."""
+    """The compiled functions from an earlier run of exactly these functions."""
     functions = _functions(evaluator)
-    kept = vars(functions[0]).get(NAME) if functions and isinstance(functions[0], FunctionType) else None
-    if not isinstance(kept, _Kept) or len(kept.functions) != len(functions):
+    entry = vars(functions[0]).get(NAME) if functions and isinstance(functions[0], FunctionType) else None
+    if not isinstance(entry, _Entry) or len(entry.functions) != len(functions):
         return None
-    same = all(one is other for one, other in zip(kept.functions, functions, strict=True))
-    known = (kept.layout, kept.forms, kept.thread) == (evaluator.variables.layout, evaluator.forms, threading.get_ident())
-    return kept.compiled if same and known else None
+    same = all(one is other for one, other in zip(entry.functions, functions, strict=True))
+    fits = (entry.layout, entry.forms, entry.thread) == (evaluator.variables.layout, evaluator.forms, threading.get_ident())
+    return entry.compiled if same and fits else None
 
 
 def _functions(evaluator: Evaluator) -> tuple[Any, ...]:
-    """The functions of a problem, where they are given nothing but x."""
+    """The functions of a problem if they take no argument but x; otherwise nothing."""
     problem = evaluator.problem
     if problem.arguments or problem.keywords:
         return ()

@@ -1,4 +1,4 @@
-"""The forms in which bounds are given: lower and upper, or a pair for every number, as scipy takes them."""
+"""The accepted forms of bounds: lower and upper, or a pair for every number as in SciPy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Vector = NDArray[np.float64]
 def lower_and_upper(bounds: Any, variables: Variables) -> tuple[Any, Any]:
     """The lower and the upper bounds, each a number, None, or values in a form that `Variables.flatten` reads.
 
-    Two rows of two numbers can be meant in both ways. They are refused where both describe a box, and not the same one.
+    Two rows of two numbers are ambiguous. They are rejected if both readings describe a box and the boxes differ.
 
     >>> import torch
     >>> three, two = Variables(torch.zeros(3)), Variables(torch.zeros(2))
@@ -37,7 +37,7 @@ def lower_and_upper(bounds: Any, variables: Variables) -> tuple[Any, Any]:
         if len(bounds) != 2:
             raise ProblemError(
                 f"bounds must be a pair (lower, upper), or a pair (low, high) for each of the {variables.size} numbers of x0, "
-                f"not {type(bounds).__name__} of {len(bounds)}; use None for a side without bound"
+                f"not a {type(bounds).__name__} of {len(bounds)}; use None for a side without a bound"
             )
         return bounds[0], bounds[1]
     sides = _sides(bounds) if len(bounds) == 2 else None
@@ -53,7 +53,7 @@ def lower_and_upper(bounds: Any, variables: Variables) -> tuple[Any, Any]:
 
 
 def _pairs(bounds: list[Any] | tuple[Any, ...]) -> tuple[Vector, Vector] | None:
-    """The bounds as a pair for every number; None where they are something else."""
+    """The bounds as a pair for every number; None if they have another form."""
     low, high = np.empty(len(bounds)), np.empty(len(bounds))
     for index, pair in enumerate(bounds):
         if not isinstance(pair, list | tuple | np.ndarray) or len(pair) != 2 or not all(map(_is_side, pair)):
@@ -68,7 +68,7 @@ def _is_side(value: Any) -> bool:
 
 
 def _sides(bounds: list[Any] | tuple[Any, ...]) -> tuple[Vector, Vector] | None:
-    """Two rows of two numbers as lower and upper bounds; None where a number is missing."""
+    """Two rows of two numbers as lower and upper bounds; None if a number is missing."""
     if any(side is None for row in bounds for side in row):
         return None
     return np.array([float(side) for side in bounds[0]]), np.array([float(side) for side in bounds[1]])

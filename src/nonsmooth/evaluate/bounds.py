@@ -30,7 +30,7 @@ class Bounds:
 
     @classmethod
     def of(cls, bounds: Any, variables: Variables) -> Bounds:
-        """Read bounds in any form that is taken."""
+        """The bounds from any accepted form."""
         low, high = read_bounds(bounds, variables)
         fixed = np.nonzero(low == high)[0]
         above = np.nonzero((high < np.inf) & (low != high))[0]
@@ -39,15 +39,15 @@ class Bounds:
 
     @cached_property
     def any(self) -> bool:
-        """Whether there is a bound at all."""
+        """Whether there is any bound."""
         return bool(len(self.fixed) or len(self.above) or len(self.below))
 
     def equalities(self, x: Vector) -> Vector:
-        """x − value of the fixed variables."""
+        """x − value, for the fixed variables."""
         return x[self.fixed] - self.values
 
     def inequalities(self, x: Vector) -> Vector:
-        """x − upper and lower − x, where there are such bounds."""
+        """x − upper and lower − x, for variables with such bounds."""
         return np.concatenate([x[self.above] - self.upper, self.lower - x[self.below]])
 
     def equality_rows(self) -> NDArray[np.float64]:
@@ -66,12 +66,12 @@ def _unit_rows(indices: NDArray[np.intp], sign: float, size: int) -> NDArray[np.
 
 
 def read_bounds(bounds: Any, variables: Variables) -> tuple[Vector, Vector]:
-    """The lower and the upper bound of every variable, from any form in which they are given."""
+    """The lower and the upper bound of every variable, from any accepted form."""
     lower, upper = (None, None) if bounds is None else lower_and_upper(bounds, variables)
     low = np.full(variables.size, -np.inf) if lower is None else variables.flatten(lower, what="the lower bound")
     high = np.full(variables.size, np.inf) if upper is None else variables.flatten(upper, what="the upper bound")
     if np.isnan(low).any() or np.isnan(high).any():
-        raise ProblemError("a bound is NaN; use -inf, inf or None for a side without bound")
+        raise ProblemError("a bound is NaN; use -inf, inf or None for a side without a bound")
     if (low > high).any():
         index = int(np.argmax(low > high))
         raise ProblemError(f"lower bound {low[index]} is above upper bound {high[index]} at position {index}")

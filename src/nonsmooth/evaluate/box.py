@@ -1,4 +1,4 @@
-"""Bounds on single variables: a box that no point leaves."""
+"""Bounds on single variables, as a box that contains all points of a run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-SNAP = 4 * float(np.finfo(np.float64).eps)
-"""A variable this near to a bound, relative to 1 or to the bound, is put on it: steps to a bound are rounded."""
+SNAP_DISTANCE = 4 * float(np.finfo(np.float64).eps)
+"""A variable this close to a bound, relative to 1 or to its value, is set to the bound, to undo rounding in steps to it."""
 
 
 @dataclass(frozen=True)
@@ -33,27 +33,27 @@ class Box:
         """The nearest point of the box."""
         x = np.minimum(np.maximum(x, self.lower), self.upper)
         for bound in (self.lower, self.upper):
-            near = np.abs(x - bound) <= SNAP * np.maximum(1.0, np.abs(x))
+            near = np.abs(x - bound) <= SNAP_DISTANCE * np.maximum(1.0, np.abs(x))
             if near.any():
                 x[near] = bound[near]
         return x
 
     def longest_step(self, x: Vector, direction: Vector) -> float:
-        """The largest multiple of a direction that does not leave the box from x."""
+        """The largest multiple of a direction that stays in the box from x."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            ways = np.where(
+            limits = np.where(
                 direction > 0, (self.upper - x) / direction, np.where(direction < 0, (self.lower - x) / direction, np.inf)
             )
-        return float(ways.min(initial=np.inf))
+        return float(limits.min(initial=np.inf))
 
     def inward(self, x: Vector, direction: Vector) -> Vector:
-        """A direction as far as the box allows it from x."""
+        """The part of a step from x that stays in the box, by projection."""
         return self.clipped(x + direction) - x
 
     def projected_gradient(self, x: Vector, gradient: Vector) -> Vector:
-        """A gradient without the components that bounds at x take care of."""
-        held = ((x <= self.lower) & (gradient > 0)) | ((x >= self.upper) & (gradient < 0))
-        return np.where(held, 0.0, gradient)
+        """A gradient without the components that active bounds at x balance."""
+        fixed = ((x <= self.lower) & (gradient > 0)) | ((x >= self.upper) & (gradient < 0))
+        return np.where(fixed, 0.0, gradient)
 
     def in_units(self, units: Vector | None) -> Box:
         """The same box, each variable divided by its unit."""
@@ -61,9 +61,9 @@ class Box:
 
     @classmethod
     def of(cls, lower: Vector, upper: Vector, representable: Any) -> Box | None:
-        """The box with these bounds as far as variables can represent it; None where there are no bounds.
+        """The box with these bounds as far as the variables can represent it; None if there are no bounds.
 
-        `representable` rounds a point to what the variables hold: a bound that is rounded to its outer side moves inwards.
+        `representable` rounds a point to the precision of the variables. A bound that is rounded outward moves inward again.
         """
         if not (np.isfinite(lower).any() or np.isfinite(upper).any()):
             return None

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nonsmooth.evaluate.columns import by_columns, worthwhile
+from nonsmooth.evaluate.columns import columns_are_cheaper, jacobian_by_columns
 from nonsmooth.evaluate.engine import backward, batched_backward
 from nonsmooth.evaluate.trial import FunctionFailed
 from nonsmooth.variables import Variables, is_plain
@@ -22,21 +22,21 @@ Matrix = NDArray[np.float64]
 
 @dataclass
 class Costs:
-    """How often something was computed."""
+    """Counts of evaluations, gradients and Jacobians."""
 
     values: int = 0
     gradients: int = 0
     jacobians: int = 0
     one_by_one: bool = False
-    """The Jacobian is computed row by row, because an operation of the user's function cannot be batched."""
+    """Whether the Jacobian is computed row by row, because an operation of the user's function cannot be batched."""
     once_only: bool = False
-    """It is not computed by columns, because an operation of the user's function cannot be differentiated twice."""
+    """Whether it is never computed by columns, because an operation of the user's function cannot be differentiated twice."""
     silent: bool = field(default=False, repr=False)
-    """Torch had nothing to say when it was computed in one batch."""
+    """Whether batching emitted no warnings."""
 
 
 class Autograd:
-    """Gradients from the graph that evaluating the functions has recorded."""
+    """Gradients from the autograd graph of an evaluation."""
 
     def __init__(self, f: Tensor, c: Tensor | None, leaves: Sequence[Tensor], variables: Variables, costs: Costs) -> None:
         self._f, self._c, self._leaves = f, c, list(leaves)
@@ -50,7 +50,7 @@ class Autograd:
         if f.requires_grad:
             outputs.append(f)
             weights.append(torch.ones_like(f) if objective == 1.0 else torch.full_like(f, objective))
-        if c is not None and c.requires_grad and constraints.any():  # else its gradients are not even looked at
+        if c is not None and c.requires_grad and constraints.any():  # otherwise its backward pass can be skipped
             outputs.append(c)
             weight = torch.from_numpy(constraints) if is_plain(c) else torch.as_tensor(constraints).to(c)
             weights.append(weight if c.dim() == 1 else weight.view(c.shape))
@@ -76,23 +76,23 @@ class Autograd:
         return self._variables.flat(parts)
 
     def _jacobian(self, c: Tensor, count: int) -> Matrix:
-        if worthwhile(count, self._variables.size) and not self._costs.once_only:
+        if columns_are_cheaper(count, self._variables.size) and not self._costs.once_only:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # torch tells of operations it batches by a loop
-                    found = by_columns(c.reshape(-1), self._leaves)
-            except Exception:  # it need not be possible; if it is something else, the rows will tell
-                self._costs.once_only, found = True, None
-            if found is not None:
-                return np.ascontiguousarray(found.detach().to("cpu", torch.float64).numpy())
+                    warnings.simplefilter("ignore")  # torch warns of operations that it batches by a loop
+                    jacobian = jacobian_by_columns(c.reshape(-1), self._leaves)
+            except Exception:  # possibly not differentiable twice; any other error recurs with rows
+                self._costs.once_only, jacobian = True, None
+            if jacobian is not None:
+                return np.ascontiguousarray(jacobian.detach().to("cpu", torch.float64).numpy())
         directions = torch.eye(count, dtype=c.dtype, device=c.device).view(count, *c.shape)
         if not self._costs.one_by_one:
             try:
                 return self._variables.rows(self._batched(c, directions), count)
-            except Exception:  # an operation without a batching rule; if it is something else, the loop will tell
+            except Exception:  # an operation without a batching rule; any other error recurs in the loop
                 self._costs.one_by_one = True
         rows = np.empty((count, self._variables.size))
-        # Of their own: a backward that changes what it is given may have changed those of the batch before that failed.
+        # New directions: a backward function that modifies its arguments may have changed those of the failed batch.
         for index, direction in enumerate(torch.eye(count, dtype=c.dtype, device=c.device).view(count, *c.shape)):
             rows[index] = self._flat(self._backward([c], [direction]))
         return rows
@@ -100,11 +100,11 @@ class Autograd:
     def _batched(self, c: Tensor, directions: Tensor) -> Sequence[Tensor]:
         if self._costs.silent:
             return batched_backward(c, directions, self._leaves)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")  # torch tells of operations it batches by a loop, and that is kept from the user
-            found = batched_backward(c, directions, self._leaves)
-        self._costs.silent = not told
-        return found
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")  # hides torch's warnings of operations that it batches by a loop
+            gradients = batched_backward(c, directions, self._leaves)
+        self._costs.silent = not caught
+        return gradients
 
     def _backward(self, outputs: list[Tensor], weights: list[Tensor]) -> Sequence[Tensor]:
         try:
@@ -113,8 +113,8 @@ class Autograd:
             raise FunctionFailed(error) from error
 
 
-class Given:
-    """Gradients that the user's function brought along."""
+class GivenDerivatives:
+    """Gradients that the user's function has returned."""
 
     def __init__(self, gradient: Vector, jacobian: Matrix, costs: Costs) -> None:
         self._gradient, self._jacobian, self._costs = gradient, jacobian, costs
@@ -125,6 +125,6 @@ class Given:
         return objective * self._gradient + constraints @ self._jacobian
 
     def full(self) -> tuple[Vector, Matrix]:
-        """The gradients as they were given."""
+        """The gradients as returned by the function."""
         self._costs.jacobians += 1
         return self._gradient, self._jacobian

@@ -1,8 +1,8 @@
-"""Backward passes with little around them. Private names of torch that the solver uses are in this module alone.
+"""Backward passes with little overhead. Only this module uses private names of torch.
 
-`torch.autograd.grad` looks at every argument anew, which takes a quarter of a small backward pass, and imports a package
-for symbolic shapes the first time, which takes half a second. Where the outputs are plain tensors and the weights are known
-to fit, neither is needed. If torch has changed, `torch.autograd.grad` is called.
+`torch.autograd.grad` validates every argument, which takes a quarter of the time of a small backward pass, and on the first
+call imports a package for symbolic shapes, which takes half a second. If the outputs are plain tensors and the weights are
+known to fit, neither is needed. If the private names are missing, `torch.autograd.grad` is called.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ try:
 except ImportError:
     _run = None
 
-MANY = 64
-"""From so many weighted sums on torch's newer batching is faster: its rule makes one product of two matrices of many products
-of a matrix and a vector, 18 times as fast for 600 sums of 300 variables. For a handful the older one takes three quarters of
-the time."""
+MIN_SUMS_FOR_VMAP = 64
+"""From this number of weighted sums on, torch's newer batching (functorch) is faster: its rule combines many matrix-vector
+products into one matrix product, 18 times as fast for 600 sums of 300 variables. For a handful of sums, the older batching
+takes three quarters of the time."""
 
 
 def backward(
-    outputs: Sequence[Tensor], weights: Sequence[Tensor], leaves: Sequence[Tensor], *, again: bool = False
+    outputs: Sequence[Tensor], weights: Sequence[Tensor], leaves: Sequence[Tensor], *, create_graph: bool = False
 ) -> list[Tensor]:
-    """Gradients of the sum of the outputs, each times its weights, which have its shape; the graph is kept.
+    """Gradients of the weighted sum of the outputs; weights have the shape of their output, and the graph is retained.
 
-    With `again` they can be differentiated once more.
+    With `create_graph`, the gradients can be differentiated again.
 
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> backward([(x**2).sum()], [torch.tensor(3.0)], [x])
     [tensor([ 6., 12.])]
     """
     if _run is None or any(type(output) is not Tensor for output in outputs):
-        found = torch.autograd.grad(outputs, leaves, weights, retain_graph=True, create_graph=again, allow_unused=True)
+        parts = torch.autograd.grad(outputs, leaves, weights, retain_graph=True, create_graph=create_graph, allow_unused=True)
     else:
-        found = _run(tuple(outputs), tuple(weights), True, again, tuple(leaves), True, accumulate_grad=False)
-    return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(found, leaves, strict=True)]
+        parts = _run(tuple(outputs), tuple(weights), True, create_graph, tuple(leaves), True, accumulate_grad=False)
+    return [torch.zeros_like(leaf) if part is None else part for part, leaf in zip(parts, leaves, strict=True)]
 
 
 def sensitivities(f: Tensor, leaves: Sequence[Tensor], nodes: Sequence[Node]) -> list[Tensor | None]:
-    """The gradients of f with respect to leaves, and to the first results of nodes of its graph, which is kept.
+    """The gradients of f with respect to leaves and to the first outputs of nodes of its graph, which is retained.
 
     >>> x = torch.tensor([1.0, -2.0], requires_grad=True)
     >>> y = abs(x)
@@ -65,7 +65,7 @@ def sensitivities(f: Tensor, leaves: Sequence[Tensor], nodes: Sequence[Node]) ->
 
 
 def batched_backward(output: Tensor, weights: Tensor, leaves: Sequence[Tensor]) -> list[Tensor]:
-    """The gradients of several weighted sums of one output, in one pass: weights and gradients have one dimension more.
+    """The gradients of several weighted sums of one output, in one pass: weights and gradients have an extra dimension.
 
     >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
     >>> batched_backward(x**2, torch.eye(2), [x])
@@ -73,7 +73,7 @@ def batched_backward(output: Tensor, weights: Tensor, leaves: Sequence[Tensor]) 
             [0., 4.]])]
     """
     return [
-        # torch gives nothing for a variable that is not used, and one without the leading dimension for a constant
+        # torch returns None for an unused variable, and a gradient without the leading dimension for a constant
         torch.zeros((len(weights), *leaf.shape), dtype=leaf.dtype, device=leaf.device) if part is None else part
         for part, leaf in zip(_batched(output, weights, tuple(leaves)), leaves, strict=True)
     ]
@@ -82,7 +82,7 @@ def batched_backward(output: Tensor, weights: Tensor, leaves: Sequence[Tensor]) 
 def batched_sensitivities(
     output: Tensor, weights: Tensor, leaves: Sequence[Tensor], nodes: Sequence[Node]
 ) -> list[Tensor | None]:
-    """The gradients of several weighted sums of one output with respect to leaves, and to the first results of nodes.
+    """The gradients of several weighted sums of one output with respect to leaves and to the first outputs of nodes.
 
     >>> x = torch.tensor([1.0, -2.0], requires_grad=True)
     >>> y = abs(x)
@@ -94,23 +94,25 @@ def batched_sensitivities(
 
 
 def _batched(output: Tensor, weights: Tensor, inputs: Any) -> Sequence[Tensor | None]:
-    found: Sequence[Tensor | None]
+    gradients: Sequence[Tensor | None]
     if _run is None or type(output) is not Tensor:
-        found = torch.autograd.grad([output], inputs, [weights], retain_graph=True, allow_unused=True, is_grads_batched=True)
-        return found
-    if len(weights) >= MANY:
+        gradients = torch.autograd.grad(
+            [output], inputs, [weights], retain_graph=True, allow_unused=True, is_grads_batched=True
+        )
+        return gradients
+    if len(weights) >= MIN_SUMS_FOR_VMAP:
         level = _functorch._vmap_increment_nesting(len(weights), "error")
         try:
             batch = _functorch._add_batch_dim(weights, 0, level)
             parts = _run((output,), (batch,), True, False, inputs, True, accumulate_grad=False)
-            found = [None if part is None else _functorch._remove_batch_dim(part, level, len(weights), 0) for part in parts]
+            gradients = [None if part is None else _functorch._remove_batch_dim(part, level, len(weights), 0) for part in parts]
         finally:
             _functorch._vmap_decrement_nesting()
     else:
-        level = _enter()  # what `is_grads_batched` does, without taking structures apart and putting them together
+        level = _enter()  # like `is_grads_batched`, without flattening and unflattening structures
         try:
             parts = _run((output,), (_batch(weights, 0, level),), True, False, inputs, True, accumulate_grad=False)
-            found = [None if part is None else _unbatch(part, level, len(weights), 0) for part in parts]
+            gradients = [None if part is None else _unbatch(part, level, len(weights), 0) for part in parts]
         finally:
             _leave()
-    return found
+    return gradients

@@ -1,4 +1,4 @@
-"""Evaluate a problem at flat points."""
+"""Evaluation of a problem at flat points."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from torch import Tensor
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate.bounds import Bounds, read_bounds
 from nonsmooth.evaluate.box import Box
-from nonsmooth.evaluate.differentiation import Autograd, Costs, Given
+from nonsmooth.evaluate.derivative_wrappers import DerivativesWithBounds, ScaledDerivatives, TimedDerivatives
+from nonsmooth.evaluate.differentiation import Autograd, Costs, GivenDerivatives
+from nonsmooth.evaluate.problem_reading import concatenate_constraints, insert_bounds, read_problem
 from nonsmooth.evaluate.scaling import Scales, automatic_scales
-from nonsmooth.evaluate.sight import among_bounds, read_problem, together
-from nonsmooth.evaluate.skipping import NoDerivatives, SkippedErrors, SkippingDerivatives
-from nonsmooth.evaluate.surroundings import Scaled, Timed, WithBounds
+from nonsmooth.evaluate.skipped_errors import NoDerivatives, SkippedErrors, SkippingDerivatives
 from nonsmooth.evaluate.trial import Derivatives, FunctionFailed, Trial
 from nonsmooth.problem import Form, Problem, flatten, scalar
 from nonsmooth.report.clock import Clock, Phase
@@ -32,43 +32,42 @@ Matrix = NDArray[np.float64]
 
 
 class Evaluator:
-    """The problem as a function of flat points. Calling it evaluates values; the trial point gives gradients.
+    """The problem as a function of flat points. Calling it evaluates values; the trial point provides gradients.
 
-    Constraints are ordered: equalities returned by the user, fixed variables, inequalities returned by the user, upper
-    bounds, lower bounds.
+    The order of constraints is: equalities of the user, fixed variables, inequalities of the user, upper bounds, lower bounds.
     """
 
     def __init__(self, problem: Problem, variables: Variables, clock: Clock | None = None, *, user_errors: Any = None) -> None:
         self.problem, self.variables = problem, variables
         self.user_errors = user_errors or np.geterr()
-        """What numpy does about floating-point errors in the user's functions."""
+        """NumPy's handling of floating-point errors within the user's functions."""
         self.costs = Costs()
         self.clock = clock or Clock()
         self._evaluating = self.clock.phase(Phase.VALUES)
         self._spans = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
         self.bounds = Bounds.of(problem.bounds if problem.soft_bounds else None, variables)
-        """Those that are constraints like others."""
+        """Bounds that are treated as ordinary constraints."""
         self._user_box = (
             None if problem.soft_bounds else Box.of(*read_bounds(problem.bounds, variables), representable=variables.rounded)
         )
         self.scales: Scales | None = None
         self.tier: Tier | None = None
         self.skipped: SkippedErrors | None = None
-        """Where exceptions count as points outside the domain, those there were; None where they end the run."""
+        """The exceptions treated as points outside the domain; None if exceptions end the run."""
         self.structured = False
-        """Whether points tell what can be seen of the kinks of f."""
+        """Whether points read the visible kinks of f."""
         self.constraints_structured = True
-        """Whether those of constraints are looked for too."""
-        self.noting = False
-        """Whether functions are watched for what graphs do not keep: arguments, and values that leave them."""
+        """Whether points also read the kinks of constraints."""
+        self.watching = False
+        """Whether functions are watched for data that graphs do not store: arguments, and values that leave the graph."""
         self._placements = 0
-        self.cut_off: tuple[str, ...] = ()
-        """What of the function had no gradient at the first evaluation: constants, or mistakes."""
+        self.missing_gradients: tuple[str, ...] = ()
+        """The outputs without a gradient at the first evaluation: constants or mistakes."""
         self.forms: tuple[Form, Form] | None = None
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
 
     def __call__(self, x: Vector) -> Trial:
-        """Evaluate at x, which is in the solver's units (and rounded to what the variables can hold)."""
+        """Evaluate at x, given in the solver's units (and rounded to the precision of the variables)."""
         x = self._inside(self.in_user_units(x))
         with self._evaluating:
             if self.tier is None or self.structured:
@@ -76,14 +75,14 @@ class Evaluator:
             trial = self.tier(self.variables.rounded(x))
             if trial is None:
                 trial = self._evaluate(x)
-                self.tier.saw(trial)
+                self.tier.remember(trial)
             else:
                 self.costs.values += 1
-                self._placements += 1  # a recording writes to a module too
+                self._placements += 1  # a CUDA graph writes to a module too
             return trial
 
-    def eagerly(self, x: Vector) -> Trial:
-        """Evaluate at x, in the user's units, by the user's functions themselves."""
+    def evaluate_eagerly(self, x: Vector) -> Trial:
+        """Evaluate at x, in the user's units, with the user's original functions."""
         with self._evaluating:
             return self._evaluate(self._inside(x))
 
@@ -92,32 +91,36 @@ class Evaluator:
 
     @property
     def box(self) -> Box | None:
-        """The box that no point leaves, in the solver's units; None where there is none."""
+        """The box that contains all points, in the solver's units; None if there is none."""
         box = self._user_box
         return box if box is None or self.scales is None else box.in_units(self.scales.variables)
 
     def in_user_units(self, x: Vector) -> Vector:
-        """A point of the solver as the user's functions take it."""
+        """A point in the solver's units, converted to the user's units."""
         return x if self.scales is None or self.scales.variables is None else x * self.scales.variables
 
     def in_solver_units(self, x: Vector) -> Vector:
-        """A point of the user as the solver sees it."""
+        """A point in the user's units, converted to the solver's units."""
         return x if self.scales is None or self.scales.variables is None else x / self.scales.variables
 
     def _evaluate(self, x: Vector) -> Trial:
         x = self.variables.rounded(x)
         if torch.is_inference_mode_enabled() or not torch.is_grad_enabled():
-            # Entered only where needed: each costs as much as a small operation.
+            # Entered only if needed: each context costs as much as a small operation.
             with torch.inference_mode(False), torch.enable_grad():
-                return self._with_gradients(x)
-        return self._with_gradients(x)
+                return self._evaluate_with_grad_enabled(x)
+        return self._evaluate_with_grad_enabled(x)
 
-    def _with_gradients(self, x: Vector) -> Trial:
+    def _evaluate_with_grad_enabled(self, x: Vector) -> Trial:
         argument, leaves = self.variables.place(x)
         self._placements += 1
         try:
             with np.errstate(**self.user_errors):
-                trial = self._given(x, argument) if self.problem.gradients else self._recorded(x, argument, leaves)
+                trial = (
+                    self._with_own_gradients(x, argument)
+                    if self.problem.gradients
+                    else self._with_autograd(x, argument, leaves)
+                )
         except Exception as error:
             if self.skipped is None:
                 raise FunctionFailed(error) from error
@@ -126,30 +129,30 @@ class Evaluator:
         return trial
 
     def _outside(self, x: Vector, error: Exception) -> Trial:
-        """A point at which the function raised, as one with infinite values."""
+        """A point at which the function raised, with infinite values."""
         assert self.forms is not None and self.skipped is not None  # the start was evaluated
         try:
             self.skipped.note(error)
         except Exception:
             raise FunctionFailed(error) from error
         count, equalities = self.forms[0].size + self.forms[1].size, self.forms[1].size
-        return self.judged(x, np.inf, np.full(count, np.inf), equalities, NoDerivatives(self.variables.size, count))
+        return self.make_trial(x, np.inf, np.full(count, np.inf), equalities, NoDerivatives(self.variables.size, count))
 
     @property
     def placements(self) -> int:
-        """How often values were written into the variables; a module holds only the last of them."""
+        """How often values were written into the variables; a module has only the last of them."""
         return self._placements
 
-    def _recorded(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
-        noted = Arguments()
-        with noted if self.structured and self.noting else nullcontext():
-            f, inequalities, equalities = self.problem.values(argument, noted.declare if self.structured else None)
-        known = self.forms or (None, None)
-        flat_inequalities, inequality_form = _flat(inequalities, known[0], "the inequalities")
-        flat_equalities, equality_form = _flat(equalities, known[1], "the equalities")
+    def _with_autograd(self, x: Vector, argument: Any, leaves: list[Tensor]) -> Trial:
+        arguments = Arguments()
+        with arguments if self.structured and self.watching else nullcontext():
+            f, inequalities, equalities = self.problem.values(argument, arguments.declare if self.structured else None)
+        known_forms = self.forms or (None, None)
+        flat_inequalities, inequality_form = _flat(inequalities, known_forms[0], "the inequalities")
+        flat_equalities, equality_form = _flat(equalities, known_forms[1], "the equalities")
         if self.forms is None:
-            self.cut_off = _without_graph(f, flat_inequalities, flat_equalities)
-        if inequality_form is not known[0] or equality_form is not known[1]:
+            self.missing_gradients = _find_missing_gradients(f, flat_inequalities, flat_equalities)
+        if inequality_form is not known_forms[0] or equality_form is not known_forms[1]:
             self._remember(inequality_form, equality_form)
         if flat_inequalities is None or flat_equalities is None:
             c = flat_equalities if flat_inequalities is None else flat_inequalities
@@ -157,49 +160,50 @@ class Evaluator:
             c = torch.cat([flat_equalities.reshape(-1), flat_inequalities.reshape(-1)])
         derivatives: Derivatives = Autograd(f, c, leaves, self.variables, self.costs)
         if self.variables.module is not None:
-            derivatives = _OfModule(derivatives, self, x)
-        trial = self.judged(
+            derivatives = _ModuleDerivatives(derivatives, self, x)
+        trial = self.make_trial(
             x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives
         )
-        placed = self._placements
-        seen = c if self.constraints_structured else None
-        return trial if not self.structured else trial.read_by(lambda: self._read(x, placed, f, seen, leaves, noted))
+        placement = self._placements
+        readable = c if self.constraints_structured else None
+        return trial if not self.structured else trial.read_by(lambda: self._read(x, placement, f, readable, leaves, arguments))
 
-    def _read(self, x: Vector, placed: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], noted: Arguments) -> Reading:
+    def _read(
+        self, x: Vector, placement: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], arguments: Arguments
+    ) -> Reading:
         with self._spans[1], torch.inference_mode(False), torch.enable_grad():
             self.costs.jacobians += 1
             try:
-                if self.variables.module is not None and placed != self._placements:
-                    f, c, leaves, noted = self._anew(x)
-                reading, scales = read_problem(f, c, leaves, self.variables, noted), self.scales
+                if self.variables.module is not None and placement != self._placements:
+                    f, c, leaves, arguments = self._reevaluate(x)
+                reading, scales = read_problem(f, c, leaves, self.variables, arguments), self.scales
                 equalities = 0 if self.forms is None else self.forms[1].size
-                reading = among_bounds(reading, self.bounds, x, equalities)
-            except Exception as error:  # whoever asks for the gradient is told
-                return unreadable(self.variables.size, f"{type(error).__name__} in reading it")
+                reading = insert_bounds(reading, self.bounds, x, equalities)
+            except Exception as error:  # computing the gradient raises it again
+                return unreadable(self.variables.size, f"{type(error).__name__} while reading it")
             return reading if scales is None else reading.scaled(scales.objective, scales.variables, scales.constraints)
 
-    def _anew(self, x: Vector) -> tuple[Tensor, Tensor | None, list[Tensor], Arguments]:
-        """The functions at a point that was evaluated before, in a module that has since held another."""
+    def _reevaluate(self, x: Vector) -> tuple[Tensor, Tensor | None, list[Tensor], Arguments]:
+        """Evaluate the functions again at an earlier point, after the module has moved to another."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
-        noted = Arguments()
-        with np.errstate(**self.user_errors), noted if self.noting or not self.problem.terms else nullcontext():
-            f, inequalities, equalities = self.problem.values(argument, noted.declare)
+        arguments = Arguments()
+        with np.errstate(**self.user_errors), arguments if self.watching or not self.problem.terms else nullcontext():
+            f, inequalities, equalities = self.problem.values(argument, arguments.declare)
         self.costs.values += 1
-        return f, together(equalities, inequalities) if self.constraints_structured else None, leaves, noted
+        return f, concatenate_constraints(equalities, inequalities) if self.constraints_structured else None, leaves, arguments
 
-    def again(self, x: Vector) -> Derivatives:
-        """The derivatives at a point that was evaluated before, in a module that has since held another."""
+    def derivatives_at(self, x: Vector) -> Derivatives:
+        """The derivatives at an earlier point, which is evaluated again: a module may have moved to another point."""
         argument, leaves = self.variables.place(x)
         self._placements += 1
         with torch.enable_grad(), np.errstate(**self.user_errors):
             f, inequalities, equalities = self.problem.values(argument)
-            blocks = [flatten(equalities, "the equalities")[0], flatten(inequalities, "the inequalities")[0]]
-        known = [block for block in blocks if block is not None]
+            c = concatenate_constraints(equalities, inequalities)
         self.costs.values += 1
-        return Autograd(f, torch.cat(known) if known else None, leaves, self.variables, self.costs)
+        return Autograd(f, c, leaves, self.variables, self.costs)
 
-    def _given(self, x: Vector, argument: Any) -> Trial:
+    def _with_own_gradients(self, x: Vector, argument: Any) -> Trial:
         with torch.no_grad():
             f, gradient, inequalities, inequality_rows, equalities, equality_rows = self.problem.values_and_gradients(argument)
             flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
@@ -213,8 +217,8 @@ class Evaluator:
                 self._rows(inequality_rows, inequality_form.size, "the Jacobian of the inequalities"),
             ]
         )
-        derivatives = Given(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
-        return self.judged(x, float(scalar(f)), values, equality_form.size, derivatives)
+        derivatives = GivenDerivatives(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
+        return self.make_trial(x, float(scalar(f)), values, equality_form.size, derivatives)
 
     def _rows(self, rows: Any, count: int, what: str) -> Matrix:
         if count == 0:
@@ -224,7 +228,8 @@ class Evaluator:
         tensor = torch.as_tensor(rows).detach().to("cpu", torch.float64)
         if tensor.numel() != count * self.variables.size:
             raise ProblemError(
-                f"{what} has shape {tuple(tensor.shape)}; it needs one row of {self.variables.size} for each of {count}"
+                f"{what} has shape {tuple(tensor.shape)}; it needs {count} rows of {self.variables.size} numbers, one for each "
+                "constraint"
             )
         return tensor.reshape(count, self.variables.size).numpy()
 
@@ -236,38 +241,38 @@ class Evaluator:
         for name, before, now in zip(("inequalities", "equalities"), self.forms, (inequalities, equalities), strict=True):
             if before.size != now.size:
                 raise ProblemError(
-                    f"the function returned {now.size} {name} here and {before.size} at the start; their number must not change"
+                    f"the function returned {now.size} {name} here and {before.size} at the start; the number must not change"
                 )
 
-    def judged(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives | None) -> Trial:
-        """The trial point with these values of the user's functions: bounds are added, and all is scaled."""
+    def make_trial(self, x: Vector, f: float, values: Vector, equalities: int, derivatives: Derivatives | None) -> Trial:
+        """The trial point with these values of the user's functions, after adding bounds and scaling."""
         bounds, c = self.bounds, values
         if bounds.any:
             c = np.concatenate([values[:equalities], bounds.equalities(x), values[equalities:], bounds.inequalities(x)])
-            derivatives = derivatives and WithBounds(derivatives, bounds, equalities, len(values))
+            derivatives = derivatives and DerivativesWithBounds(derivatives, bounds, equalities, len(values))
         if self.scales is not None:
             f, c = f * self.scales.objective, c * self.scales.constraints
-            derivatives = derivatives and Scaled(derivatives, self.scales)
+            derivatives = derivatives and ScaledDerivatives(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        timed: Derivatives | None = derivatives and Timed(derivatives, self._spans)
+        timed: Derivatives | None = derivatives and TimedDerivatives(derivatives, self._spans)
         if self.skipped is not None and timed is not None:
             timed = SkippingDerivatives(timed, self.skipped, len(x), len(c))
         return Trial(self.in_solver_units(x), f, c, equalities + len(bounds.fixed), timed, units=units)
 
     def multipliers_in_user_units(self, multipliers: Vector) -> Vector:
-        """Multipliers of the solver's constraints as those of the user's."""
+        """Multipliers of the solver's constraints, converted to the user's units."""
         return multipliers if self.scales is None else multipliers * self.scales.constraints / self.scales.objective
 
     def multipliers_in_solver_units(self, multipliers: Vector) -> Vector:
-        """Multipliers of the user's constraints as those of the solver's."""
+        """Multipliers of the user's constraints, converted to the solver's units."""
         return multipliers if self.scales is None else multipliers * self.scales.objective / self.scales.constraints
 
     def bound_multipliers_in_user_units(self, multipliers: Vector | None) -> Vector | None:
-        """Multipliers of bounds on the solver's variables as those on the user's."""
+        """Multipliers of bounds on the solver's variables, converted to the user's units."""
         return multipliers if multipliers is None or self.scales is None else multipliers / self._bound_unit(self.scales)
 
     def bound_multipliers_in_solver_units(self, multipliers: Vector | None) -> Vector | None:
-        """Multipliers of bounds on the user's variables as those on the solver's."""
+        """Multipliers of bounds on the user's variables, converted to the solver's units."""
         return multipliers if multipliers is None or self.scales is None else multipliers * self._bound_unit(self.scales)
 
     @staticmethod
@@ -279,17 +284,17 @@ class Evaluator:
         return (f, c) if self.scales is None else (f / self.scales.objective, c / self.scales.constraints)
 
     def choose_scales(self, start: Trial, *, threshold: float = np.inf) -> Trial:
-        """Choose units by what the start shows; the start in them. With a threshold, longer gradients are cut to it instead."""
-        scales = _shortening(start, threshold) if np.isfinite(threshold) else natural_scales(start)
+        """Choose units from the start and return it in these. With a threshold, only shorten longer gradients to it."""
+        scales = _prescaling(start, threshold) if np.isfinite(threshold) else natural_scales(start)
         return start if scales is None or scales.is_identity else self.use_scales(scales, start)
 
     def use_scales(self, scales: Scales, start: Trial) -> Trial:
-        """Work in other units from now on; a point that was evaluated in the user's, in them."""
-        reading = start.reading  # in the user's units, as long as these are in use
+        """Switch to other units, and convert a point that was evaluated in the user's units."""
+        reading = start.reading  # read before the switch, in the user's units
         self.scales = scales
         if self.tier is not None:
             self.tier.forget()
-        gradient, jacobian = Scaled(Given(start.gradient, start.jacobian, Costs()), scales).full()
+        gradient, jacobian = ScaledDerivatives(GivenDerivatives(start.gradient, start.jacobian, Costs()), scales).full()
         x, f, c = self.in_solver_units(start.x), start.f * scales.objective, start.c * scales.constraints
         scaled = Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints)
         if reading is None:
@@ -298,12 +303,12 @@ class Evaluator:
 
 
 def natural_scales(start: Trial) -> Scales | None:
-    """The natural units that a start, in the user's units, shows; None where those are natural."""
+    """The natural units derived from a start in the user's units; None if the user's units are natural."""
     scales = automatic_scales(start.x, start.gradient, start.jacobian)
     return None if scales.is_identity else scales
 
 
-def _shortening(start: Trial, threshold: float) -> Scales:
+def _prescaling(start: Trial, threshold: float) -> Scales:
     def factors(lengths: Vector) -> Vector:
         return np.where(lengths > threshold, threshold / np.maximum(lengths, threshold), 1.0)
 
@@ -315,9 +320,9 @@ _NOTHING = np.zeros(0)
 
 
 def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, Form]:
-    """One block of constraints as a tensor, and its form: the known one where nothing has changed.
+    """One block of constraints as a tensor, and its form: the known form object if nothing has changed.
 
-    A block that is one tensor keeps its shape: to flatten it would be one more thing to record.
+    A block that is one tensor keeps its shape, since flattening would add an autograd node.
     """
     if known is None:
         return flatten(value, name)
@@ -339,25 +344,25 @@ def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, For
 OBJECTIVE, INEQUALITY, EQUALITY = "the objective", "the inequality constraint", "the equality constraint"
 
 
-def _without_graph(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> tuple[str, ...]:
+def _find_missing_gradients(f: Tensor, inequalities: Tensor | None, equalities: Tensor | None) -> tuple[str, ...]:
     blocks = ((OBJECTIVE, f), (INEQUALITY, inequalities), (EQUALITY, equalities))
     return tuple(name for name, block in blocks if block is not None and block.numel() and not block.requires_grad)
 
 
-class _OfModule:
-    """Gradients in a module. It holds one point at a time, so an earlier one is evaluated again when it is asked for."""
+class _ModuleDerivatives:
+    """Gradients in a module. A module is at one point at a time, so earlier points are evaluated again when needed."""
 
     def __init__(self, inner: Derivatives, evaluator: Evaluator, x: Vector) -> None:
-        self._inner, self._evaluator, self._x, self._placed = inner, evaluator, x, evaluator.placements
+        self._inner, self._evaluator, self._x, self._placement = inner, evaluator, x, evaluator.placements
 
     def _current(self) -> Derivatives:
-        if self._placed != self._evaluator.placements:
+        if self._placement != self._evaluator.placements:
             try:
                 with self._evaluator.clock.phase(Phase.VALUES):
-                    self._inner = self._evaluator.again(self._x)
+                    self._inner = self._evaluator.derivatives_at(self._x)
             except Exception as error:
                 raise FunctionFailed(error) from error
-            self._placed = self._evaluator.placements
+            self._placement = self._evaluator.placements
         return self._inner
 
     def combination(self, objective: float, constraints: Vector) -> Vector:

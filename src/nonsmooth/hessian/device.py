@@ -1,7 +1,7 @@
-"""The pairs of a limited memory on a GPU, next to the variables.
+"""The L-BFGS pairs on a GPU, next to the variables.
 
-A product with all pairs reads each of them once. With a hundred pairs of a hundred thousand numbers that takes a hundredth
-of a second in the memory of the host, and a thousandth of that on a GPU. Only vectors and small matrices travel.
+A product with all pairs reads each of them once. For a hundred pairs of a hundred thousand numbers this takes a hundredth of a
+second in host memory, and a thousandth of that on a GPU. Only vectors and small matrices are transferred.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Columns = NDArray[np.float64]
 
 
 class DevicePairs:
-    """As `HostPairs`, on a device of torch. Rows whose products are asked for are copied there once.
+    """Like `HostPairs`, on a torch device. Rows whose products are needed are copied to the device once.
 
     >>> pairs = DevicePairs(2, 3, torch.device("cpu"))
     >>> pairs.put(0, np.array([1.0, 0.0, 2.0]), np.array([1.0, 1.0, 1.0]))
@@ -40,11 +40,11 @@ class DevicePairs:
         self._copies: dict[tuple[int, tuple[int, ...]], tuple[weakref.ref[object], Tensor]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy lies in the memory of the host: another process need not have a device."""
+        """Copies are stored in host memory, because another process may not have the device."""
         return HostPairs.of, (self._count, self._size, *self.arrays())
 
     def put(self, slot: int, s: Vector, y: Vector) -> None:
-        """Fill a slot, the next one or one that was filled before."""
+        """Fill a slot: the next free one, or one that is in use."""
         if self._both is None:
             self._both = torch.empty((2, self._count, self._size), dtype=torch.float64, device=self._device)
         self._both[0, slot] = self._there(s)
@@ -52,14 +52,14 @@ class DevicePairs:
         self._used = max(self._used, slot + 1)
 
     def project(self, columns: Columns) -> tuple[Columns, Columns]:
-        """Products of all steps and of all changes with a vector or with columns, by slots."""
+        """Products of all steps and of all changes with a vector or columns, by slots."""
         if self._both is None:
             return np.zeros((0, *columns.shape[1:])), np.zeros((0, *columns.shape[1:]))
-        found = (self._both[:, : self._used] @ self._there(columns)).cpu().numpy()
-        return found[0], found[1]
+        products = (self._both[:, : self._used] @ self._there(columns)).cpu().numpy()
+        return products[0], products[1]
 
     def add(self, result: Columns, weights: Columns) -> Columns:
-        """result + Σ weights·s + Σ weights·y, in the place of the result."""
+        """result + Σ weights·s + Σ weights·y, in place."""
         if self._both is None:
             return result
         used = self._used
@@ -74,7 +74,7 @@ class DevicePairs:
         for block in rows.blocks:
             key = (block.__array_interface__["data"][0], block.shape)
             known = before.get(key)
-            # At the same address there may be other numbers by now: only while the owner lives are they the same.
+            # An address may have been reused: the data are the same only while the owner is alive.
             if known is None or known[0]() is None:
                 known = (weakref.ref(block if block.base is None else block.base), self._there(block))
             self._copies[key] = known
@@ -82,8 +82,8 @@ class DevicePairs:
         matrix = torch.cat(parts)
         used = self._used
         everything = matrix if self._both is None else torch.cat([self._both[0, :used], self._both[1, :used], matrix])
-        found = (everything @ matrix.T).cpu().numpy()
-        return found[:used], found[used : 2 * used], found[2 * used :]
+        products = (everything @ matrix.T).cpu().numpy()
+        return products[:used], products[used : 2 * used], products[2 * used :]
 
     def arrays(self) -> tuple[Matrix, Matrix]:
         """Copies of the steps and the changes, by slots."""
@@ -93,7 +93,7 @@ class DevicePairs:
         return both[0], both[1]
 
     def clear(self) -> None:
-        """Forget all of them; their memory is used again."""
+        """Remove all pairs; their memory is reused."""
         self._used = 0
         self._copies = {}
 
@@ -106,13 +106,13 @@ class DevicePairs:
         return staged.to(self._device).reshape(array.shape)
 
     def _here(self, tensor: Tensor) -> NDArray[np.float64]:
-        """The numbers of a tensor of the device, until the next transfer."""
+        """The values of a device tensor on the host, valid until the next transfer."""
         if tensor.numel() != self._size or self._device.type != "cuda":
             return tensor.cpu().numpy()
         return self._stage().copy_(tensor.reshape(-1)).numpy().reshape(tensor.shape)
 
     def _stage(self) -> Tensor:
-        """Memory that the device reads and writes directly: three times as fast, and no new pages."""
+        """Pinned memory: transfers are three times as fast and need no new pages."""
         if self._staged is None:
             self._staged = torch.empty(self._size, dtype=torch.float64, pin_memory=True)
         return self._staged

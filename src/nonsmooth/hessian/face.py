@@ -1,7 +1,7 @@
-"""The inverse Hessian on a face of the box: some variables are fixed, the others minimize the same quadratic model.
+"""The inverse Hessian on a face of the box, where some variables are fixed and the others minimize the same quadratic model.
 
-With B = H⁻¹ the free variables have the inverse Hessian (B_FF)⁻¹, which is the Schur complement H_FF − H_FA·H_AA⁻¹·H_AF. Only
-products with H and systems with H_AA are needed, never B itself.
+With B = H⁻¹ the free variables F have the inverse Hessian (B_FF)⁻¹, which is the Schur complement
+H_FF − H_FA·H_AA⁻¹·H_AF for the fixed variables A. Only products with H and systems with H_AA are needed, never B itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.arrays.rows import Rows
-from nonsmooth.hessian.form import DenseForm
+from nonsmooth.hessian.quadratic_form import DenseForm
 from nonsmooth.hessian.update import InverseHessian
 
 Vector = NDArray[np.float64]
@@ -35,7 +35,7 @@ class Face:
         self._hessian, self._fixed, self._changes = hessian, fixed, changes
         self._solve: Callable[[Vector], Vector] = hessian.principal_solver(fixed) if len(fixed) else lambda vector: vector
         self.displacement = self._spread(changes)
-        """The step with these changes that costs least: the free variables follow the fixed ones."""
+        """The step with these changes that minimizes the quadratic term over the free variables."""
 
     def _spread(self, changes: Vector) -> Vector:
         if not len(self._fixed) or not changes.any():
@@ -58,15 +58,15 @@ class Face:
         return product
 
     def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> DenseForm:
-        """The matrix of a quadratic program over rows of gradients."""
+        """The quadratic form over rows of gradients."""
         gradients = rows.dense() if isinstance(rows, Rows) else rows
         return DenseForm(gradients, self.apply(gradients.T))
 
     def metric(self) -> None:
-        """Native code does not know faces."""
+        """None: compiled code does not support faces."""
 
     def multipliers(self, gradient: Vector) -> Vector:
-        """The derivative of the model with respect to each fixed variable, after the step that answers a gradient."""
+        """The derivative of the model with respect to each fixed variable, after the step for a combined gradient."""
         if not len(self._fixed):
             return np.zeros(0)
         return self._solve(self._changes + self._hessian.apply(gradient)[self._fixed])

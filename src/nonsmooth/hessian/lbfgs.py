@@ -1,4 +1,4 @@
-"""BFGS with the last few pairs, in compact form."""
+"""L-BFGS in compact representation."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scipy.linalg import solve_triangular
 from nonsmooth.arrays.memory import new_vector
 from nonsmooth.arrays.rows import Rows
 from nonsmooth.hessian.corrections import low_rank_solver
-from nonsmooth.hessian.form import DenseForm, Form, ScaledForm
 from nonsmooth.hessian.pairs import HostPairs, Pairs
-from nonsmooth.hessian.update import Curvature, Outcome
-from nonsmooth.qp.workspace import APART, Metric, new_version
+from nonsmooth.hessian.quadratic_form import DenseForm, QuadraticForm, ScaledForm
+from nonsmooth.hessian.update import CurvaturePair, UpdateOutcome
+from nonsmooth.qp.workspace import LOW_RANK, Metric, new_version
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -24,15 +24,15 @@ _NO_PAIRS = np.zeros((0, 0))
 
 
 class LimitedMemory:
-    """The inverse Hessian as γI plus a correction of rank twice the number of pairs kept.
+    """The inverse Hessian as γI plus a correction whose rank is twice the number of stored pairs.
 
     With S and Y the pairs as columns, R the upper triangle of SᵀY and D its diagonal,
 
         H = γI + [S  γY] [ R⁻ᵀ(D + γYᵀY)R⁻¹   −R⁻ᵀ ] [ Sᵀ  ]
                          [ −R⁻¹                0    ] [ γYᵀ ]
 
-    The pairs lie in slots; a new one takes the slot of the oldest. R and YᵀY grow by a column with each of them. Besides
-    the pairs themselves nothing of size n is kept.
+    The pairs are stored in slots; a new pair takes the slot of the oldest, and R and YᵀY get a new column. Nothing else of
+    size n is stored.
 
     >>> from nonsmooth.hessian import curvature_pair
     >>> hessian = LimitedMemory(2, pairs=3)
@@ -50,37 +50,37 @@ class LimitedMemory:
         scale: bool = True,
         fixed_scaling: bool = False,
         gamma: float = 1.0,
-        kept: Pairs | None = None,
+        storage: Pairs | None = None,
     ) -> None:
         self._size, self.pairs, self._scale, self._fixed, self._initial = size, pairs, scale, fixed_scaling, gamma
-        self._kept: Pairs = HostPairs(pairs, size) if kept is None else kept
+        self._storage: Pairs = HostPairs(pairs, size) if storage is None else storage
         self._plain: DenseForm | None = None
-        """The form for the identity, as long as there are no pairs."""
+        """The quadratic form for the identity, while there are no pairs."""
         self.version = 0
-        """Another number after every change: a form of the quadratic programs holds for one of them."""
+        """Incremented by every change: a quadratic form is valid for one version."""
         self.reset()
 
     def reset(self) -> None:
-        """Forget all pairs."""
+        """Remove all pairs."""
         self._order: list[int] = []
-        """The slots in use, that of the oldest pair first."""
+        """The slots in use, oldest pair first."""
         self._upper: Matrix = np.zeros((self.pairs, self.pairs))
-        """R by slots: entry (i, j) is sᵢ·yⱼ; it counts only where pair i is not younger than pair j."""
+        """R by slots: entry (i, j) is sᵢ·yⱼ, valid only if pair i is not newer than pair j."""
         self._squares: Matrix = np.zeros((self.pairs, self.pairs))
         """YᵀY by slots."""
         self.gamma = self._initial
         self.updates = 0
         self._changed()
-        self._kept.clear()
+        self._storage.clear()
         self.forget_products()
 
     def forget_products(self) -> None:
-        """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
+        """Discard cached products of rows: they may differ in rounding from what a resumed run computes."""
         self._plain = None
-        self._as_metric = new_version()
+        self._metric_version = new_version()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Products are remembered by keys and places that mean nothing elsewhere."""
+        """Leave out cached products, whose keys and addresses are valid in this process only."""
         return {**vars(self), "_plain": None, "_middle": None, "_last": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -88,8 +88,8 @@ class LimitedMemory:
         self.forget_products()
 
     def metric(self) -> Metric | None:
-        """The multiple of the identity that it is before the first pair; with pairs it is not for compiled code."""
-        return None if self._order else Metric(APART, self._as_metric, _NO_PAIRS, None, self.gamma, 0)
+        """The multiple of the identity before the first pair; None with pairs, which compiled code does not support."""
+        return None if self._order else Metric(LOW_RANK, self._metric_version, _NO_PAIRS, None, self.gamma, 0)
 
     def _changed(self) -> None:
         self.version += 1
@@ -99,12 +99,12 @@ class LimitedMemory:
     @property
     def steps(self) -> Matrix:
         """The steps s as rows, oldest first: a copy."""
-        return self._kept.arrays()[0][self._order]
+        return self._storage.arrays()[0][self._order]
 
     @property
     def changes(self) -> Matrix:
         """The changes y of the gradient as rows, oldest first: a copy."""
-        return self._kept.arrays()[1][self._order]
+        return self._storage.arrays()[1][self._order]
 
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
@@ -113,9 +113,9 @@ class LimitedMemory:
         if columns.ndim == 1:
             steps, changes = self._projections(columns)
             scaled = np.multiply(columns, self.gamma, out=new_vector(self._size))
-            return self._kept.add(scaled, self._weights(steps, changes))
-        weights = self._weights(*self._kept.project(columns))
-        return self._kept.add(np.multiply(columns, self.gamma, order="F"), weights)
+            return self._storage.add(scaled, self._weights(steps, changes))
+        weights = self._weights(*self._storage.project(columns))
+        return self._storage.add(np.multiply(columns, self.gamma, order="F"), weights)
 
     @property
     def size(self) -> int:
@@ -123,31 +123,31 @@ class LimitedMemory:
         return self._size
 
     def principal_solver(self, chosen: NDArray[np.intp]) -> Callable[[Vector], Vector]:
-        """Solves systems with the rows and columns of H that belong to some variables."""
+        """A solver for systems with the principal submatrix of H that belongs to some variables."""
         if not self._order:
             return lambda vector: vector / self.gamma
-        steps, changes = self._kept.arrays()
+        steps, changes = self._storage.arrays()
         rows = np.concatenate([steps[:, chosen], changes[:, chosen]])
         if self._middle is None:
             self._middle = self._compact()
         return low_rank_solver(self.gamma, rows, np.asarray(np.linalg.inv(self._middle), dtype=np.float64))
 
-    def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> Form:
-        """The matrix of a quadratic program over rows of gradients; where they are long, H times them is never formed."""
+    def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> QuadraticForm:
+        """The quadratic form over rows of gradients; for long rows, H times the rows is never formed."""
         if isinstance(rows, Rows):
-            return CompactForm(self, rows, *self._kept.products(rows))
+            return CompactForm(self, rows, *self._storage.products(rows))
         if not self._order:
             if keys is None:
                 return DenseForm(rows, self.gamma * rows.T)
             form = None if self._plain is None else self._plain.extended(rows, keys, lambda columns: columns)
             self._plain = DenseForm(rows, rows.T).remember(keys) if form is None else form
             return ScaledForm(self._plain, self.gamma)
-        return CompactForm(self, rows, *self._kept.project(rows.T), rows @ rows.T)
+        return CompactForm(self, rows, *self._storage.project(rows.T), rows @ rows.T)
 
     def _projections(self, vector: Vector) -> tuple[Vector, Vector]:
-        """Sᵀv and Yᵀv by slots. H is applied to a change of the gradient just before an update with it: both are kept."""
+        """Sᵀv and Yᵀv by slots, cached: H is applied to a gradient change just before the update with it."""
         if self._last is None or self._last[0] is not vector:
-            self._last = (vector, *self._kept.project(vector))
+            self._last = (vector, *self._storage.project(vector))
         return self._last[1], self._last[2]
 
     def _weights(self, steps: NDArray[np.float64], changes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,7 +158,7 @@ class LimitedMemory:
         return weights
 
     def _compact(self) -> Matrix:
-        """The matrix in the middle, by slots, with the factors γ in it."""
+        """The middle matrix of the compact representation, by slots, including the factors γ."""
         order = np.array(self._order)
         upper = np.triu(self._upper[np.ix_(order, order)])
         squares = self._squares[np.ix_(order, order)]
@@ -171,24 +171,24 @@ class LimitedMemory:
         middle[np.ix_(both, both)] = sorted_middle
         return middle
 
-    def update(self, pair: Curvature) -> Outcome:
-        """Keep one more pair; the oldest goes when there are too many."""
+    def update(self, pair: CurvaturePair) -> UpdateOutcome:
+        """Store a pair; the oldest is removed when there are too many."""
         self.forget_products()
         if not pair.product > 0:
-            return Outcome.NOT_POSITIVE
+            return UpdateOutcome.NOT_POSITIVE
         if not (np.isfinite(float(pair.s @ pair.s) / pair.product) and np.isfinite(pair.y).all()):  # H would not be finite
-            return Outcome.NOT_FINITE
-        outcome = Outcome.UPDATED
+            return UpdateOutcome.NOT_FINITE
+        outcome = UpdateOutcome.UPDATED
         if self._scale and (self.updates == 0 or not self._fixed):
             square = float(pair.y @ pair.y)
             factor = pair.product / square if square > 0 else np.inf  # it may underflow
             if np.isfinite(factor) and factor > 0:
-                self.gamma, outcome = factor, Outcome.SCALED
-        self._learn(pair.s, pair.y, pair.product)
+                self.gamma, outcome = factor, UpdateOutcome.SCALED
+        self._store(pair.s, pair.y, pair.product)
         self.updates += 1
         return outcome
 
-    def _learn(self, s: Vector, y: Vector, product: float) -> None:
+    def _store(self, s: Vector, y: Vector, product: float) -> None:
         used = len(self._order)
         steps, changes = self._projections(y) if used else (np.zeros(0), np.zeros(0))
         slot = used if used < self.pairs else self._order.pop(0)
@@ -196,13 +196,13 @@ class LimitedMemory:
         self._upper[: len(steps), slot], self._upper[slot, slot] = steps, product
         self._squares[: len(changes), slot] = self._squares[slot, : len(changes)] = changes
         self._squares[slot, slot] = y @ y
-        self._kept.put(slot, s, y)
+        self._storage.put(slot, s, y)
         self._changed()
 
     def arrays(self) -> dict[str, Any]:
-        """Everything needed to restore it; the pairs by slots, since their order decides about rounding."""
+        """Everything needed to restore it; the pairs by slots, because their order affects rounding."""
         used = len(self._order)
-        steps, changes = self._kept.arrays()
+        steps, changes = self._storage.arrays()
         return {
             "steps": steps, "changes": changes, "order": np.array(self._order, dtype=np.intp),
             "upper": self._upper[:used, :used], "squares": self._squares[:used, :used],
@@ -211,35 +211,35 @@ class LimitedMemory:
 
     @staticmethod
     def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
-        """What `arrays` must look like."""
+        """The shapes that `arrays` must have."""
         count = len(np.atleast_1d(arrays.get("order", np.zeros(0))))
         pairs, products = (count, variables), (count, count)
         expected: dict[str, tuple[int, ...]] = {"order": (count,), "gamma": (), "updates": ()}
         return {**expected, "steps": pairs, "changes": pairs, "upper": products, "squares": products}
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Take over what `arrays` gave, or steps and changes, oldest first; too many are dropped, oldest first."""
+        """Restore from the result of `arrays`, or from steps and changes, oldest first; excess old pairs are dropped."""
         self.reset()
         steps, changes = np.asarray(arrays["steps"]), np.asarray(arrays["changes"])
         used = len(steps)
         order = [int(slot) for slot in arrays.get("order", range(used))]
         if sorted(order) != list(range(used)) or len(changes) != used:
-            raise ValueError(f"the order of {used} pairs is {order}")
+            raise ValueError(f"order must be a permutation of 0 to {used - 1} for {used} steps and changes, not {order}")
         if "order" in arrays and used <= self.pairs:
             for slot in range(used):
-                self._kept.put(slot, steps[slot], changes[slot])
+                self._storage.put(slot, steps[slot], changes[slot])
             self._order = order
             self._upper[:used, :used], self._squares[:used, :used] = arrays["upper"], arrays["squares"]
         else:
             for slot in order[-self.pairs :]:
                 s, y = np.array(steps[slot], dtype=np.float64), np.array(changes[slot], dtype=np.float64)
-                self._learn(s, y, float(s @ y))
+                self._store(s, y, float(s @ y))
         self.gamma, self.updates = float(arrays["gamma"]), int(arrays["updates"])
         self._changed()
 
 
 class CompactForm:
-    """The matrix of a quadratic program, from the products of its rows with the pairs and with each other."""
+    """The quadratic form from the products of its rows with the pairs and with each other."""
 
     def __init__(self, hessian: LimitedMemory, rows: Matrix | Rows, steps: Matrix, changes: Matrix, mutual: Matrix) -> None:
         self._hessian, self._rows, self._steps, self._changes = hessian, rows, steps, changes
@@ -250,13 +250,13 @@ class CompactForm:
         self.matrix = 0.5 * (matrix + matrix.T)
 
     def step(self, weights: Vector, *, first: int = 0, combined: Vector | None = None) -> Vector:
-        """H·r for the combination r of the rows from `first` on; `combined` is r itself where it is known."""
+        """H·r for the combination r of the rows from `first` on; `combined` is r itself, if known."""
         hessian = self._hessian
-        assert hessian.version == self._version, "the matrix has changed since"
+        assert hessian.version == self._version, "the inverse Hessian has changed since this form was computed"
         if combined is None:
             combined = np.concatenate([np.zeros(first), weights]) @ self._rows
         result = np.multiply(combined, hessian.gamma, out=new_vector(len(combined)))
         if not len(self._steps):
             return result
         along = hessian._weights(self._steps[:, first:] @ weights, self._changes[:, first:] @ weights)
-        return hessian._kept.add(result, along)
+        return hessian._storage.add(result, along)

@@ -1,4 +1,4 @@
-"""Where the pairs of a limited memory lie, and the products with them that it needs."""
+"""Storage for L-BFGS pairs, with the products that L-BFGS needs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Columns = NDArray[np.float64]
 
 
 class Pairs(Protocol):
-    """Steps s and changes y in slots; those from 0 to the number in use are filled."""
+    """Steps s and gradient changes y in slots, filled from slot 0 up."""
 
     def put(self, slot: int, s: Vector, y: Vector) -> None:
-        """Fill a slot, the next one or one that was filled before."""
+        """Fill a slot: the next free one, or one that is in use."""
 
     def project(self, columns: Columns) -> tuple[Columns, Columns]:
-        """Products of all steps and of all changes with a vector or with columns, by slots."""
+        """Products of all steps and of all changes with a vector or columns, by slots."""
 
     def add(self, result: Columns, weights: Columns) -> Columns:
-        """result + Σ weights·s + Σ weights·y, the weights of the steps first, in the place of the result."""
+        """result + Σ weights·s + Σ weights·y in place, with the weights of the steps first."""
 
     def products(self, rows: Rows) -> tuple[Matrix, Matrix, Matrix]:
         """Products of steps and changes with the rows (pairs × rows), and of the rows with each other."""
@@ -35,11 +35,11 @@ class Pairs(Protocol):
         """The steps and the changes, by slots."""
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all pairs."""
 
 
 class HostPairs:
-    """Pairs as rows of two matrices. Besides them nothing of size n is kept."""
+    """Pairs as rows of two matrices. Nothing else of size n is stored."""
 
     def __init__(self, count: int, size: int) -> None:
         self._count, self._size = count, size
@@ -50,31 +50,31 @@ class HostPairs:
 
     @classmethod
     def of(cls, count: int, size: int, steps: Matrix, changes: Matrix) -> HostPairs:
-        """Pairs that are known already."""
+        """Storage filled with existing pairs."""
         pairs = cls(count, size)
         for slot, (s, y) in enumerate(zip(steps, changes, strict=True)):
             pairs.put(slot, s, y)
         return pairs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A copy has the pairs, but not the products, which are remembered by where vectors lie in memory."""
+        """A copy has the pairs, but not the cached products, which are keyed by memory addresses."""
         return HostPairs.of, (self._count, self._size, *self.arrays())
 
     def put(self, slot: int, s: Vector, y: Vector) -> None:
-        """Fill a slot, the next one or one that was filled before."""
+        """Fill a slot: the next free one, or one that is in use."""
         if not len(self.steps):
-            # All the memory is asked for at once; the system gives it when it is written to.
+            # All memory is allocated at once; the system provides it as it is written.
             self.steps, self.changes = np.empty((self._count, self._size)), np.empty((self._count, self._size))
         self.steps[slot], self.changes[slot] = s, y
         self._used = max(self._used, slot + 1)
-        self._products.renew(slot)
+        self._products.mark_changed(slot)
 
     def project(self, columns: Columns) -> tuple[Columns, Columns]:
-        """Products of all steps and of all changes with a vector or with columns, by slots."""
+        """Products of all steps and of all changes with a vector or columns, by slots."""
         return self.steps[: self._used] @ columns, self.changes[: self._used] @ columns
 
     def add(self, result: Columns, weights: Columns) -> Columns:
-        """result + Σ weights·s + Σ weights·y, in the place of the result."""
+        """result + Σ weights·s + Σ weights·y, in place."""
         used = self._used
         for rows, part in ((self.steps[:used], weights[:used]), (self.changes[:used], weights[used:])):
             if result.ndim == 1:
@@ -84,7 +84,7 @@ class HostPairs:
         return result
 
     def products(self, rows: Rows) -> tuple[Matrix, Matrix, Matrix]:
-        """Products of steps and changes with the rows, and of the rows with each other: only new ones are computed."""
+        """Products of steps and changes with the rows, and of the rows with each other; known ones are reused."""
         return self._products.of(rows, self.steps[: self._used], self.changes[: self._used])
 
     def arrays(self) -> tuple[Matrix, Matrix]:
@@ -92,6 +92,6 @@ class HostPairs:
         return self.steps[: self._used], self.changes[: self._used]
 
     def clear(self) -> None:
-        """Forget all of them; their memory is used again."""
+        """Remove all pairs; their memory is reused."""
         self._used = 0
         self._products.clear()

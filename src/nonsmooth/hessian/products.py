@@ -1,7 +1,7 @@
-"""Inner products of long vectors, each computed once as long as both are in use.
+"""Cached inner products of long vectors, each computed once while both vectors are in use.
 
-From one quadratic program to the next most gradients and pairs stay the same. Where n is large, reading them again is
-what takes the time; the products themselves are a few thousand numbers.
+From one quadratic program to the next most gradients and pairs stay the same. For large n, reading them again dominates the
+time; the products themselves are a few thousand numbers.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Blocks = dict[Key, NDArray[np.float64]]
 
 
 @dataclass
-class _Known:
-    """The products of a block of rows with the pairs by slot. It does not keep the rows from being freed."""
+class _PairProducts:
+    """The products of a block of rows with the pairs, by slot. The reference to the rows is weak."""
 
     owner: weakref.ref[object]
     steps: Matrix
@@ -34,30 +34,30 @@ def _key(block: NDArray[np.float64]) -> Key:
 
 
 def _owner(block: NDArray[np.float64]) -> weakref.ref[object]:
-    """What the memory of a block lives as long as."""
+    """The array that owns the memory of a block."""
     return weakref.ref(block if block.base is None else block.base)
 
 
 class Products:
     """Products of blocks of rows with each other and with the pairs of a limited memory.
 
-    What is remembered must not depend on when it was computed, or a continued run would differ in rounding from one
-    that was never interrupted; see `inner_products`.
+    A cached product must not depend on when it was computed, or a resumed run would differ in rounding from an uninterrupted
+    one; see `inner_products`.
     """
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._known: dict[Key, _Known] = {}
+        self._known: dict[Key, _PairProducts] = {}
         self._mutual: dict[tuple[Key, Key], NDArray[np.float64]] = {}
-        self._renewed: set[int] = set()
+        self._changed_slots: set[int] = set()
 
-    def renew(self, slot: int) -> None:
-        """Another pair has taken a slot."""
-        self._renewed.add(slot)
+    def mark_changed(self, slot: int) -> None:
+        """Record that a slot contains a new pair."""
+        self._changed_slots.add(slot)
 
     def clear(self) -> None:
-        """Forget everything."""
-        self._known, self._mutual, self._renewed = {}, {}, set()
+        """Remove all products."""
+        self._known, self._mutual, self._changed_slots = {}, {}, set()
 
     def of(self, rows: Rows, steps: Matrix, changes: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         """Products of the pairs' steps and changes with the rows (pairs × rows), and of the rows with each other."""
@@ -65,18 +65,18 @@ class Products:
         blocks = dict(zip(keys, rows.blocks, strict=True))
         before, self._known = self._known, {}
         for key in blocks:
-            # At the same address there may be other numbers by now: only while the owner lives are they the same.
+            # An address may have been reused: the data are the same only while the owner is alive.
             if key in before and before[key].owner() is not None:
                 self._known[key] = before[key]
         old = {key: blocks[key] for key in self._known}
         fresh = {key: block for key, block in blocks.items() if key not in old}
         for key, block in fresh.items():
             count = 1 if block.ndim == 1 else len(block)
-            self._known[key] = _Known(_owner(block), np.zeros((count, self._slots)), np.zeros((count, self._slots)))
-        self._mutual = {(a, b): found for (a, b), found in self._mutual.items() if a in old and b in old}
-        self._with_pairs(old, sorted(self._renewed), steps, changes)
+            self._known[key] = _PairProducts(_owner(block), np.zeros((count, self._slots)), np.zeros((count, self._slots)))
+        self._mutual = {(a, b): product for (a, b), product in self._mutual.items() if a in old and b in old}
+        self._with_pairs(old, sorted(self._changed_slots), steps, changes)
         self._with_pairs(fresh, list(range(len(steps))), steps, changes)
-        self._renewed = set()
+        self._changed_slots = set()
         self._with_each_other(old, fresh)
         mutual = np.empty((len(rows), len(rows)))
         for one, part in zip(keys, rows.parts, strict=True):
@@ -100,7 +100,7 @@ class Products:
                 known.steps[:, slot], known.changes[:, slot] = with_step, with_change
 
     def _with_each_other(self, old: Blocks, fresh: Blocks) -> None:
-        """All products in which a fresh block takes part."""
+        """All products that involve a fresh block."""
         vectors = {key: block for key, block in fresh.items() if block.ndim == 1}
         matrices = {key: block for key, block in fresh.items() if block.ndim == 2}
         self._multiply({**old, **fresh}, vectors)

@@ -1,4 +1,4 @@
-"""The pair (s, y) that an accepted step teaches, damped where its curvature is not positive enough."""
+"""The quasi-Newton pair (s, y) of an accepted step, damped if its curvature is too small."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.arrays.rows import Rows
-from nonsmooth.hessian.form import Form
+from nonsmooth.hessian.quadratic_form import QuadraticForm
 from nonsmooth.qp.workspace import Metric
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-class Outcome(Enum):
-    """What an update did."""
+class UpdateOutcome(Enum):
+    """The outcome of a quasi-Newton update."""
 
     UPDATED = "the matrix was updated"
     SCALED = "the matrix was scaled and updated"
     NOT_POSITIVE = "skipped: the curvature along the step is not positive"
     NOT_FINITE = "skipped: the update would not be finite"
-    KINKED = "skipped: the gradient of a constraint has jumped, which tells nothing about curvature"
+    KINKED = "skipped: the gradient of a constraint jumped, which is not curvature"
 
 
 class InverseHessian(Protocol):
@@ -33,36 +33,36 @@ class InverseHessian(Protocol):
     def apply(self, columns: NDArray[np.float64]) -> NDArray[np.float64]:
         """H times a vector or a matrix of columns."""
 
-    def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> Form:
-        """The matrix of a quadratic program over rows of gradients; `keys` tell which of them are those of earlier calls."""
+    def form(self, rows: Matrix | Rows, keys: NDArray[np.int64] | None = None) -> QuadraticForm:
+        """The quadratic form over rows of gradients; `keys` identify rows of earlier calls."""
 
     def metric(self) -> Metric | None:
-        """The matrix as compiled code can use it; None where it has no form for that."""
+        """The matrix for compiled code; None if compiled code does not support it."""
 
     @property
     def size(self) -> int:
         """Number of variables."""
 
     def principal_solver(self, chosen: NDArray[np.intp]) -> Callable[[Vector], Vector]:
-        """Solves systems with the rows and columns of H that belong to some variables."""
+        """A solver for systems with the principal submatrix of H that belongs to some variables."""
 
-    def update(self, pair: Curvature) -> Outcome:
-        """Learn from one step."""
+    def update(self, pair: CurvaturePair) -> UpdateOutcome:
+        """Update with one pair."""
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Reset to the initial matrix."""
 
     def forget_products(self) -> None:
-        """Compute products of rows anew: what is remembered may differ in rounding from what a continued run computes."""
+        """Discard cached products of rows: they may differ in rounding from what a resumed run computes."""
 
     def arrays(self) -> dict[str, Any]:
         """Everything needed to restore it, as arrays and numbers."""
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Take over what `arrays` gave."""
+        """Restore from the result of `arrays`."""
 
 
-class Curvature(NamedTuple):
+class CurvaturePair(NamedTuple):
     """A step s, the change y of the gradient along it, their product, and whether y was damped."""
 
     s: Vector
@@ -71,34 +71,34 @@ class Curvature(NamedTuple):
     damped: bool = False
 
 
-def limit_growth(pair: Curvature, product: Vector, fraction: float) -> Curvature:
+def limit_growth(pair: CurvaturePair, product: Vector, fraction: float) -> CurvaturePair:
     """The pair with s moved toward H·y (`product`) so that s·y ≥ fraction · y·H·y.
 
-    Where the gradient jumps across a kink, y can be long and nearly orthogonal to s; as it is, the pair would
-    blow the matrix up along s.
+    If the gradient jumps across a kink, y can be long and nearly orthogonal to s; without this change the update would make
+    the matrix very large along s.
     """
     expected = float(pair.y @ product)
     if not pair.product < fraction * expected or not expected > 0:
         return pair
     theta = (1.0 - fraction) * expected / (expected - pair.product)
     s = theta * pair.s + (1.0 - theta) * product
-    return Curvature(s, pair.y, theta * pair.product + (1.0 - theta) * expected, damped=True)
+    return CurvaturePair(s, pair.y, theta * pair.product + (1.0 - theta) * expected, damped=True)
 
 
-def curvature_pair(s: Vector, y: Vector, hessian_step: Vector | None, damping: float) -> Curvature:
+def curvature_pair(s: Vector, y: Vector, hessian_step: Vector | None, damping: float) -> CurvaturePair:
     """The pair for an update; y is moved toward B·s (B = H⁻¹) so that s·y ≥ damping · s·B·s.
 
-    `hessian_step` is B·s. It costs nothing where s = −t·H·r, for then B·s = −t·r. None: no damping.
+    `hessian_step` is B·s; it is free if s = −t·H·r, since then B·s = −t·r. None means no damping.
 
     >>> curvature_pair(np.array([1.0, 0.0]), np.array([-1.0, 0.0]), np.array([2.0, 0.0]), 0.2).product
     0.4
     """
     product = float(s @ y)
     if hessian_step is None or damping == 0.0:
-        return Curvature(s, y, product)
+        return CurvaturePair(s, y, product)
     expected = float(s @ hessian_step)
     if not product < damping * expected or not expected > 0:
-        return Curvature(s, y, product)
+        return CurvaturePair(s, y, product)
     theta = (1.0 - damping) * expected / (expected - product)
     damped = theta * y + (1.0 - theta) * hessian_step
-    return Curvature(s, damped, theta * product + (1.0 - theta) * expected, damped=True)
+    return CurvaturePair(s, damped, theta * product + (1.0 - theta) * expected, damped=True)

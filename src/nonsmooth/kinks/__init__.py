@@ -1,1 +1,1 @@
-"""Gradients kept from earlier points, for models of functions with kinks."""
+"""Gradients stored from earlier points, for models of functions with kinks."""

@@ -1,8 +1,8 @@
-"""Kinks of constraints: which of their gradients are kept, and whether one was crossed.
+"""Kinks of constraints: which gradients to store, and whether a step crossed a kink.
 
-A constraint may be the largest of several functions, or a norm. At a point it shows one gradient; those of the other pieces
-that meet there are known from other points only, and are kept as rows of their own. An equality that is never negative, not
-even by rounding, may be a norm that is to vanish: it has more pieces than can be known, and is not followed like this.
+A constraint may be a maximum of several functions, or a norm. At one point only one gradient is available; the gradients of
+the other pieces that meet there come from other points and are stored as separate rows. An equality that is never negative,
+not even by rounding, may be a norm that must vanish: it has more pieces than can be stored, so its gradients are not stored.
 """
 
 from __future__ import annotations
@@ -19,38 +19,40 @@ Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 
 
-def crossed(before: Vector, after: Vector) -> Flags:
-    """Which values changed sides; one that was next to 0 was on none.
+def sign_changes(before: Vector, after: Vector) -> Flags:
+    """Which values changed sign; a value close to 0 has no sign.
 
-    >>> crossed(np.array([1.0, -1.0, -1e-9]), np.array([2.0, 1.0, 1.0]))
+    >>> sign_changes(np.array([1.0, -1.0, -1e-9]), np.array([2.0, 1.0, 1.0]))
     array([False,  True, False])
     """
-    found: Flags = (before * after <= 0) & (np.abs(before) > THRESHOLDS.similar * np.abs(after))
-    return found
+    flags: Flags = (before * after <= 0) & (np.abs(before) > THRESHOLDS.similar * np.abs(after))
+    return flags
 
 
-def keep_gradients(pieces: ConstraintPieces, at: Trial, trial: Trial, indices: object, *, apart: float | None = None) -> bool:
-    """Keep gradients that constraints have at a trial point where they differ by more than a part from those at x."""
+def store_gradients(
+    pieces: ConstraintPieces, at: Trial, trial: Trial, indices: object, *, least_change: float | None = None
+) -> bool:
+    """Store the gradients of constraints at a trial point that differ enough from those at x; whether there are any."""
     pieces.notice(at)
     pieces.notice(trial)
     chosen = np.asarray(indices, dtype=np.intp)
     values, own, inequality = trial.c[chosen], at.c[chosen], chosen >= at.equalities
     small = len(at.x) <= THRESHOLDS.max_variables_for_equality_pieces
-    near = np.where(inequality, values > -THRESHOLDS.similar, small & ~crossed(own, values))
+    near = np.where(inequality, values > -THRESHOLDS.similar, small & ~sign_changes(own, values))
     chosen = chosen[near]
     if not len(chosen):
         return False
     known = np.isin(chosen, pieces.kinked)
-    differ = _differ(at, trial, chosen, np.where(known, THRESHOLDS.distinct_piece, apart or THRESHOLDS.distinct_piece))
+    differ = _differ(at, trial, chosen, np.where(known, THRESHOLDS.distinct_piece, least_change or THRESHOLDS.distinct_piece))
     chosen, known = chosen[differ], known[differ]
-    kinks = known | (~_turns(at, trial, chosen) & ~np.isin(chosen, pieces.never_negative))
+    kinks = known | (~_smooth_changes(at, trial, chosen) & ~np.isin(chosen, pieces.never_negative))
     for index, kinked in zip(chosen.tolist(), kinks.tolist(), strict=True):
         pieces.add(trial, index, kinked=kinked)
     return len(chosen) > 0
 
 
-def jumped(pieces: ConstraintPieces, multipliers: Vector, before: Trial, after: Trial) -> bool:
-    """Whether the gradient of a constraint that matters has jumped: one that has shown a kink, and has a multiplier."""
+def gradient_jumped(pieces: ConstraintPieces, multipliers: Vector, before: Trial, after: Trial) -> bool:
+    """Whether the gradient of a constraint with a known kink and a nonzero multiplier jumped."""
     chosen = pieces.kinked
     chosen = chosen[multipliers[chosen] != 0]
     return bool(_differ(after, before, chosen, np.full(len(chosen), THRESHOLDS.jump)).any())
@@ -58,21 +60,21 @@ def jumped(pieces: ConstraintPieces, multipliers: Vector, before: Trial, after: 
 
 def _differ(at: Trial, trial: Trial, chosen: Indices, limits: Vector) -> Flags:
     here, there = at.jacobian[chosen], trial.jacobian[chosen]
-    found: Flags = np.linalg.norm(there - here, axis=1) > limits * np.linalg.norm(here, axis=1)
-    return found
+    flags: Flags = np.linalg.norm(there - here, axis=1) > limits * np.linalg.norm(here, axis=1)
+    return flags
 
 
-def _turns(at: Trial, trial: Trial, chosen: Indices) -> Flags:
-    """Which of the constraints between two points may have changed their gradients as smooth functions do.
+def _smooth_changes(at: Trial, trial: Trial, chosen: Indices) -> Flags:
+    """Which constraints may have changed their gradients between two points as smooth functions do.
 
-    A quadratic leaves its linearizations at both points by the same. Where x is next to a kink, that of the other piece is
-    right at x, or the way leads along the kink.
+    A quadratic has the same linearization error at both points. Near a kink the linearization of the other piece is exact at
+    x, or the step leads along the kink.
     """
-    here, there, way = at.jacobian[chosen], trial.jacobian[chosen], trial.x - at.x
+    here, there, step = at.jacobian[chosen], trial.jacobian[chosen], trial.x - at.x
     rise = trial.c[chosen] - at.c[chosen]
-    own, other = rise - here @ way, there @ way - rise
+    own, other = rise - here @ step, there @ step - rise
     both = own + other
     balanced = np.minimum(own * np.sign(both), other * np.sign(both)) >= THRESHOLDS.smooth_share * np.abs(both)
-    most = np.linalg.norm(there - here, axis=1) * np.linalg.norm(way)
-    found: Flags = balanced & (np.abs(both) >= THRESHOLDS.turning_share * most)
-    return found
+    most = np.linalg.norm(there - here, axis=1) * np.linalg.norm(step)
+    flags: Flags = balanced & (np.abs(both) >= THRESHOLDS.turning_share * most)
+    return flags

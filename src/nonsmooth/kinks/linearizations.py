@@ -1,4 +1,4 @@
-"""Linear functions kept from earlier points, and how far each of them may be from the truth elsewhere."""
+"""Linearizations stored from earlier points, and their errors at other points."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.arrays.rows import LARGE, PIECE, Rows
+from nonsmooth.arrays.rows import CHUNK_SIZE, MAX_DENSE_VARIABLES, Rows
 from nonsmooth.arrays.window import Window
 from nonsmooth.native import address, load
 from nonsmooth.thresholds import THRESHOLDS
@@ -19,18 +19,18 @@ Matrix = NDArray[np.float64]
 _keys = count(-1, -1)
 
 
-class Lines(NamedTuple):
-    """Points, values there, gradients as rows, and a number for each that no other gradient has. They never change."""
+class LinearizationTable(NamedTuple):
+    """Linearizations in matrices: points, values there, gradients as rows, and a unique number for each. Never modified."""
 
     points: Matrix
     values: Vector
     rows: Matrix
     keys: NDArray[np.int64]
-    places: tuple[int, int, int, int]
-    """Where they lie, as long as they are held."""
+    addresses: tuple[int, int, int, int]
+    """The addresses of the arrays, valid as long as these exist."""
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
-        """How far each lies from the values at x, or `locality` times the squared distance if that is more."""
+        """The linearization error of each at x, or `locality` times the squared distance if that is larger."""
         functions = load()
         if functions is None:
             offsets = x - self.points
@@ -38,142 +38,148 @@ class Lines(NamedTuple):
             return _error(values - self.values - along, np.einsum("ij,ij->i", offsets, offsets))
         errors = np.empty(len(self.values))
         x = np.ascontiguousarray(x)
-        one, held = (float(values), None) if np.ndim(values) == 0 else (0.0, np.ascontiguousarray(values, dtype=np.float64))
-        several = None if held is None else address(held)
+        one, many = (float(values), None) if np.ndim(values) == 0 else (0.0, np.ascontiguousarray(values, dtype=np.float64))
+        many_address = None if many is None else address(many)
         functions.errors(
             address(self.points), address(self.rows), address(self.values), len(errors), self.rows.shape[1], address(x),
-            several, one, THRESHOLDS.locality, address(errors),
+            many_address, one, THRESHOLDS.locality, address(errors),
         )  # fmt: skip
         return errors
 
 
-def _error(apart: Vector, squares: Vector) -> Vector:
-    error: Vector = np.maximum(np.abs(apart), THRESHOLDS.locality * squares)
+def _error(differences: Vector, squares: Vector) -> Vector:
+    error: Vector = np.maximum(np.abs(differences), THRESHOLDS.locality * squares)
     return error
 
 
 class Linearizations:
-    """A queue of (point, value, gradient); the oldest goes when it is full.
+    """A queue of (point, value, gradient); when it is full, the oldest entry is removed.
 
-    Up to LARGE variables they lie in matrices. Above, the vectors themselves are kept: nothing is copied, whoever else
-    holds them, and what depends on the point from which they are seen is computed once for each point.
+    Up to MAX_DENSE_VARIABLES variables the entries are stored in matrices. Above that, the vectors themselves are stored
+    without copying, and their products are computed once for each evaluation point.
     """
 
     def __init__(self, size: int, capacity: int) -> None:
-        self.capacity, self._large, self._size = capacity, size > LARGE, size
+        self.capacity, self._large, self._size = capacity, size > MAX_DENSE_VARIABLES, size
         self.clear()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies lie elsewhere in memory, and get keys of their own."""
+        """Copies have other addresses and get their own keys."""
         return {"size": self._size, "capacity": self.capacity, **self.arrays()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.capacity, self._large, self._size = state["capacity"], state["size"] > LARGE, state["size"]
+        self.capacity, self._large, self._size = state["capacity"], state["size"] > MAX_DENSE_VARIABLES, state["size"]
         self.restore(state["points"], state["values"], state["rows"])
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all entries."""
         self._values = Window(np.zeros(0), self.capacity)
         self._keys = Window(np.zeros(0, dtype=np.int64), self.capacity)
         self._points = Window(np.zeros((0, self._size)), self.capacity)
         self._matrix = Window(np.zeros((0, self._size)), self.capacity)
         self._point_list: list[Vector] = []
         self._row_list: list[Vector] = []
-        self._seen: list[tuple[float, float]] = []
-        self._from: Vector | None = None
+        self._products: list[tuple[float, float]] = []
+        self._products_point: Vector | None = None
 
     def __len__(self) -> int:
-        return len(self._values.kept)
+        return len(self._values.entries)
 
     @property
     def values(self) -> Vector:
         """The values, oldest first."""
-        return self._values.kept
+        return self._values.entries
 
     @property
     def keys(self) -> NDArray[np.int64]:
-        """A number for each that no other gradient has."""
-        return self._keys.kept
+        """A unique number for each."""
+        return self._keys.entries
 
     @property
     def rows(self) -> Matrix | Rows:
         """The gradients, oldest first."""
-        return Rows(self._row_list) if self._large else self._matrix.kept
+        return Rows(self._row_list) if self._large else self._matrix.entries
 
     def add(self, point: Vector, value: float, row: Vector) -> None:
-        """Keep one more. The vectors are kept as they are and must not be changed afterwards."""
+        """Store one more. The vectors are not copied and must not be modified afterwards."""
         first = 1 if len(self) == self.capacity else 0
         self._values.add(value)
         self._keys.add(next(_keys))
         if self._large:
             self._point_list = [*self._point_list[first:], point]
             self._row_list = [*self._row_list[first:], row]
-            self._seen = self._seen[first:]
+            self._products = self._products[first:]
         else:
             self._points.add(point)
             self._matrix.add(row)
 
     @property
-    def lines(self) -> Lines | None:
-        """All of them as they are now; None where they are long, and do not lie in matrices."""
+    def table(self) -> LinearizationTable | None:
+        """All entries at present; None if the vectors are long and not stored in matrices."""
         if self._large:
             return None
         points, values, rows, keys = self._points, self._values, self._matrix, self._keys
-        return Lines(points.kept, values.kept, rows.kept, keys.kept, (points.place, values.place, rows.place, keys.place))
+        return LinearizationTable(
+            points.entries,
+            values.entries,
+            rows.entries,
+            keys.entries,
+            (points.address, values.address, rows.address, keys.address),
+        )
 
     def errors(self, x: Vector, values: float | Vector) -> Vector:
-        """How far each lies from the values at x, or `locality` times the squared distance if that is more."""
-        lines = self.lines
-        if lines is not None:
-            return lines.errors(x, values)
-        self._look(x)
-        along, squares = np.array(self._seen).reshape(-1, 2).T
+        """The linearization error of each at x, or `locality` times the squared distance if that is larger."""
+        table = self.table
+        if table is not None:
+            return table.errors(x, values)
+        self._compute_products(x)
+        along, squares = np.array(self._products).reshape(-1, 2).T
         return _error(values - self.values - along, squares)
 
     def excess(self, x: Vector, value: float) -> Vector:
-        """By how much each lies above a value at x; negative where it lies below."""
+        """How far each lies above a value at x; negative if it lies below."""
         if self._large:
-            self._look(x)
-            along: Vector = np.array([product for product, _ in self._seen])
+            self._compute_products(x)
+            along: Vector = np.array([product for product, _ in self._products])
         else:
-            along = np.einsum("ij,ij->i", self._matrix.kept, x - self._points.kept)
+            along = np.einsum("ij,ij->i", self._matrix.entries, x - self._points.entries)
         excess: Vector = self.values + along - value
         return excess
 
     def select(self, chosen: NDArray[np.bool_]) -> None:
-        """Keep only those that are chosen, in their order."""
+        """Keep only the chosen entries, in order."""
         self._values.select(chosen)
         self._keys.select(chosen)
         if self._large:
             self._point_list = list(compress(self._point_list, chosen))
             self._row_list = list(compress(self._row_list, chosen))
-            self._seen = list(compress(self._seen, chosen))
+            self._products = list(compress(self._products, chosen))
         else:
             self._points.select(chosen)
             self._matrix.select(chosen)
 
-    def _look(self, x: Vector) -> None:
-        """Compute row·(x − point) and |x − point|² where they are not known, for the large ones."""
-        if self._from is not x:
-            self._from, self._seen = x, []
-        buffer = np.empty(min(PIECE, len(x)))
-        for point, row in zip(self._point_list[len(self._seen) :], self._row_list[len(self._seen) :], strict=True):
+    def _compute_products(self, x: Vector) -> None:
+        """Compute the missing row·(x − point) and |x − point|² for long vectors."""
+        if self._products_point is not x:
+            self._products_point, self._products = x, []
+        buffer = np.empty(min(CHUNK_SIZE, len(x)))
+        for point, row in zip(self._point_list[len(self._products) :], self._row_list[len(self._products) :], strict=True):
             along = square = 0.0
-            for start in range(0, len(x), PIECE):
-                here = x[start : start + PIECE]
-                offset = np.subtract(here, point[start : start + PIECE], out=buffer[: len(here)])
-                along += float(row[start : start + PIECE].dot(offset))
+            for start in range(0, len(x), CHUNK_SIZE):
+                here = x[start : start + CHUNK_SIZE]
+                offset = np.subtract(here, point[start : start + CHUNK_SIZE], out=buffer[: len(here)])
+                along += float(row[start : start + CHUNK_SIZE].dot(offset))
                 square += float(offset.dot(offset))
-            self._seen.append((along, square))
+            self._products.append((along, square))
 
     def arrays(self) -> dict[str, Any]:
         """Points, values and rows, for saving."""
-        points = np.array(self._point_list).reshape(-1, self._size) if self._large else self._points.kept
-        rows = np.array(self._row_list).reshape(-1, self._size) if self._large else self._matrix.kept
+        points = np.array(self._point_list).reshape(-1, self._size) if self._large else self._points.entries
+        rows = np.array(self._row_list).reshape(-1, self._size) if self._large else self._matrix.entries
         return {"points": points, "values": self.values, "rows": rows}
 
     def restore(self, points: Matrix, values: Vector, rows: Matrix) -> None:
-        """Take over what `arrays` gave."""
+        """Restore from the result of `arrays`."""
         self.clear()
         for point, value, row in zip(points, values, rows, strict=True):
             self.add(np.array(point, dtype=np.float64), float(value), np.array(row, dtype=np.float64))

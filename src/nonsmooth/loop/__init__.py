@@ -1,1 +1,1 @@
-"""The loop: its state, how it ends, and how it recovers from steps that fail."""
+"""The main loop: its state, its termination, and its recovery from failed steps."""

@@ -1,4 +1,4 @@
-"""The best points met so far, whatever became of them."""
+"""The best points evaluated so far, whether or not they became iterates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Vector = NDArray[np.float64]
 
 
 class Incumbents:
-    """The lowest feasible point and the most feasible one, over every point that was evaluated."""
+    """The lowest feasible point and the most feasible point among all evaluated points."""
 
     def __init__(self, tolerances: Tolerances) -> None:
         self._tolerances = tolerances
@@ -32,8 +32,8 @@ class Incumbents:
             and trial.equality_violation <= self._tolerances.equality
         )
 
-    def see(self, trial: Trial) -> None:
-        """Remember a point if it is better than those before."""
+    def consider(self, trial: Trial) -> None:
+        """Store a point if it is better than the earlier ones."""
         if not trial.finite:
             return
         if self.feasible(trial) and (self.best is None or trial.f < self.best.f):
@@ -42,12 +42,12 @@ class Incumbents:
             self._key = (trial.violation, trial.f)
             self.most_feasible = Candidate.of(trial)
 
-    def forget(self) -> None:
-        """Know nothing any more."""
+    def clear(self) -> None:
+        """Remove all points."""
         self.best, self.most_feasible, self._key = None, None, (np.inf, np.inf)
 
     def arrays(self) -> dict[str, Any]:
-        """Everything needed to restore it."""
+        """All arrays that `restore` needs."""
         points = {"best": self.best, "most_feasible": self.most_feasible}
         return {
             f"{name}.{part}": getattr(point, part)
@@ -58,18 +58,18 @@ class Incumbents:
 
     @staticmethod
     def shapes(arrays: dict[str, Any], variables: int, constraints: int) -> dict[str, tuple[int, ...]]:
-        """What `arrays` must look like."""
+        """The expected shapes of `arrays`."""
         expected = {"x": (variables,), "f": (), "c": (constraints,), "equalities": ()}
         names = {name.partition(".")[0] for name in arrays}
         return {f"{name}.{part}": shape for name in names for part, shape in expected.items()}
 
     def restore(self, arrays: dict[str, Any], units: Vector | None = None) -> None:
-        """Take over what `arrays` gave; `units` are the factors of pre-scaling."""
-        self.forget()
+        """Restore the points from `arrays`; `units` are the factors of prescaling."""
+        self.clear()
         for name in {name.partition(".")[0] for name in arrays}:
             x, f, c, equalities = (arrays[f"{name}.{part}"] for part in ("x", "f", "c", "equalities"))
             setattr(self, name, Candidate(np.array(x), float(f), np.array(c), int(equalities)))
         if self.most_feasible is not None:
-            told = self.most_feasible
-            told = told if units is None else replace(told, c=told.c / units)  # points are compared in these
-            self._key = (max(told.inequality_violation, told.equality_violation), told.f)
+            point = self.most_feasible
+            point = point if units is None else replace(point, c=point.c / units)  # points are compared in these units
+            self._key = (max(point.inequality_violation, point.equality_violation), point.f)

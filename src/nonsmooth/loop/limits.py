@@ -1,4 +1,4 @@
-"""Evaluation within the limits of a run: time, evaluations, target; every point that is evaluated is remembered if good."""
+"""Evaluation within the limits of a run: time, evaluations, target. The best evaluated points are stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Evaluator, Trial
-from nonsmooth.loop.ending import Ended
+from nonsmooth.loop.end_of_run import EndOfRun
 from nonsmooth.loop.incumbents import Incumbents
 from nonsmooth.options import Options
 from nonsmooth.result import Status
@@ -19,9 +19,9 @@ Vector = NDArray[np.float64]
 
 
 class LimitedEvaluator:
-    """Evaluates points for a run, and ends it with `Ended` at a limit or at the target.
+    """Evaluates points for a run, and raises `EndOfRun` at a limit or at the target.
 
-    `earlier_seconds` and `earlier_evaluations` are those of the runs that this one continues.
+    `earlier_seconds` and `earlier_evaluations` belong to the runs that this run continues.
     """
 
     def __init__(
@@ -42,47 +42,47 @@ class LimitedEvaluator:
         self.stop_at_limits()
         trial = self._evaluator(x)
         trial.finite = trial.finite and isfinite(x.sum())  # values can be finite where x has overflowed
-        self._incumbents.see(trial)
+        self._incumbents.consider(trial)
         if self.reached(trial):
-            raise Ended(Status.TARGET_REACHED, at=trial)
+            raise EndOfRun(Status.TARGET_REACHED, at=trial)
         return trial
 
     @property
     def deadline(self) -> float:
-        """When the time is used up, by `time.perf_counter`."""
+        """The end of the time limit, as a value of `time.perf_counter`."""
         return self._started + self._options.max_seconds - self.earlier_seconds
 
     @property
     def seconds(self) -> float:
-        """Time used."""
+        """Seconds used so far."""
         return self.earlier_seconds + perf_counter() - self._started
 
     @property
     def evaluations(self) -> int:
-        """Points evaluated."""
+        """Number of points evaluated so far."""
         return self.earlier_evaluations + self._evaluator.costs.values
 
     @property
     def late(self) -> bool:
-        """Whether the time is used up."""
+        """Whether the time limit has passed."""
         return self._options.max_seconds < np.inf and self.seconds > self._options.max_seconds
 
     def stop_at_limits(self) -> None:
-        """Raise `Ended` where a limit is reached."""
+        """Raise `EndOfRun` if a limit is reached."""
         if self.late:
-            raise Ended(Status.TIME_LIMIT)
+            raise EndOfRun(Status.TIME_LIMIT)
         if self.evaluations >= self._options.max_evaluations:
-            raise Ended(Status.EVALUATION_LIMIT)
+            raise EndOfRun(Status.EVALUATION_LIMIT)
 
     def reached(self, trial: Trial) -> bool:
-        """Whether a point is feasible and has the objective asked for."""
+        """Whether a point is feasible and reaches the target value."""
         target = self._options.target_value
         if target == -np.inf or not self._incumbents.feasible(trial):
             return False
         return self._evaluator.unscaled(trial.f, trial.c)[0] <= target
 
     def through(self, other: Evaluator) -> Callable[[Vector], Trial]:
-        """Evaluation by another evaluator within the same limits; nothing is remembered of its points."""
+        """Evaluation by another evaluator within the same limits, without storing its points."""
 
         def evaluate(x: Vector) -> Trial:
             self.stop_at_limits()

@@ -1,4 +1,4 @@
-"""What to do when the model's step leads nowhere: prove that this is the end, or find another way on."""
+"""Recovery from a failed step of the model: prove that the point is stationary, or find another step."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ logger = logging.getLogger("nonsmooth")
 
 
 _DISTANCES = (1e-3, 1e-2, 1e-1, 1.0)
-"""Relative distances at which more feasible points are looked for."""
-_CLEARLY = 1e-7
+"""Relative distances at which the recovery searches for more feasible points."""
+_SIGNIFICANT_DIFFERENCE = 1e-7
 """Relative difference of violations that rounding cannot explain."""
-_LEAP = 1e3
-"""By how much a ray that is very long already is prolonged until values overflow."""
-_EDGE_OF_OVERFLOW = 1e-18 * float(np.finfo(np.float64).max)
-"""Nothing can be asked about the other side of it."""
-_FIRST_PROLONGATION = 1e-5
-"""The first step behind a point that may lie near the edge of overflow, as a part of the way to it."""
+_LONG_RAY_FACTOR = 1e3
+"""Factor by which an already very long ray is extended until values overflow."""
+_MAX_VALUE_WITHOUT_OVERFLOW = 1e-18 * float(np.finfo(np.float64).max)
+"""Values beyond this are too close to overflow for a test farther out."""
+_FIRST_EXTENSION = 1e-5
+"""The first step beyond a point that may be close to overflow, as a fraction of the distance to it."""
 
 
 class Retry(Enum):
-    """The state was changed: propose again from the same point."""
+    """The state was changed: propose a step again from the same point."""
 
-    WITH_OTHER_GRADIENTS = "gradients of earlier points were dropped or taken into account"
-    AS_A_BLACK_BOX = "what can be seen of the kinks led nowhere"
+    WITH_OTHER_GRADIENTS = "gradients of earlier points were dropped or added"
+    AS_A_BLACK_BOX = "steps by the visible kinks failed"
     WITH_LARGER_WEIGHT = "the penalty weight was raised"
 
 
@@ -54,7 +54,7 @@ Recovered = AcceptedStep | Status | Retry
 
 
 class Recovery:
-    """Ways out of a point from which the model's step failed."""
+    """Recovers at a point from which the model's step failed."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Recovery:
         self._checked: Trial | None = None
 
     def recover(self, state: State, failure: StepFailure, step: Step) -> Recovered:
-        """A status that ends the run, a step found otherwise, or what was changed before another try."""
+        """A status that ends the run, a step found in another way, or the change made before a retry."""
         if failure is StepFailure.NOT_TRIED:
             accepted = self._fallback.move(state)
             if accepted is not None:
@@ -84,17 +84,17 @@ class Recovery:
         if failure is StepFailure.UNBOUNDED:
             return self._follow_ray(state, step)
         feasible = self._incumbents.feasible(state.current)
-        found = self._at_feasible(state, step) if feasible else self._at_infeasible(state, failure)
-        if state.structured and not isinstance(found, Status):
+        recovery = self._at_feasible(state, step) if feasible else self._at_infeasible(state, failure)
+        if state.structured and not isinstance(recovery, Status):
             state.structured, state.failures = False, 0
-            return found or Retry.AS_A_BLACK_BOX
-        if found is None and state.failures <= THRESHOLDS.max_failures:
-            found = self._change_gradients(state) or self._fallback.move(state)
-        return found or self._failed(state.current)
+            return recovery or Retry.AS_A_BLACK_BOX
+        if recovery is None and state.failures <= THRESHOLDS.max_failures:
+            recovery = self._change_gradients(state) or self._fallback.move(state)
+        return recovery or self._failed(state.current)
 
     @staticmethod
     def _renew_matrix(state: State) -> None:
-        """Begin anew with a matrix that has led nowhere for some steps, which the check had to find."""
+        """Reset the matrix after several steps in a row that only the check could find."""
         if state.failures >= THRESHOLDS.max_idle_steps:
             state.hessian.reset()
             state.hessian_updates = state.failures = 0
@@ -103,34 +103,34 @@ class Recovery:
         return Status.SEARCH_FAILED_FEASIBLE if self._incumbents.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
 
     def _at_feasible(self, state: State, step: Step) -> Recovered | None:
-        """Ask the independent check, and use the gradients that it gathered."""
+        """Run the independent check, and use the gradients that it gathered."""
         if self._checked is state.current:
-            return None  # the answer would be the same
+            return None  # the verdict would be the same
         self._checked = state.current
-        found = self._stationarity.check(state)
-        if found.certificate.stationary:
+        verdict = self._stationarity.check(state)
+        if verdict.certificate.stationary:
             return Status.STATIONARY
-        for trial in found.gathered:
+        for trial in verdict.gathered:
             state.bundle.add(trial)
-        if found.better is not None and found.better.differentiable:
+        if verdict.better is not None and verdict.better.differentiable:
             self._renew_matrix(state)
-            return AcceptedStep(found.better, step, 0.0, None, null_steps=1, met_kink=True)
+            return AcceptedStep(verdict.better, step, 0.0, None, null_steps=1, met_kink=True)
         return Status.SEARCH_FAILED_FEASIBLE if self._options.stop_at_failed_search else None
 
     def _at_infeasible(self, state: State, failure: StepFailure) -> Recovered | None:
-        """Ask whether the violation is stationary; go where it is not."""
+        """Check whether the violation is stationary; if not, reduce it."""
         if len(state.pieces) and state.failures <= 2:
-            state.pieces.clear()  # each of them is penalized by itself, which can be too much
+            state.pieces.clear()  # each piece is penalized separately, which can be too much
             return Retry.WITH_OTHER_GRADIENTS
         at = state.current
         with self._testing:
-            found = check_violation(self._evaluate, at, self._tolerances, self._reference, self._box)
-        if found.certificate.stationary:
-            return self._look_around(state) or Status.INFEASIBLE
-        patient = failure is StepFailure.SEARCH_FAILED or state.failures > 3
-        if found.better is not None and patient:
+            verdict = check_violation(self._evaluate, at, self._tolerances, self._reference, self._box)
+        if verdict.certificate.stationary:
+            return self._search_nearby(state) or Status.INFEASIBLE
+        search_failed = failure is StepFailure.SEARCH_FAILED or state.failures > 3
+        if verdict.better is not None and search_failed:
             self._renew_matrix(state)
-            return self._toward_feasibility(state, found.better.x - at.x)
+            return self._toward_feasibility(state, verdict.better.x - at.x)
         if failure is StepFailure.NO_DECREASE and state.weight < THRESHOLDS.max_weight:
             self._steering.raise_weight(state)
             return Retry.WITH_LARGER_WEIGHT
@@ -138,7 +138,7 @@ class Recovery:
 
     @staticmethod
     def _change_gradients(state: State) -> Retry | None:
-        """Drop the pieces of constraints; use the gradients of earlier points, or do not, every other time."""
+        """Drop the pieces of constraints, and alternate between using and ignoring the gradients of earlier points."""
         if not len(state.pieces) and not (state.near_kink and state.failures % 2):
             return None
         state.pieces.clear()
@@ -146,7 +146,7 @@ class Recovery:
         return Retry.WITH_OTHER_GRADIENTS
 
     def _follow_ray(self, state: State, step: Step) -> AcceptedStep | Status:
-        """The penalty function fell at every point of a search: is there an end to it, much farther out?"""
+        """The penalty function fell at every point of a line search; test whether it stops falling much farther out."""
         at, last, length = state.current, state.current, 1.0
         size = max(1.0, float(np.linalg.norm(at.x)))
         far = THRESHOLDS.unbounded_distance * size / float(np.linalg.norm(step.direction))
@@ -162,27 +162,27 @@ class Recovery:
             falls = trial.finite and trial.penalty(step.weight) < last.penalty(step.weight)
             if not (falls and self._incumbents.feasible(trial)):
                 break
-            last, length = trial, length * (2.0 if length < far else _LEAP)
+            last, length = trial, length * (2.0 if length < far else _LONG_RAY_FACTOR)
         if last is at or not last.differentiable:
             return self._failed(at)
         return AcceptedStep(last, step, length, None, Direction.STEEPEST_DESCENT)
 
-    def falls_without_end(self, state: State, start: Vector, f: float) -> bool:
-        """Whether f at the best feasible point, in the user's units, is far below the start, and falls on behind it.
+    def seems_unbounded(self, state: State, start: Vector, f: float) -> bool:
+        """Whether f at the best feasible point, in the user's units, is far below the start and keeps falling beyond it.
 
-        The way from the start, or from the last points, is prolonged until values overflow. Where it ends before, because f
-        rises or a constraint is violated, nothing is claimed.
+        The ray from the start, or from the last points, is extended until values overflow. If it ends earlier, because f rises
+        or a constraint is violated, the answer is no.
         """
         best = self._incumbents.best
         if best is None or not -f > THRESHOLDS.unbounded_fall * max(1.0, abs(state.history[0][0])):
             return False
-        if -f > _EDGE_OF_OVERFLOW:
+        if -f > _MAX_VALUE_WITHOUT_OVERFLOW:
             return True
-        first = _FIRST_PROLONGATION
+        first = _FIRST_EXTENSION
         for origin in (start, *state.bundle.arrays()["points"][-2:]):
-            way, last, length = best.x - origin, best.f, first
-            while np.isfinite(length) and way.any():
-                trial = self._evaluate(best.x + length * way)
+            direction, last, length = best.x - origin, best.f, first
+            while np.isfinite(length) and direction.any():
+                trial = self._evaluate(best.x + length * direction)
                 if not trial.finite:
                     if length > first:
                         return True
@@ -192,39 +192,39 @@ class Recovery:
                 last, length = trial.f, 4.0 * length
         return False
 
-    def _toward_feasibility(self, state: State, way: Vector) -> AcceptedStep:
-        """Go on along a way that reduces the violation, as long as it does."""
+    def _toward_feasibility(self, state: State, direction: Vector) -> AcceptedStep:
+        """Double a step that reduces the violation for as long as the violation falls."""
         at, length = state.current, 1.0
-        best = self._evaluate(at.x + way)
+        best = self._evaluate(at.x + direction)
         while np.isfinite(2.0 * length):
-            trial = self._evaluate(at.x + 2.0 * length * way)
+            trial = self._evaluate(at.x + 2.0 * length * direction)
             if not (trial.finite and trial.total_violation < best.total_violation and trial.differentiable):
                 break
             best, length = trial, 2.0 * length
-        step = plain_step(at, way, at.penalty_gradient(state.weight), 0.0, state.weight)
+        step = plain_step(at, direction, at.penalty_gradient(state.weight), 0.0, state.weight)
         return AcceptedStep(best, step, length, None, Direction.RANDOM)
 
-    def _inward(self, at: Trial, direction: Vector, way: float) -> Vector:
-        """A direction, reflected where it would soon leave the box or break a constraint that is satisfied."""
+    def _reflect_inward(self, at: Trial, direction: Vector, distance: float) -> Vector:
+        """A direction, reflected where within a distance it would leave the box or violate a satisfied constraint."""
         for value, row in zip(at.c[at.equalities :], at.jacobian[at.equalities :], strict=True):
             slope, square = float(row @ direction), float(row @ row)
-            if slope > 0 and -way * square**0.5 <= value <= 0:
+            if slope > 0 and -distance * square**0.5 <= value <= 0:
                 direction = direction - 2.0 * slope / square * row
         if self._box is None:
             return direction
         outward = np.where(direction > 0, self._box.upper - at.x, at.x - self._box.lower) <= 0
         return np.where(outward, -direction, direction)
 
-    def _look_around(self, state: State) -> AcceptedStep | None:
-        """A more feasible point not far from one where the violation is stationary: it may be a maximum or a saddle."""
+    def _search_nearby(self, state: State) -> AcceptedStep | None:
+        """A more feasible point near one where the violation is stationary, which may be a maximum or a saddle point."""
         at = state.current
-        for distance in _DISTANCES:
+        for relative_distance in _DISTANCES:
             for _ in range(THRESHOLDS.infeasibility_samples):
-                way = distance * max(1.0, float(np.linalg.norm(at.x)))
-                direction = self._inward(at, state.generator.standard_normal(len(at.x)), way)
-                length = way / float(np.linalg.norm(direction))
+                distance = relative_distance * max(1.0, float(np.linalg.norm(at.x)))
+                direction = self._reflect_inward(at, state.generator.standard_normal(len(at.x)), distance)
+                length = distance / float(np.linalg.norm(direction))
                 trial = self._evaluate(at.x + length * direction)
-                lower = trial.finite and trial.total_violation < (1.0 - _CLEARLY) * at.total_violation
+                lower = trial.finite and trial.total_violation < (1.0 - _SIGNIFICANT_DIFFERENCE) * at.total_violation
                 if lower and trial.differentiable:
                     step = plain_step(at, direction, at.penalty_gradient(state.weight), 0.0, state.weight)
                     return AcceptedStep(trial, step, length, None, Direction.RANDOM)

@@ -1,4 +1,4 @@
-"""The loop: from a start to a status."""
+"""The main loop, from a start to a status."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nonsmooth.compile import CompiledMismatch
 from nonsmooth.errors import StateError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, SkippedErrors, Trial
 from nonsmooth.evaluate.scaling import Reference
-from nonsmooth.loop.ending import CallbackFailed, Ended
+from nonsmooth.loop.end_of_run import CallbackFailed, EndOfRun
 from nonsmooth.loop.incumbents import Incumbents
 from nonsmooth.loop.limits import LimitedEvaluator
 from nonsmooth.loop.recovery import Recovery, Retry
 from nonsmooth.loop.rollback import CompiledGuard
-from nonsmooth.loop.saving import SavedState
-from nonsmooth.loop.start import begin, first_trial, may_be_structured
+from nonsmooth.loop.saved_state import SavedState
+from nonsmooth.loop.start import begin, first_trial, may_use_structure
 from nonsmooth.loop.state import COLUMNS, State
 from nonsmooth.loop.stationarity import StationarityCheck
 from nonsmooth.loop.termination import Termination, stationarity_measure
@@ -55,7 +55,7 @@ class Run:
         self.tolerances = tolerances = Tolerances.of(options, single=evaluator.variables.single_precision)
         self.clock, box = evaluator.clock, evaluator.box
         self._searching, self._updating = self.clock.phase(Phase.SEARCH), self.clock.phase(Phase.HESSIAN)
-        self._testing, self._telling = self.clock.phase(Phase.STATIONARITY), self.clock.phase(Phase.CALLBACKS)
+        self._testing, self._calling_back = self.clock.phase(Phase.STATIONARITY), self.clock.phase(Phase.CALLBACKS)
         self.solver = QPSolver(options.qp_solver, self.clock)
         self.incumbents = Incumbents(tolerances)
         seconds, evaluations = _used_before(saved)
@@ -63,16 +63,16 @@ class Run:
             evaluator, self.incumbents, options, earlier_seconds=seconds, earlier_evaluations=evaluations
         )
         self.solver.deadline = evaluate.deadline
-        evaluator.structured = may_be_structured(evaluator, options)
+        evaluator.structured = may_use_structure(evaluator, options)
         start, reference = first_trial(evaluator, options, saved)
-        box = evaluator.box  # in the units that were chosen
-        self.incumbents.see(start)
+        box = evaluator.box  # in the chosen units
+        self.incumbents.consider(start)
         self.state = self._begin(start)
         if saved is not None:
             saved.fill(self.state, None if evaluator.scales is None else evaluator.scales.constraints)
-            self._read_again()
-            evaluate.earlier_evaluations -= evaluator.costs.values  # what told the shapes is not part of the run
-        if options.on_error == "skip":  # from now on: at the start, an exception is the user's to see
+            self._restore_readings()
+            evaluate.earlier_evaluations -= evaluator.costs.values  # evaluations that only determined shapes do not count
+        if options.on_error == "skip":  # only from here on: an exception at the start must reach the user
             evaluator.skipped = SkippedErrors()
         self._guard = CompiledGuard(evaluator, self.state, self._begin)
         self.stationarity = StationarityCheck(evaluator, evaluate, tolerances, reference, self._guard)
@@ -92,78 +92,78 @@ class Run:
     def _begin(self, at: Trial) -> State:
         return begin(at, self.evaluator, self.options, self.incumbents)
 
-    def _read_again(self) -> None:
-        """What was seen of the kinks at the points of a saved state, which does not hold it."""
+    def _restore_readings(self) -> None:
+        """Read the kinks again at the points of a saved state, since the file does not contain them."""
         evaluator, state = self.evaluator, self.state
         evaluator.structured = state.structured
         for point in (state.current, state.better) if state.structured else ():
             if point is not None:
-                here = evaluator(point.x)
-                point.read_by(lambda here=here: here.reading)  # type: ignore[misc]
+                trial = evaluator(point.x)
+                point.read_by(lambda trial=trial: trial.reading)  # type: ignore[misc]
 
     @property
     def reference(self) -> Reference:
-        """The units in which verdicts are made."""
+        """The units of the certificates."""
         return self.stationarity.reference
 
     @property
     def own_reference(self) -> Reference | None:
-        """The reference where it is in the units of the run."""
+        """The reference if it uses the units of the run."""
         return self.reference if self.reference.scales is self.evaluator.scales else None
 
-    def go(self) -> Ended:
-        """Iterate until something ends the run, of which nothing rests on compiled functions alone."""
-        ended: Ended | None = None
+    def go(self) -> EndOfRun:
+        """Iterate until the run ends in a way that does not depend on compiled functions alone."""
+        end: EndOfRun | None = None
         try:
             while True:
                 try:
-                    ended = self._until_the_end()
-                    if self._guard.accepts(ended):
-                        return ended
+                    end = self._iterate_to_end()
+                    if self._guard.accepts(end):
+                        return end
                 except CompiledMismatch as mismatch:
                     self._guard.roll_back(mismatch)
-                    if ended is not None and (ended.status is Status.USER_STOP or ended.exception is not None):
-                        return Ended(ended.status, exception=ended.exception)
-                ended = None
+                    if end is not None and (end.status is Status.USER_STOP or end.exception is not None):
+                        return EndOfRun(end.status, exception=end.exception)
+                end = None
         except FunctionFailed as failure:
-            return Ended(Status.FUNCTION_ERROR, exception=failure.original)
+            return EndOfRun(Status.FUNCTION_ERROR, exception=failure.original)
         except KeyboardInterrupt:
-            return Ended(Status.USER_STOP)
+            return EndOfRun(Status.USER_STOP)
         finally:
             self._guard.close()
 
-    def _until_the_end(self) -> Ended:
+    def _iterate_to_end(self) -> EndOfRun:
         depth = len(self.clock.open)
         try:
-            return Ended(self._last_words(self._iterate()))
-        except Ended as ended:
-            return ended
+            return EndOfRun(self._final_status(self._iterate()))
+        except EndOfRun as end:
+            return end
         except OutOfTime:
-            return Ended(Status.TIME_LIMIT)
+            return EndOfRun(Status.TIME_LIMIT)
         except CompiledMismatch:
             raise
         except CallbackFailed as failure:
             raise failure.original from None
         except FunctionFailed as failure:
             logger.warning("the function raised %r; returning the best point so far", failure.original)
-            return Ended(Status.FUNCTION_ERROR, exception=failure.original)
+            return EndOfRun(Status.FUNCTION_ERROR, exception=failure.original)
         except KeyboardInterrupt:
             logger.info("interrupted from the keyboard")
-            return Ended(Status.USER_STOP)
+            return EndOfRun(Status.USER_STOP)
         except Exception as error:
             logger.exception("the solver failed")
-            return Ended(Status.SOLVER_ERROR, exception=error)
+            return EndOfRun(Status.SOLVER_ERROR, exception=error)
         finally:
             self.clock.unwind(depth)
 
     def _iterate(self) -> Status:
-        """Propose, try, accept or recover, record, check: until a status is found."""
+        """Propose a step, try it, accept or recover, record, check; repeat until there is a status."""
         state, options = self.state, self.options
         resumed = bool(state.history)
         if not resumed and self.evaluate.reached(state.current):
             return Status.TARGET_REACHED
         step = self._propose()
-        status = self._ended_before() if resumed else self._finish(step, None, np.inf)
+        status = self._earlier_status() if resumed else self._finish(step, None, np.inf)
         while status is None and state.iteration < options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
             with self._searching:
@@ -181,29 +181,29 @@ class Run:
             with self._updating:
                 self._acceptance.accept(state, outcome)
             state.iteration += 1
-            made = (outcome.length, outcome.direction, outcome.null_steps)
-            del outcome, step  # they hold vectors of size n
+            last_step = (outcome.length, outcome.direction, outcome.null_steps)
+            del outcome, step  # free their vectors of size n
             step = self._propose()
-            status = self._finish(step, made, self._change(before, weight))
+            status = self._finish(step, last_step, self._change(before, weight))
         return Status.ITERATION_LIMIT if status is None else status
 
-    def _ended_before(self) -> Status | None:
-        """The status of a run that is continued where it had come to its end: what was proven there is proven again."""
+    def _earlier_status(self) -> Status | None:
+        """The status of a continued run that had already ended: the check repeats the proof."""
         if not self.state.ended:
             return None
         return Status.STATIONARY if self.stationarity.check(self.state).certificate.stationary else None
 
     def _propose(self) -> Step:
-        self._model = self.state.step = None  # before the next ones are made
+        self._model = self.state.step = None  # free them before the next ones are created
         self._model, step = self._proposer.propose(self.state)
         self.evaluator.structured = self.state.structured
         self.state.step = step
         if not step.trusted and self.options.stop_at_qp_failure:
-            raise Ended(Status.QP_FAILURE)
+            raise EndOfRun(Status.QP_FAILURE)
         return step
 
     def _try(self, step: Step) -> AcceptedStep | StepFailure:
-        model, self._model = self._model, None  # the gradients in it can go as soon as it is replaced
+        model, self._model = self._model, None  # allows its gradients to be freed as soon as it is replaced
         better, self.state.better = self.state.better, None
         if better is not None:
             return AcceptedStep(better, step, 0.0, None, Direction.STEEPEST_DESCENT)
@@ -213,19 +213,19 @@ class Run:
         return self._stepper.advance(self.state, model, step)
 
     def _change(self, before: float, weight: float) -> float:
-        """How much the penalty function has changed in relation to a value of it with a weight."""
+        """Relative change of the penalty function; infinite if the weight has changed or the earlier value is 0."""
         state = self.state
-        changed = before and state.weight == weight
-        return abs(state.current.penalty(state.weight) - before) / abs(before) if changed else np.inf
+        comparable = before and state.weight == weight
+        return abs(state.current.penalty(state.weight) - before) / abs(before) if comparable else np.inf
 
-    def _finish(self, step: Step, made: tuple[float, Direction, int] | None, change: float) -> Status | None:
-        """Record an iterate, test for the end, call back; `step` is the one proposed there, `made` the one that led there."""
+    def _finish(self, step: Step, last_step: tuple[float, Direction, int] | None, change: float) -> Status | None:
+        """Record an iterate, test termination, run the callback; `step` starts at the iterate, `last_step` led to it."""
         state = self.state
         with self._testing:
-            self._record(step, made or (0.0, Direction.MODEL, 0))
+            self._record(step, last_step or (0.0, Direction.MODEL, 0))
             status = self._termination.test(state, step, change)
-        state.evaluations, state.ended = self.evaluate.evaluations, status is not None  # with those of a certificate
-        if self._tell() and status is None:
+        state.evaluations, state.ended = self.evaluate.evaluations, status is not None  # includes those of the check
+        if self._run_callback() and status is None:
             status = Status.USER_STOP
         if status is None and self.evaluate.late:
             status = Status.TIME_LIMIT
@@ -234,43 +234,43 @@ class Run:
             self.clock.trace.iteration(state.iteration, row, self.clock.now())
         return status
 
-    def _record(self, step: Step, made: tuple[float, Direction, int]) -> None:
-        state, (length, direction, null_steps) = self.state, made
+    def _record(self, step: Step, last_step: tuple[float, Direction, int]) -> None:
+        state, (length, direction, null_steps) = self.state, last_step
         state.evaluations, state.seconds = self.evaluate.evaluations, self.evaluate.seconds
         state.lowest_penalty_parameter = min(state.lowest_penalty_parameter, state.penalty_parameter)
         f, _ = self.evaluator.unscaled(state.current.f, state.current.c)
         measure = stationarity_measure(state.current, step)
         state.record(f, measure, step=length, direction=direction, null_steps=null_steps)
 
-    def _tell(self) -> bool:
+    def _run_callback(self) -> bool:
         if self._callback is None:
             return False
         try:
-            with self._telling, np.errstate(**self.evaluator.user_errors):
+            with self._calling_back, np.errstate(**self.evaluator.user_errors):
                 return bool(self._callback(self.state))
         except Exception as error:
             raise CallbackFailed(error) from error
 
-    def _last_words(self, status: Status) -> Status:
-        """What can be said where the loop ended without a proof: perhaps of the best point, or that there is no end."""
+    def _final_status(self, status: Status) -> Status:
+        """The status after a last attempt at a proof: that the best point is stationary, or that f is unbounded."""
         state, best = self.state, self.incumbents.best
         if status is Status.SEARCH_FAILED_FEASIBLE and best is not None and not np.array_equal(best.x, state.current.x):
-            state.current = self.evaluate(best.x)  # the last point could not be proven; perhaps the best one can
+            state.current = self.evaluate(best.x)  # the last point could not be proven stationary; the best one may be
             status = Status.STATIONARY if self.stationarity.check(state, final=True).certificate.stationary else status
-        ended = status is Status.ITERATION_LIMIT and self.incumbents.feasible(state.current)
-        if ended and state.step is not None and not self._termination.promises_more(state.current, state.step):
+        at_limit = status is Status.ITERATION_LIMIT and self.incumbents.feasible(state.current)
+        if at_limit and state.step is not None and not self._termination.promises_more(state.current, state.step):
             status = Status.STATIONARY if self.stationarity.check(state, final=True).certificate.stationary else status
         if status in _INFEASIBLE and best is not None:
-            status = Status.SEARCH_FAILED_FEASIBLE  # feasible points are known, so that is not what can be said
+            status = Status.SEARCH_FAILED_FEASIBLE  # a feasible point is known
         if status in _PERHAPS_UNBOUNDED and best is not None:
             f, _ = self.evaluator.unscaled(best.f, best.c)
-            if self._recovery.falls_without_end(state, self.evaluator.variables.start, f):
+            if self._recovery.seems_unbounded(state, self.evaluator.variables.start, f):
                 status = Status.UNBOUNDED
         return status
 
 
 def _used_before(saved: SavedState | None) -> tuple[float, int]:
-    """Seconds and evaluations of the runs that are continued."""
+    """Seconds and evaluations of the earlier runs that this run continues."""
     if saved is None:
         return 0.0, 0
     try:

@@ -1,4 +1,4 @@
-"""How fields of a state are saved, loaded, checked and rolled back: each says so once, where it is declared."""
+"""How the fields of a state are saved, loaded, checked and rolled back. Each field declares this once."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from typing import Any
 class Kind(Enum):
     """How a field is saved."""
 
-    NUMBER = "as a number of the type of its default"
+    NUMBER = "as a number with the type of its default"
     COUNTS = "as the numbers of a small dataclass"
-    VECTOR = "as an array of one number for each variable or constraint, or of none"
-    PART = "as what its `arrays()` returns; `shapes()` of its class says what they must look like, `restore()` takes them back"
-    OTHER = "by code of its own"
+    VECTOR = "as an array with one number for each variable or constraint, or as an empty array"
+    PART = "as the arrays that `arrays()` returns; `shapes()` of its class defines their shapes, `restore()` loads them"
+    OTHER = "by its own code"
     TRANSIENT = "not at all"
 
 
 @dataclass(frozen=True)
 class Role:
-    """What is done with a field."""
+    """How to save a field and whether it survives a rollback."""
 
     kind: Kind
     survives: bool = False
-    """Whether it stays as it is when a run is rolled back to an earlier point."""
+    """Whether the field is unchanged when a run is rolled back to an earlier point."""
     length: str = ""
-    """Of a vector: "variables" or "constraints"."""
+    """For a vector: "variables" or "constraints"."""
     default: Any = None
-    """Of a number, which tells its type."""
+    """For a number: its default, which defines its type."""
 
 
 def number(default: float, *, survives: bool = False) -> Any:
-    """A field that is a number, or a truth value."""
+    """A field that is a number or a bool."""
     return field(default=default, metadata={"role": Role(Kind.NUMBER, survives, default=default)})
 
 
@@ -43,22 +43,22 @@ def counts(kind: Callable[[], Any]) -> Any:
 
 
 def vector(empty: Callable[[], Any], *, length: str) -> Any:
-    """A field that is a vector, empty at first."""
+    """A field that is an initially empty vector."""
     return field(default_factory=empty, metadata={"role": Role(Kind.VECTOR, length=length)})
 
 
 def part() -> Any:
-    """A field that is an object with arrays of its own; a rollback begins with a new one."""
+    """A field that is an object with its own arrays; a rollback replaces it by a new one."""
     return field(metadata={"role": Role(Kind.PART)})
 
 
 def other(*, survives: bool = True, **default: Any) -> Any:
-    """A field that `saving` treats by name."""
+    """A field that `saved_state` handles by name."""
     return field(metadata={"role": Role(Kind.OTHER, survives)}, **default)
 
 
 def transient(**default: Any) -> Any:
-    """A field that is not saved, and that survives rollbacks."""
+    """A field that is not saved and survives rollbacks."""
     return field(metadata={"role": Role(Kind.TRANSIENT, survives=True)}, **default)
 
 
@@ -75,7 +75,7 @@ def roles(kind: type) -> dict[str, Role]:
 
 
 def roll_back(state: Any, fresh: Any) -> None:
-    """Make a state as one that has just begun, but for the fields that survive."""
+    """Reset a state to a fresh one, except for the fields that survive."""
     for name, role in roles(type(state)).items():
         if not role.survives:
             setattr(state, name, getattr(fresh, name))

@@ -1,4 +1,4 @@
-"""What a run begins with: the first point, the units, the state."""
+"""The start of a run: the first point, the units, the state."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import torch
 
-from nonsmooth.arrays.rows import LARGE
+from nonsmooth.arrays.rows import MAX_DENSE_VARIABLES
 from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate import Evaluator, FunctionFailed, Trial
 from nonsmooth.evaluate.evaluator import EQUALITY, INEQUALITY, OBJECTIVE, natural_scales
@@ -17,7 +17,7 @@ from nonsmooth.hessian.device import DevicePairs
 from nonsmooth.kinks.bundle import Bundle, default_capacity
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.loop.incumbents import Incumbents
-from nonsmooth.loop.saving import SavedState
+from nonsmooth.loop.saved_state import SavedState
 from nonsmooth.loop.state import State
 from nonsmooth.options import Options
 from nonsmooth.report.clock import Phase
@@ -26,15 +26,15 @@ from nonsmooth.thresholds import THRESHOLDS
 
 
 def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None) -> tuple[Trial, Reference]:
-    """The start in the units of the run, which are chosen here, and the reference for verdicts.
+    """The start in the units of the run, which are chosen here, and the reference for certificates.
 
-    Exceptions of the functions are raised as they are; values and gradients that are not finite are a `ProblemError`.
+    Exceptions of the functions propagate unchanged; values and gradients that are not finite raise a `ProblemError`.
     """
     try:
-        start = _first_look(evaluator)
+        start = _evaluate_start(evaluator)
         finite = start.finite
         if finite:
-            _ = start.reading  # which knows the gradient too
+            _ = start.reading  # this also computes the gradient
         differentiable = start.differentiable if finite else False
     except FunctionFailed as failure:
         raise failure.original from None
@@ -44,7 +44,7 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
     if not differentiable:
         raise ProblemError("a gradient at x0 is not finite; start at a nearby point where all functions are differentiable")
     check_graph(evaluator, start)
-    start = _watched(evaluator, start)
+    start = _watch_if_needed(evaluator, start)
     with evaluator.clock.phase(Phase.UNITS):
         users, natural = start, natural_scales(start)
     if saved is not None:
@@ -61,7 +61,7 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
 
 
 def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbents) -> State:
-    """A state that knows nothing but the point at which it begins."""
+    """A fresh state at a point."""
     variables = evaluator.variables
     capacity = options.gradient_samples or default_capacity(variables.size)
     state = State(
@@ -77,7 +77,7 @@ def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbe
         evaluations=evaluator.costs.values,
     )
     if evaluator.structured:
-        state.structured = evaluator.structured = worth_following(at)
+        state.structured = evaluator.structured = has_visible_kinks(at)
         evaluator.constraints_structured = at.reading is not None and at.reading.constraints is not None
         if not state.structured:
             at.forget_reading()
@@ -87,9 +87,9 @@ def begin(at: Trial, evaluator: Evaluator, options: Options, incumbents: Incumbe
 
 
 def initial_hessian(start: Trial, options: Options, device: torch.device) -> InverseHessian:
-    """The matrix to start with; without a better idea, one whose first step is not much longer than x.
+    """The initial matrix; by default a multiple of the identity whose first step is not much longer than x.
 
-    Where there are many variables and they are on a GPU, the pairs lie there too.
+    With many variables on a GPU, the pairs are stored on the GPU too.
     """
     size = len(start.x)
     reach = THRESHOLDS.first_step * max(1.0, float(np.linalg.norm(start.x)))
@@ -98,12 +98,12 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
     if options.memory is None and (size <= THRESHOLDS.max_full_memory or options.initial_hessian is not None):
         initial = options.initial_hessian
         if initial is not None and np.shape(initial) != (size, size):
-            raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, the problem {size} variables")
+            raise ProblemError(f"initial_hessian has shape {np.shape(initial)}, but the problem has {size} variables")
         return FullMemory(size, initial, scale=options.scale_initial_hessian, gamma=gamma)
     pairs = options.memory or THRESHOLDS.default_pairs
     scale, fixed = options.scale_initial_hessian, options.fixed_scaling
-    kept = DevicePairs(pairs, size, device) if device.type == "cuda" and size > LARGE else None
-    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, kept=kept)
+    device_pairs = DevicePairs(pairs, size, device) if device.type == "cuda" and size > MAX_DENSE_VARIABLES else None
+    memory = LimitedMemory(size, pairs=pairs, scale=scale, fixed_scaling=fixed, gamma=gamma, storage=device_pairs)
     if options.initial_pairs is not None:
         steps, changes, gamma = options.initial_pairs
         if np.ndim(steps) != 2 or np.shape(steps)[1:] != (size,) or np.shape(steps) != np.shape(changes):
@@ -115,14 +115,14 @@ def initial_hessian(start: Trial, options: Options, device: torch.device) -> Inv
 
 
 def check_graph(evaluator: Evaluator, start: Trial) -> None:
-    """Refuse functions that depend on x but are cut off from it for automatic differentiation."""
-    if evaluator.problem.gradients or not evaluator.cut_off:
+    """Raise `ProblemError` for functions that depend on x but are detached from it in the autograd graph."""
+    if evaluator.problem.gradients or not evaluator.missing_gradients:
         return
-    aside = np.random.default_rng(0).standard_normal(len(start.x))
-    moved = start.x + THRESHOLDS.least_magnitude * np.maximum(1.0, np.abs(start.x)) * aside
+    direction = np.random.default_rng(0).standard_normal(len(start.x))
+    shifted = start.x + THRESHOLDS.least_magnitude * np.maximum(1.0, np.abs(start.x)) * direction
 
     try:
-        other = evaluator(moved)
+        other = evaluator(shifted)
     except FunctionFailed:
         return
     assert evaluator.forms is not None
@@ -133,7 +133,7 @@ def check_graph(evaluator: Evaluator, start: Trial) -> None:
         return {OBJECTIVE: trial.f, INEQUALITY: others, EQUALITY: own}
 
     before, after = parts(start), parts(other)
-    for name in evaluator.cut_off:
+    for name in evaluator.missing_gradients:
         if not np.array_equal(before[name], after[name]):  # type: ignore[arg-type]
             raise ProblemError(
                 f"{name} changes with x but has no gradient; return tensors computed from x, without "
@@ -141,56 +141,56 @@ def check_graph(evaluator: Evaluator, start: Trial) -> None:
             )
 
 
-FEW_EVALUATIONS = 10
-"""With fewer it is not worth to look at a program, which takes one."""
+MIN_EVALUATIONS_FOR_STRUCTURE = 10
+"""With fewer, reading the program does not pay: it costs one evaluation."""
 
 
-def may_be_structured(evaluator: Evaluator, options: Options) -> bool:
-    """Whether to look for kinks of f in the program; steps by them are full ones."""
+def may_use_structure(evaluator: Evaluator, options: Options) -> bool:
+    """Whether to read the kinks of f from the program; the steps of such models are always full steps."""
     plain = options.initial_step == 1.0 and not options.normalize_direction and options.first_fallback == 0
-    plain = plain and options.max_evaluations >= FEW_EVALUATIONS
+    plain = plain and options.max_evaluations >= MIN_EVALUATIONS_FOR_STRUCTURE
     return options.structure == "auto" and plain and not evaluator.problem.gradients
 
 
-def _first_look(evaluator: Evaluator) -> Trial:
-    """The start, evaluated with an eye on what graphs do not keep, unless something may be compiled.
+def _evaluate_start(evaluator: Evaluator) -> Trial:
+    """The start, evaluated while watching for data that graphs do not store, unless something may be compiled.
 
-    Compiled functions hide their kinks, and would be compiled for what is watched.
+    Compiled functions hide their kinks, and watching would make torch.compile recompile them.
     """
-    evaluator.noting = evaluator.structured and "torch._dynamo" not in sys.modules
+    evaluator.watching = evaluator.structured and "torch._dynamo" not in sys.modules
     try:
         return evaluator(evaluator.variables.start)
     except FunctionFailed:
-        if not evaluator.noting:
+        if not evaluator.watching:
             raise
-        evaluator.noting = False  # it may refuse to be watched
+        evaluator.watching = False  # the function may fail only when it is watched
         return evaluator(evaluator.variables.start)
 
 
-def _watched(evaluator: Evaluator, start: Trial) -> Trial:
-    """The start, evaluated anew with an eye on what graphs do not keep, where they show kinks and nobody has looked yet."""
+def _watch_if_needed(evaluator: Evaluator, start: Trial) -> Trial:
+    """The start, evaluated again while watching for data that graphs do not store, if kinks need it and were not watched."""
     reading = start.reading
-    if reading is None or evaluator.noting:
+    if reading is None or evaluator.watching:
         return start
-    unseen = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
-    if not (unseen or len(reading.terms) or reading.constraints is not None):
+    incomplete = any(UNSEEN in reason for reason in (*reading.hidden, reading.unread or ""))
+    if not (incomplete or len(reading.terms) or reading.constraints is not None):
         return start
     if any(UNSEEN not in reason for reason in reading.hidden) or any(reason != UNWATCHED for reason in reading.assumptions):
         return start
-    evaluator.noting = True
+    evaluator.watching = True
     try:
         return evaluator(start.x)
-    except FunctionFailed:  # what is compiled may refuse to be watched
-        evaluator.noting = False
-        if reading.assumptions:  # kinks are known without
+    except FunctionFailed:  # compiled functions may fail when they are watched
+        evaluator.watching = False
+        if reading.assumptions:  # the kinks are known without watching
             return start
         evaluator.structured = False
         start.forget_reading()
         return start
 
 
-def worth_following(start: Trial) -> bool:
-    """Whether kinks can be seen, and all of f."""
+def has_visible_kinks(start: Trial) -> bool:
+    """Whether f or a constraint has visible kinks, and f has no hidden ones."""
     reading = start.reading
-    seen = reading is not None and not reading.hidden
-    return seen and reading is not None and (len(reading.terms) > 0 or reading.constraints is not None)
+    complete = reading is not None and not reading.hidden
+    return complete and reading is not None and (len(reading.terms) > 0 or reading.constraints is not None)

@@ -1,4 +1,4 @@
-"""Everything a run needs to go on: one value that can be saved, loaded and continued."""
+"""The state of a run: one object that can be saved, loaded and continued."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.scaling import Scales
-from nonsmooth.hessian import InverseHessian, Outcome
+from nonsmooth.hessian import InverseHessian, UpdateOutcome
 from nonsmooth.kinks.bundle import Bundle
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.loop.incumbents import Incumbents
-from nonsmooth.loop.saving import SavedState, load, save
+from nonsmooth.loop.saved_state import SavedState, load, save
 from nonsmooth.loop.schema import counts, number, other, part, roll_back, transient, vector
 from nonsmooth.step.model import Step
 from nonsmooth.step.outcome import Direction
@@ -26,13 +26,13 @@ Vector = NDArray[np.float64]
 COLUMNS = ("f", "violation", "penalty_parameter", "stationarity", "step", "evaluations", "seconds", "fallback", "null_steps")
 
 
-def _no_numbers() -> Vector:
+def _empty_vector() -> Vector:
     return np.zeros(0)
 
 
 @dataclass
 class Updates:
-    """What became of the updates of the matrix."""
+    """Counts of quasi-Newton updates by their outcome."""
 
     updated: int = 0
     damped: int = 0
@@ -45,10 +45,10 @@ class Updates:
 class State:
     """The state of a run after an iteration.
 
-    `save` writes it to a file; `load` reads such a file, running no code from it. A run continued from a loaded state
-    (`minimize(..., state=state)`) takes the same steps as one that was never interrupted.
+    `save` writes it to a file; `load` reads such a file without running code from it. A run continued from a loaded state
+    (`minimize(..., state=state)`) takes the same steps as an uninterrupted run.
 
-    How a field is saved, checked and rolled back follows from the function that declares it (see `schema`).
+    The function that declares a field determines how it is saved, checked and rolled back (see `schema`).
     """
 
     current: Trial = other(survives=False)
@@ -61,44 +61,44 @@ class State:
     weight: float = number(1.0)
     """ρ = 1/μ, the weight of the violation against the objective."""
     excessive_iterations: int = number(0)
-    """Iterations in a row with a weight far larger than multipliers need."""
+    """Consecutive iterations with a weight much larger than the multipliers require."""
     reductions: int = number(0)
-    """How often the weight was lowered."""
+    """How often the weight was reduced."""
     scales: Scales | None = other(default=None)
-    """The units of the run; None where they are the user's."""
+    """The units of the run; None if they are the user's."""
     iteration: int = number(0, survives=True)
     structured: bool = number(False)
-    """Whether models are made of the kinks of f that can be seen, instead of gradients of earlier points."""
+    """Whether models are built from the visible kinks of f instead of gradients of earlier points."""
     nested_points: int = number(0)
-    """How often it could not, because the point lay on a kink within the argument of another."""
+    """How often this was impossible because the point was on a kink within the argument of another."""
     near_kink: bool = number(False)
     """Whether models use the gradients of earlier points."""
     smooth_iterations: int = number(0)
-    """Iterations in a row without a null step that met a kink."""
+    """Consecutive iterations without a null step at a kink."""
     hessian_updates: int = number(0)
-    """Updates of the matrix so far; 1 at the start where the user gave one."""
+    """Updates of the matrix so far; initially 1 if the user provided a matrix."""
     updates: Updates = counts(Updates)
     skipped_updates: int = number(0)
-    """Updates in a row that were skipped because the gradient of a constraint had jumped."""
+    """Consecutive updates that were skipped because the gradient of a constraint had jumped."""
     failures: int = number(0)
-    """Iterations in a row at which the model's step failed."""
+    """Consecutive iterations at which the model's step failed."""
     last_check_iteration: int = number(-1)
-    """The iteration of the last certificate that failed; −1 for none."""
+    """The iteration of the last failed check; −1 for none."""
     last_check_stationarity: float = number(np.inf)
     idle_gradient_steps: int = number(0)
-    """Steps judged by gradients alone since the last that shortened the combined gradient."""
+    """Steps accepted by gradients alone since the last one that shortened the combined gradient."""
     shortest_gradient: float = number(np.inf)
     """The shortest combined gradient of such steps."""
     better: Trial | None = other(survives=False, default=None)
-    """A point far from the current one, by which the check denied that this is stationary; the run goes on there."""
+    """A point far from the current one that refutes stationarity of the current one; the run continues there."""
     iterations_at_tolerance: int = number(0)
-    """Iterations at which the tolerance was reached, but not with a digit to spare."""
-    multipliers: Vector = vector(_no_numbers, length="constraints")
-    """Those of the last program; only a hint about the next."""
+    """Iterations at which the measure was within the tolerance but not one digit below it."""
+    multipliers: Vector = vector(_empty_vector, length="constraints")
+    """The multipliers of the last quadratic program, a warm start for the next."""
     hints: tuple[Vector, Vector, Vector] | None = transient(default=None)
-    """The weights of the bundle and of the pieces, and the multipliers, with which the step at this point was looked for."""
+    """The weights of the bundle and of the pieces, and the multipliers, that were the warm start of the step at this point."""
     ended: bool = number(False)
-    """Whether the run ended at the current point; what continues it asks the check again."""
+    """Whether the run ended at the current point; a run that continues from it repeats the check."""
     evaluations: int = number(0, survives=True)
     seconds: float = number(0.0, survives=True)
     lowest_penalty_parameter: float = number(np.inf, survives=True)
@@ -124,7 +124,7 @@ class State:
 
     @property
     def stationarity(self) -> float:
-        """The solver's own measure at the current point; a certificate is asked for when it is small."""
+        """The solver's own measure at the current point; the independent check runs when it is small."""
         return self.history[-1][COLUMNS.index("stationarity")]
 
     @property
@@ -132,18 +132,18 @@ class State:
         """μ, the weight of the objective in μ·f + violation."""
         return 1.0 / self.weight
 
-    def count_update(self, outcome: Outcome, *, damped: bool) -> None:
-        """Count what became of an update of the matrix."""
-        done = outcome in (Outcome.UPDATED, Outcome.SCALED)
+    def count_update(self, outcome: UpdateOutcome, *, damped: bool) -> None:
+        """Count an update of the matrix by its outcome."""
+        done = outcome in (UpdateOutcome.UPDATED, UpdateOutcome.SCALED)
         self.hessian_updates += done
         self.updates.updated += done
         self.updates.damped += done and damped
-        self.updates.scaled += outcome is Outcome.SCALED
-        self.updates.not_positive += outcome is Outcome.NOT_POSITIVE
-        self.updates.not_finite += outcome is Outcome.NOT_FINITE
+        self.updates.scaled += outcome is UpdateOutcome.SCALED
+        self.updates.not_positive += outcome is UpdateOutcome.NOT_POSITIVE
+        self.updates.not_finite += outcome is UpdateOutcome.NOT_FINITE
 
     def remember_hints(self) -> None:
-        """Called before a step is looked for. A continued run looks for it again, and must begin as this one did."""
+        """Store the warm start before a step is computed, so that a continued run computes the same step."""
         self.hints = (self.bundle.weights, self.pieces.weights, self.multipliers)
 
     def record(self, f: float, stationarity: float, *, step: float, direction: Direction, null_steps: int) -> None:
@@ -154,7 +154,7 @@ class State:
         ))  # fmt: skip
 
     def restart(self, fresh: State) -> None:
-        """Begin anew with the point, matrix and gradients of a fresh state; counts and history go on."""
+        """Restart with the point, matrix and gradients of a fresh state; counts and history continue."""
         roll_back(self, fresh)
 
     def save(self, path: str | Path) -> None:

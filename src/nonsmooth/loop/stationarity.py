@@ -1,4 +1,4 @@
-"""The independent check, asked about the point of a run: in natural units, and by the functions themselves."""
+"""Runs the independent check at the current point of a run, in natural units and with the original functions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ logger = logging.getLogger("nonsmooth")
 
 
 class StationarityCheck:
-    """Certificates of a run; `last` is the last one."""
+    """Runs the check during a run; `last` is its latest result."""
 
     def __init__(
         self,
@@ -37,92 +37,95 @@ class StationarityCheck:
         self._evaluator, self._evaluate, self._tolerances = evaluator, evaluate, tolerances
         self._first, self._guard = reference, guard
         self._second: Reference | None = None
-        """Units that an answer has shown, where they are far from those that the start had shown."""
+        """The units derived from an answer, if they are far from those derived from the start."""
         self.reference = reference
-        """That of the last verdict."""
+        """The reference of the last check."""
         self._testing = evaluator.clock.phase(Phase.STATIONARITY)
         self.last: Check | None = None
 
     def check(self, state: State, *, final: bool = False) -> Check:
-        """What the check says of the current point; a `final` word is that of the functions themselves alone."""
+        """The result of the check at the current point; a `final` check uses the original functions alone."""
         with self._testing:
             self.reference = self._first
-            found = self._check(state, final=final)
-            self.last = replace(found, better=None, gathered=(), carrying=())  # its points are not needed any more
-            logger.debug("iteration %d: %s", state.iteration, found.certificate)
-            return found
+            verdict = self._check(state, final=final)
+            self.last = replace(verdict, better=None, gathered=(), support=())  # its points are no longer needed
+            logger.debug("iteration %d: %s", state.iteration, verdict.certificate)
+            return verdict
 
     def _check(self, state: State, *, final: bool) -> Check:
-        """Compiled functions, where they are in use, find out whether it is worth proving and which gradients matter; what is
-        claimed is proven with the functions themselves.
+        """Compiled functions, if in use, run a draft check to see whether a proof is likely and which gradients matter; the
+        proof itself uses the original functions.
         """
-        at, first = self._guard.confirmed(state.current), _Judge(self._evaluator, self._evaluate, self._tolerances, self._first)
+        at = self._guard.confirmed(state.current)
+        first = _CheckInUnits(self._evaluator, self._evaluate, self._tolerances, self._first)
         hints: tuple[Vector, ...] = ()
         if at is not state.current and first.natural and not final:
             draft = first.check(at)
             if not draft.certificate.stationary:
                 return draft
-            hints = draft.carrying
-        with self._guard.functions_themselves():
-            # Of the gradients that the run has gathered none is used: what is claimed must follow from x alone.
-            found = first.check(at, hints)
-            return self._in_second_units(first, found, at) if found.certificate.stationary else first.told(found)
+            hints = draft.support
+        with self._guard.original_functions():
+            # No gradient that the run has gathered is used: the proof must follow from x alone.
+            verdict = first.check(at, hints)
+            stationary = verdict.certificate.stationary
+            return self._in_second_units(first, verdict, at) if stationary else first.in_solver_units(verdict)
 
-    def _in_second_units(self, first: _Judge, found: Check, at: Trial) -> Check:
-        """What the check says that `found` a point stationary where an answer has shown that the units are wrong."""
-        self._second = self._second or first.refitted(found)
+    def _in_second_units(self, first: _CheckInUnits, verdict: Check, at: Trial) -> Check:
+        """Repeat a check that found a point stationary in other units, if the answer shows that the first ones are wrong."""
+        self._second = self._second or first.refit(verdict)
         if self._second is None:
-            return first.told(found)
-        second = _Judge(self._evaluator, self._evaluate, self._tolerances, self._second)
-        again = second.check(at)
-        if not again.certificate.stationary and again.better is None:
-            return first.told(found)  # nothing speaks against it
+            return first.in_solver_units(verdict)
+        second = _CheckInUnits(self._evaluator, self._evaluate, self._tolerances, self._second)
+        second_verdict = second.check(at)
+        if not second_verdict.certificate.stationary and second_verdict.better is None:
+            return first.in_solver_units(verdict)  # the second check does not refute the first
         self.reference = self._second
-        return second.told(again)
+        return second.in_solver_units(second_verdict)
 
 
-class _Judge:
-    """The check in some units, which need not be those in which the solver works."""
+class _CheckInUnits:
+    """The check in given units, which may differ from those of the solver."""
 
     def __init__(self, own: Evaluator, evaluate: LimitedEvaluator, tolerances: Tolerances, reference: Reference) -> None:
         self._own, self._evaluate, self._tolerances, self._reference = own, evaluate, tolerances, reference
         self.natural = own.scales is reference.scales
-        """Whether the solver works in them."""
+        """Whether these are the solver's units."""
         if self.natural:
             self._evaluator: Evaluator = own
             self._limited: Callable[[Vector], Trial] = evaluate
             return
         self._evaluator = other = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
-        other.costs, other.scales, other.structured, other.noting = own.costs, reference.scales, own.structured, own.noting
+        other.costs, other.scales, other.structured, other.watching = own.costs, reference.scales, own.structured, own.watching
         other.constraints_structured = own.constraints_structured
         self._limited = evaluate.through(other)
 
-    def _seen(self, at: Trial) -> Trial:
+    def _convert(self, at: Trial) -> Trial:
         """The point in these units."""
         if self.natural:
             return at
-        here = self._limited(self._evaluator.in_solver_units(self._own.in_user_units(at.x)))
+        trial = self._limited(self._evaluator.in_solver_units(self._own.in_user_units(at.x)))
         self._evaluator.skipped = self._own.skipped
-        return here
+        return trial
 
     def check(self, at: Trial, hints: tuple[Vector, ...] = ()) -> Check:
-        """What the check says, in these units."""
-        self._here = self._seen(at)
-        return check(self._limited, self._here, self._tolerances, self._reference, self._evaluator.box, hints=hints)
+        """The result of the check, in these units."""
+        self._at = self._convert(at)
+        return check(self._limited, self._at, self._tolerances, self._reference, self._evaluator.box, hints=hints)
 
-    def told(self, found: Check) -> Check:
-        """The same in the units of the solver."""
+    def in_solver_units(self, verdict: Check) -> Check:
+        """The same result in the units of the solver."""
         if self.natural:
-            return found
-        judge, own = self._evaluator, self._own
-        better = None if found.better is None else self._evaluate(own.in_solver_units(judge.in_user_units(found.better.x)))
-        multipliers = own.multipliers_in_solver_units(judge.multipliers_in_user_units(found.multipliers))
-        bounds = own.bound_multipliers_in_solver_units(judge.bound_multipliers_in_user_units(found.bound_multipliers))
-        return Check(found.certificate, multipliers, better, (), (), bounds)
+            return verdict
+        other, own = self._evaluator, self._own
+        better = None if verdict.better is None else self._evaluate(own.in_solver_units(other.in_user_units(verdict.better.x)))
+        multipliers = own.multipliers_in_solver_units(other.multipliers_in_user_units(verdict.multipliers))
+        bounds = own.bound_multipliers_in_solver_units(other.bound_multipliers_in_user_units(verdict.bound_multipliers))
+        return Check(verdict.certificate, multipliers, better, (), (), bounds)
 
-    def refitted(self, found: Check) -> Reference | None:
-        """Other units, where an answer shows that those chosen at the start are wrong; a loosened tolerance is one in those."""
-        here = self._here
-        if found.steepness is None or self._tolerances.allowance > 0:
+    def refit(self, verdict: Check) -> Reference | None:
+        """Other units, if the answer shows that those from the start are wrong. A tolerance that the user has loosened refers
+        to the units from the start, which then stay."""
+        at = self._at
+        if verdict.steepness is None or self._tolerances.allowance > 0:
             return None
-        return self._reference.refitted(found.steepness, here.f, here.jacobian)
+        return self._reference.refit(verdict.steepness, at.f, at.jacobian)

@@ -1,4 +1,4 @@
-"""Tests for the end of a run, made at every iterate."""
+"""The termination tests at every iterate."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ _STATIONARITY = COLUMNS.index("stationarity")
 
 
 def stationarity_measure(at: Trial, step: Step) -> float:
-    """The solver's own measure: length of the combined gradient, or the error of its cuts, whichever is larger; relative."""
+    """The solver's own measure: the larger of the combined gradient's length and the error of its cuts, both relative."""
     return max(norm(step.gradient) / (1.0 + norm(at.gradient)), step.error / (1.0 + abs(at.f)))
 
 
 class Termination:
-    """Decides when the independent check is asked, which is expensive, and whether the run ends."""
+    """Decides when to run the independent check, which is expensive, and whether the run ends."""
 
     def __init__(self, check: StationarityCheck, incumbents: Incumbents, options: Options, tolerances: Tolerances) -> None:
         self._check, self._incumbents, self._options, self._tolerances = check, incumbents, options, tolerances
 
     def test(self, state: State, step: Step, change: float) -> Status | None:
-        """The status that ends the run at the current point, where `step` was proposed, after a relative `change`."""
+        """The status that ends the run at the current point, from which `step` starts, after a relative `change`."""
         if not self._incumbents.feasible(state.current):
             return None
         if self._due(state, step, change):
-            found = self._check.check(state)
-            if found.certificate.stationary:
+            verdict = self._check.check(state)
+            if verdict.certificate.stationary:
                 return Status.STATIONARY
-            if found.better is not None and norm(found.better.x - state.current.x) > found.certificate.radius:
-                state.better = found.better
+            if verdict.better is not None and norm(verdict.better.x - state.current.x) > verdict.certificate.radius:
+                state.better = verdict.better
             state.last_check_iteration, state.last_check_stationarity = state.iteration, state.stationarity
             state.iterations_at_tolerance = 0
         if change <= self._options.relative_decrease_tolerance and self._options.relative_decrease_tolerance > 0:
@@ -46,15 +46,15 @@ class Termination:
         return None
 
     def promises_more(self, at: Trial, step: Step) -> bool:
-        """Whether the model promises a decrease that matters, however steep the start was that tolerances are relative to."""
+        """Whether the model predicts a significant decrease, however steep the functions were at the start."""
         tolerance = self._tolerances.stationarity
         return bool(-step.decrease > THRESHOLDS.decrease_multiple * tolerance * (tolerance + abs(at.f)))
 
     def _due(self, state: State, step: Step, change: float) -> bool:
-        """Whether to ask the independent check.
+        """Whether to run the independent check.
 
-        One more digit than the tolerance usually costs an iteration or two; only if it does not come is the tolerance itself
-        enough. Values that do not change any more are a sign of the end only if the measure does not change either.
+        One digit beyond the tolerance usually costs only an iteration or two; the tolerance itself suffices only if that digit
+        is not reached. Values that no longer change indicate the end only if the measure does not fall either.
         """
         at, measure, tolerance = state.current, state.stationarity, self._tolerances.stationarity
         complementarity = float(np.abs(step.multipliers) @ np.abs(at.c)) / (1.0 + abs(at.f)) if len(at.c) else 0.0

@@ -1,7 +1,7 @@
-"""The compiled part of the solver: C sources, the library built from them, and the only module that loads it.
+"""The native part of the solver: C sources, the library built from them, and the only module that loads it.
 
-Everything here exists in Python as well, which is the specification: `qp.active` for the active-set method, `model` for models
-and their steps, `linearizations` for errors of linear functions.
+The Python code is the specification of everything here: `qp.active_set` for the active-set method, `step.model` for models and
+their steps, `kinks.linearizations` for linearization errors.
 """
 
 from nonsmooth.native.library import Functions, Method, address, linear_algebra, load

@@ -1,10 +1,10 @@
-/* The active-set method of active.py for small dense programs, without the interpreter between its steps.
+/* The active-set method of active_set.py for small dense programs, without interpreter overhead.
  *
- * min ½ yᵀQy + qᵀy, some entries ≥ 0 with sum 1, all between lower and upper. See active.py for the method;
- * names are the same. Loops run down columns, so that compilers vectorize them without reordering sums.
+ * min ½ yᵀQy + qᵀy, some entries ≥ 0 with sum 1, all between lower and upper. See active_set.py for the method. Loops run
+ * down columns, so that compilers vectorize them without reordering sums.
  *
- * All arrays lie one behind the other in one block of `qp_doubles(n)` numbers, in the order of `qp_solve`. Programs that follow
- * each other with the same matrix can keep the factor: see Kept.
+ * All arrays are contiguous in one block of `qp_doubles(n)` numbers, in the order of `qp_solve`. Consecutive programs with the
+ * same matrix can reuse the factor: see Kept.
  */
 
 #include <math.h>
@@ -13,55 +13,55 @@
 #include "variant.h"
 
 #if defined(__GLIBC__) && defined(__x86_64__)
-__asm__(".symver hypot,hypot@GLIBC_2.2.5"); /* the newer one, which differs in errno, would ask for glibc 2.35 */
+__asm__(".symver hypot,hypot@GLIBC_2.2.5"); /* the newer version, which differs in errno only, requires glibc 2.35 */
 #endif
 
 #define FLOOR 1e-13
 #define REFINEMENTS 3
-#define POLISHED 1e-4 /* the part of what is allowed to be wrong that is not worth another step */
+#define POLISHED 1e-4 /* the fraction of the tolerance below which another step is not worthwhile */
 
-#define BLOCKED 48 /* from so many rows on LAPACK's factorization is quicker */
+#define BLOCKED 48 /* from this number of rows on LAPACK's factorization is faster */
 
 enum { FREE = 0, LOW = 1, HIGH = 2, SEEN = 3 };
 
 /* LAPACK's dpotrf: triangle, order, matrix by columns, leading dimension, 0 or which pivot is not positive. */
 typedef void (*Factorize)(char *, int *, double *, int *, int *);
 
-/* The factor of the free entries of an earlier program. They are known by the places of their rows. */
+/* The factor of the free entries of an earlier program, which are identified by the places of their rows. */
 typedef struct {
     long count, leading;
-    long *places, *lookup;     /* lookup has an entry for every place, −1 between two searches */
+    long *places, *lookup;     /* lookup has an entry for every place; −1 between searches */
     double *factor, sigma;
 } Kept;
 
 typedef struct {
     long n, simplex, count;
-    const double *Q;                                  /* given: a column begins every `stride` numbers */
+    const double *Q;                                  /* input: a column starts every `stride` numbers */
     long stride;
-    double *q, *lower, *upper, *y;                    /* given; y is where to begin, and the answer */
+    double *q, *lower, *upper, *y;                    /* input; y is the start and the solution */
     double *scale, *diagonal, *ceiling, *slope, *excess, *start;
-    double *row, *down, *along, *factor;              /* of the free entries, in the order in which they came */
-    long leading;                                     /* a column of the factor begins every so many numbers */
-    double *near;                                     /* their slopes, which are always known */
-    double *below, *ones;                             /* L⁻¹ times these, and times `row`: they follow each change too */
-    int solved;                                       /* whether they are known */
-    int careful;                                      /* nothing is taken as known that can be computed */
-    double *owed;                                     /* how far entries have gone since all slopes were last computed */
+    double *row, *down, *along, *factor;              /* of the free entries, in the order in which they were added */
+    long leading;                                     /* the leading dimension of the factor */
+    double *near;                                     /* slopes of the free entries, always up to date */
+    double *below, *ones;                             /* L⁻¹ times `near` and times `row`, updated with each change */
+    int solved;                                       /* whether `below` and `ones` are valid */
+    int careful;                                      /* recompute everything instead of updating it */
+    double *owed;                                     /* changes of the entries since all slopes were last computed */
     long *free_entries;
     char *state;
-    char *joined;                                     /* given: 1 for the entries of the simplex, `simplex` in number */
-    const double *pull;                               /* the part of q that comes from a row whose weight is always 1, or NULL */
-    double square;                                    /* its own square */
+    char *joined;                                     /* input: 1 for the `simplex` entries of the simplex */
+    const double *fixed_row;                               /* the part of q from a row whose weight is always 1, or NULL */
+    double square;                                    /* the squared length of that row */
     double sigma;
-    Factorize factorize;                              /* NULL where there is none */
-    Kept *kept;                                       /* NULL where nothing is kept */
-    const long *places;                               /* of the entries, where something is */
-    int rough, recalled;                              /* the factor is that of a matrix not quite the same; was kept */
+    Factorize factorize;                              /* NULL if not available */
+    Kept *kept;                                       /* NULL if no factor is reused */
+    const long *places;                               /* of the entries, if a factor is reused */
+    int rough, recalled;                              /* the factor belongs to a slightly different matrix; was reused */
 } Search;
 
 static long qp_doubles(long n) { return 2 * n * n + 21 * n; }
 
-/* Four numbers at a time, in whatever registers there are: the order in which sums are made is the same everywhere. */
+/* Four numbers at a time, whatever the registers, so that the order of summation is the same on all processors. */
 typedef double Four __attribute__((vector_size(32)));
 
 static inline Four four(const double *from) {
@@ -89,7 +89,7 @@ static void add(double *restrict to, double weight, const double *restrict from,
     for (long i = 0; i < n; i++) to[i] += weight * from[i];
 }
 
-/* The sum of four columns, each with its weight: what is added to is read and written once. */
+/* Add four weighted columns, so that the target is read and written once. */
 static void add_four(double *restrict to, const double *weight, const double *restrict a, const double *restrict b,
                      const double *restrict c, const double *restrict d, long n) {
     double w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
@@ -100,7 +100,7 @@ static double clipped(double value, double lower, double upper) {
     return value < lower ? lower : value > upper ? upper : value;
 }
 
-/* y moved into the simplex and the box; 0 if that is not possible. */
+/* Clip y to the box and scale it to the simplex; 0 if that is not possible. */
 static int make_feasible(const Search *s, double *y) {
     double total = 0;
     for (long i = 0; i < s->n; i++) {
@@ -120,17 +120,17 @@ static void multiply(const Search *s, const double *y, double *product) {
         if (y[j] != 0) add(product, y[j], s->Q + j * s->stride, s->n);
 }
 
-/* The root of what a program minimizes, from yᵀQy and q·y: errors are judged by it. */
+/* The square root of the objective, from yᵀQy and q·y, to which errors are relative. */
 static double size_of(const Search *s, const double *y, double square, double linear) {
-    if (s->pull) { /* what its answer is part of is often shorter by far than the parts */
-        double pulled = dot(s->pull, y, s->n);
+    if (s->fixed_row) { /* the combined gradient is often much shorter than its parts */
+        double pulled = dot(s->fixed_row, y, s->n);
         square += 2.0 * pulled + s->square;
         linear -= pulled;
     }
     return sqrt(square > 0 ? square : 0) + sqrt(fabs(linear));
 }
 
-/* As Program.residual. Uses `down` and `along` for scratch. */
+/* Program.residual. Uses `down` and `along` as scratch space. */
 static double residual_of(Search *s, const double *y) {
     long n = s->n;
     double *product = s->down, *slope = s->along, largest = 0, rounding = 0;
@@ -152,7 +152,7 @@ static double residual_of(Search *s, const double *y) {
         double way = fabs(y[i] - moved) * s->scale[i];
         if (way > error || isnan(way)) error = way;
     }
-    for (long i = 0; i < n; i++) product[i] = s->pull ? fabs(s->pull[i]) : 0.0;
+    for (long i = 0; i < n; i++) product[i] = s->fixed_row ? fabs(s->fixed_row[i]) : 0.0;
     for (long j = 0; j < n; j++) {
         double weight = fabs(y[j]);
         if (weight != 0)
@@ -172,7 +172,7 @@ static double residual_of(Search *s, const double *y) {
 
 /* ---- the factor: L by columns, leading dimension n ---- */
 
-/* Four columns at a time: one at a time, each waits for the one before to be written. */
+/* Four columns at a time; one at a time, each would wait for the previous one to be written. */
 static void solve_lower(const Search *s, double *x) {
     long n = s->leading, count = s->count, j = 0;
     for (; j + 4 <= count; j += 4) {
@@ -245,7 +245,7 @@ static void rebuild(Search *s) {
         if (!failed) return;
     }
     s->rough = 1;
-    for (long j = 0; j < count; j++) { /* not the matrix of a convex program; any direction will do */
+    for (long j = 0; j < count; j++) { /* the program is not convex, so any direction is acceptable */
         double square = fabs(entry_of(s, s->free_entries[j], s->free_entries[j]));
         memset(s->factor + j * s->leading, 0, count * sizeof(double));
         s->factor[j * s->leading + j] = sqrt(square > 1e-300 ? square : 1e-300);
@@ -273,8 +273,8 @@ static void enter(Search *s, long entry) {
     s->count = count + 1;
 }
 
-/* A row of a factor goes; rotations of neighboring columns make what is below it triangular again. Two vectors, multiplied with
- * the inverse of the factor, follow, where there are any. */
+/* Remove a row of a factor; rotations of neighboring columns restore the triangle below it. Two vectors that are multiplied with
+ * the inverse of the factor are updated too, if given. */
 static void delete_row(double *factor, long leading, long count, long position, double *one, double *other) {
     for (long j = position; j < count - 1; j++) {
         double *left = factor + j * leading, *right = left + leading;
@@ -297,7 +297,7 @@ static void delete_row(double *factor, long leading, long count, long position, 
     }
 }
 
-/* An entry is not free any more. */
+/* Remove an entry from the free ones. */
 static void drop(Search *s, long position) {
     long count = s->count;
     delete_row(s->factor, s->leading, count, position, s->solved ? s->below : NULL, s->ones);
@@ -319,9 +319,9 @@ static void look_near(Search *s) {
     for (long i = 0; i < s->count; i++) s->near[i] = s->slope[s->free_entries[i]];
 }
 
-/* ---- what is kept of a factor ---- */
+/* ---- reuse of a factor ---- */
 
-/* The row in a place leaves it. */
+/* Drop the row in a place. */
 static void forget(Kept *kept, long place) {
     for (long i = 0; i < kept->count; i++) {
         if (kept->places[i] != place) continue;
@@ -332,7 +332,7 @@ static void forget(Kept *kept, long place) {
     }
 }
 
-/* The free entries in their order. */
+/* Store the free entries in their order. */
 static void collect(Search *s) {
     s->count = 0;
     for (long i = 0; i < s->n; i++) {
@@ -343,7 +343,7 @@ static void collect(Search *s) {
     look_near(s);
 }
 
-/* Begin with the factor of the program before; 0 where the free entries are too different. */
+/* Start with the factor of the previous program; 0 if the free entries differ too much. */
 static int recall(Search *s) {
     Kept *kept = s->kept;
     long wanted = 0, common = 0, on_simplex = 0;
@@ -370,7 +370,7 @@ static int recall(Search *s) {
         on_simplex += s->joined[entry];
         s->state[entry] = SEEN;
     }
-    if (on_simplex) s->sigma = kept->sigma; /* it is in the factor */
+    if (on_simplex) s->sigma = kept->sigma; /* the factor includes it */
     for (long i = 0; i < s->n; i++) {
         if (s->state[i] == FREE) enter(s, i);
         else if (s->state[i] == SEEN) s->state[i] = FREE;
@@ -389,7 +389,7 @@ static void keep(Search *s, int good) {
 
 /* ---- the search ---- */
 
-/* All slopes from y itself: what was added up drifts. */
+/* Recompute all slopes from y, because their updates drift. */
 static void refresh(Search *s) {
     multiply(s, s->y, s->slope);
     for (long i = 0; i < s->n; i++) s->slope[i] += s->q[i];
@@ -398,14 +398,14 @@ static void refresh(Search *s) {
     s->solved = 0;
 }
 
-/* All slopes from what they were and the way since. */
+/* Update all slopes with the changes since they were last computed. */
 static void settle(Search *s) {
     const double *columns[4];
     double weights[4];
     long moved = 0;
     int held = 0;
     for (long i = 0; i < s->n; i++) moved += s->owed[i] != 0;
-    if (s->n - s->count < moved && !s->careful) { /* few are not free, and the free ones are known */
+    if (s->n - s->count < moved && !s->careful) { /* few entries are not free, and the slopes of the free ones are up to date */
         for (long i = 0; i < s->n; i++)
             if (s->state[i] != FREE) s->slope[i] += dot(s->Q + i * s->stride, s->owed, s->n);
         for (long i = 0; i < s->count; i++) s->slope[s->free_entries[i]] = s->near[i];
@@ -425,7 +425,7 @@ static void settle(Search *s) {
     look_near(s);
 }
 
-/* Where gradients nearly depend on each other, rounding lets the sum change: take that back. `along` is for scratch. */
+/* If gradients are nearly dependent, rounding changes the sum: restore it. `along` is scratch space. */
 static void keep_sum(const Search *s, double *down, double *along) {
     double sum = 0, sizes = 0;
     for (long i = 0; i < s->count; i++) { sum += s->row[i] * down[i]; sizes += s->row[i] * fabs(down[i]); }
@@ -436,7 +436,7 @@ static void keep_sum(const Search *s, double *down, double *along) {
     if (steepness > 0) add(down, -sum / steepness, along, s->count);
 }
 
-/* Go toward the best values of the free entries; 1 if a bound stopped it. */
+/* Move toward the minimum over the free entries; 1 if a bound stopped the step. */
 static int advance(Search *s) {
     long count = s->count, position = -1;
     if (!count) { settle(s); return 0; }
@@ -445,10 +445,10 @@ static int advance(Search *s) {
         memcpy(below, s->near, count * sizeof(double));
         solve_lower(s, below);
         memcpy(ones, s->row, count * sizeof(double));
-        if (s->simplex) solve_lower(s, ones); /* else nobody asks for it */
+        if (s->simplex) solve_lower(s, ones); /* otherwise it is not needed */
         s->solved = 1;
     }
-    if (s->simplex) { /* what all slopes on the simplex have in common is what its sum allows */
+    if (s->simplex) { /* the common slope on the simplex is the multiplier of its sum */
         double steepness = dot(ones, ones, count);
         share = steepness > 0 ? dot(ones, below, count) / steepness : 0.0;
         for (long i = 0; i < count; i++) down[i] = share * ones[i] - below[i];
@@ -468,7 +468,7 @@ static int advance(Search *s) {
         double way = length * down[i];
         s->y[s->free_entries[i]] += way;
         s->owed[s->free_entries[i]] += way;
-        s->near[i] += length * (share * s->row[i] - s->near[i]); /* at the end of the whole way they are `share` */
+        s->near[i] += length * (share * s->row[i] - s->near[i]); /* at the end of the full step they equal `share` */
         below[i] += length * (share * ones[i] - below[i]);
     }
     if (first < 1.0) {
@@ -479,7 +479,7 @@ static int advance(Search *s) {
     return 0;
 }
 
-/* What is wrong with the slopes: which entry points most strongly away from its bound, and how far free ones are from 0. */
+/* Check the slopes: which entry points most strongly away from its bound, and how far those of free entries are from 0. */
 typedef struct {
     double wrong, unsolved, allowed, weighted;
     long worst;
@@ -557,7 +557,7 @@ static void prepare(Search *s, int anew) {
     rebuild(s);
 }
 
-/* Give the parts of a search their places behind the matrix, q, lower, upper and y; what comes behind them all. */
+/* Lay out the arrays of a search after the matrix, q, lower, upper and y; returns the end. */
 static double *lay_out(Search *s, double *next) {
     long n = s->n;
     double **parts[] = {&s->q, &s->lower, &s->upper, &s->y, &s->scale, &s->diagonal, &s->ceiling, &s->slope, &s->excess,
@@ -565,13 +565,13 @@ static double *lay_out(Search *s, double *next) {
     for (unsigned long i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) { *parts[i] = next; next += n; }
     s->factor = next; next += n * n;
     s->leading = n;
-    s->free_entries = (long *)next; next += n;  /* long is not longer than double */
+    s->free_entries = (long *)next; next += n;  /* a long is at most as long as a double */
     s->state = (char *)next; next += n;
     s->joined = (char *)next;
     return next + n;
 }
 
-/* The residual of the answer, left in y, which is feasible. */
+/* Search from a feasible y; the solution is left in y. Returns its residual. */
 static double search(Search *s, long rounds, double enough, int anew) {
     long n = s->n;
     prepare(s, anew);
@@ -583,12 +583,12 @@ static double search(Search *s, long rounds, double enough, int anew) {
             if (fresh || refinements > REFINEMENTS) break;
             refresh(s);
             f = faults_of(s, enough);
-            if (larger(f.wrong, f.unsolved) <= POLISHED * f.allowed) break; /* one more step would change nothing */
-            if (refinements) rebuild(s); /* the factor has drifted too */
+            if (larger(f.wrong, f.unsolved) <= POLISHED * f.allowed) break; /* another step would change nothing */
+            if (refinements) rebuild(s); /* the factor drifts too */
             refinements++; fresh = 1;
         } else if (f.unsolved > larger(f.allowed, f.wrong) && refinements < REFINEMENTS) {
             refinements++;
-            s->solved = 0; /* from the slopes themselves, this time */
+            s->solved = 0; /* solve with the slopes themselves this time */
         } else {
             enter(s, f.worst);
             refinements = 0; fresh = 0;
@@ -602,12 +602,12 @@ static double search(Search *s, long rounds, double enough, int anew) {
     return residual;
 }
 
-/* The residual of the answer, left in y; −1 where y, given, cannot be made feasible. */
+/* Solve, leaving the solution in y. Returns its residual, or −1 if the start y cannot be made feasible. */
 static double run(Search *s, long rounds, double enough) {
     s->count = 0;
     if (!make_feasible(s, s->y)) return -1.0;
     double residual = search(s, rounds, enough, 0);
-    if (!(residual <= enough)) { /* perhaps what was kept, or taken as known, was to blame */
+    if (!(residual <= enough)) { /* the reused factor or the updates may be the cause: try again without them */
         s->careful = 1;
         memcpy(s->y, s->start, s->n * sizeof(double));
         residual = search(s, rounds, enough, 1);
@@ -616,10 +616,10 @@ static double run(Search *s, long rounds, double enough) {
     return residual;
 }
 
-/* The memory holds the matrix, q, lower, upper and y; there is room behind them for `qp_doubles(n)` in all. */
-double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorize, const double *pull,
+/* `memory` contains the matrix, q, lower, upper and y, with room for `qp_doubles(n)` numbers in all. */
+double qp_solve(double *memory, long n, long simplex, long rounds, double enough, void *factorize, const double *fixed_row,
                 double square) {
-    Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorize = (Factorize)factorize, .pull = pull,
+    Search s = {.n = n, .simplex = simplex, .stride = n, .Q = memory, .factorize = (Factorize)factorize, .fixed_row = fixed_row,
                 .square = square};
     lay_out(&s, memory + n * n);
     for (long i = 0; i < n; i++) s.joined[i] = i < simplex; /* the first ones */

@@ -1,4 +1,4 @@
-/* What the loader asks before it calls anything else. */
+/* Functions that the loader calls first. */
 
 #ifndef SOURCE_DIGEST
 #error "compile with -DSOURCE_DIGEST=\"…\", as hatch_build.py does"

@@ -1,7 +1,7 @@
 """Load the native library and declare its functions.
 
-The library is built with the package (`hatch_build.py`) and lies beside this module. It is a plain shared library without
-Python's headers, so one build serves all versions of Python. `NONSMOOTH_NATIVE=0` switches it off.
+The package build (`hatch_build.py`) puts the library next to this module. It is a plain shared library that does not use
+Python's headers, so one build works with all versions of Python. `NONSMOOTH_NATIVE=0` switches it off.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from nonsmooth.native.sources import source_digest
 logger = logging.getLogger("nonsmooth")
 
 Method = Literal["native", "python"]
-"""Who solves the quadratic programs of a run: the native library, or the same methods in Python."""
+"""How the quadratic programs of a run are solved: by the native library, or by the same methods in Python."""
 
 LIBRARY = Path(__file__).with_name("libnonsmooth.so")
-SWITCH = "NONSMOOTH_NATIVE"
+SWITCH_VARIABLE = "NONSMOOTH_NATIVE"
 
 
 @dataclass(frozen=True)
@@ -41,28 +41,28 @@ class Functions:
     """Allocates the workspace of a run's models."""
     free_workspace: Callable[..., None]
     build: Callable[..., int]
-    """Puts a model into the workspace."""
+    """Builds a model in the workspace."""
     step: Callable[..., int]
     """Computes the step of the model in the workspace."""
     reference: Callable[..., float]
-    """Predicts the violation after the step that minimizes nothing but the violation."""
+    """Predicts the violation after the step that minimizes the violation alone."""
 
 
 @cache
 def load() -> Functions | None:
-    """The functions of the library; None where it is switched off or missing, which is logged once as a warning."""
-    if os.environ.get(SWITCH, "1") == "0":
+    """The functions of the library; None if it is switched off or missing. A missing library is logged once as a warning."""
+    if os.environ.get(SWITCH_VARIABLE, "1") == "0":
         return None
     try:
         return _declare(_open(LIBRARY))
-    except (OSError, AttributeError) as error:  # AttributeError: a function is not in it
-        if sys.platform == "win32":  # where none is built
+    except (OSError, AttributeError) as error:  # AttributeError: the library lacks a function
+        if sys.platform == "win32":  # the library is not built on Windows
             logger.debug("the native library is not used: %s", error)
         else:
             logger.warning(
-                "the native library of nonsmooth cannot be used, so that quadratic programs are solved in Python, which is "
-                "slower: %s. Reinstall with a C compiler: %s (%s=0 chooses Python without this warning)",
-                error, _remedy(), SWITCH,
+                "the native library of nonsmooth cannot be used, so quadratic programs are solved in Python, which is "
+                "slower: %s. Reinstall with a C compiler: %s (%s=0 selects Python without this warning)",
+                error, _remedy(), SWITCH_VARIABLE,
             )  # fmt: skip
         return None
 
@@ -74,7 +74,7 @@ def _open(path: Path) -> ctypes.CDLL:
     library.source_digest.restype = ctypes.c_char_p
     expected = source_digest(path.parent)
     if expected is not None and library.source_digest() != expected.encode():
-        raise OSError(f"{path} was built from other sources than those beside it")
+        raise OSError(f"{path} was built from different sources than those next to it")
     return library
 
 
@@ -113,13 +113,13 @@ def _declare(library: ctypes.CDLL) -> Functions:
 
 
 def address(array: NDArray[Any]) -> int:
-    """The address of an array's first entry. The array must be contiguous, and be held as long as the address is used."""
+    """The address of an array's first entry. The array must be contiguous, and must stay alive while the address is used."""
     try:
-        return ctypes.addressof(_first_byte(array))  # type: ignore[arg-type]  # a quarter of the time of what follows
-    except (TypeError, ValueError):  # it is empty, or read-only
+        return ctypes.addressof(_first_byte(array))  # type: ignore[arg-type]  # takes a quarter of the time of the code below
+    except (TypeError, ValueError):  # the array is empty or read-only
         assert array.flags.c_contiguous, "the array is not contiguous"
-        place: int = array.__array_interface__["data"][0]
-        return place
+        pointer: int = array.__array_interface__["data"][0]
+        return pointer
 
 
 _first_byte = ctypes.c_char.from_buffer
@@ -127,31 +127,31 @@ _first_byte = ctypes.c_char.from_buffer
 
 @cache
 def linear_algebra() -> tuple[int, ...] | None:
-    """The addresses of the functions of BLAS and LAPACK that the library calls, dpotrf first.
+    """The addresses of the BLAS and LAPACK functions that the library calls, dpotrf first.
 
-    They are those of scipy, and found as Cython modules find them.
+    They are SciPy's functions, looked up in the same way as in Cython modules.
     """
     try:
         from scipy.linalg import cython_blas, cython_lapack
 
-        # How many pointers to an int each takes: elsewhere an int may be longer than in C.
-        wanted = (
+        # The number of int pointers in each signature: some BLAS libraries use a longer integer than C's int.
+        functions = (
             (cython_lapack, "dpotrf", 3), (cython_blas, "dgemm", 6), (cython_blas, "dsymm", 5), (cython_blas, "dsyrk", 4),
             (cython_blas, "dsyr2k", 5),
         )  # fmt: skip
-        places = [_capsule(module.__pyx_capi__[name], integers) for module, name, integers in wanted]
-    except Exception as error:  # there are other ways
+        addresses = [_function_address(module.__pyx_capi__[name], integers) for module, name, integers in functions]
+    except Exception as error:  # the library works without them
         logger.debug("BLAS and LAPACK were not found: %s", error)
         return None
-    return None if None in places else tuple(place for place in places if place is not None)
+    return None if None in addresses else tuple(entry for entry in addresses if entry is not None)
 
 
-def _capsule(capsule: Any, integers: int) -> int | None:
+def _function_address(capsule: Any, integers: int) -> int | None:
     name, pointer = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     signature = name(capsule)
     if signature.count(b" int *") + signature.count(b"(int *") != integers:
         return None
-    place: int | None = pointer(capsule, signature)
-    return place
+    function: int | None = pointer(capsule, signature)
+    return function

@@ -1,12 +1,12 @@
-/* How far linear functions lie from the truth. */
+/* Linearization errors. */
 
 #include <math.h>
 #include <string.h>
 
 #include "variant.h"
 
-/* How far value + row·(x − point) lies from what is true at x, or locality·|x − point|² if that is more; see
- * Linearizations.errors. `true_values` has one number for each, or the only one is `true_value`. */
+/* How far value + row·(x − point) lies from the true value at x, or locality·|x − point|² if that is larger; see
+ * LinearizationTable.errors. `true_values` has one value for each row; if it is NULL, all have `true_value`. */
 void rows_errors(const double *points, const double *rows, const double *values, long count, long n, const double *x,
                  const double *true_values, double true_value, double locality, double *errors) {
     for (long i = 0; i < count; i++) {

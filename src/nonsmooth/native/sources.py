@@ -1,4 +1,4 @@
-"""The digest of the C sources, by which a library is known to belong to them. `hatch_build.py` reads this file alone."""
+"""The digest of the C sources, which identifies the sources of a library. `hatch_build.py` imports only this file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def source_digest(folder: Path) -> str | None:
-    """The digest of the C sources in a folder, or None where there are none, as in an installed wheel."""
+    """The digest of the C sources in a folder, or None if there are none, as in an installed wheel."""
     paths = sorted([*folder.glob("*.c"), *folder.glob("*.h")])
     if not paths:
         return None

@@ -1,18 +1,18 @@
-/* The step of a model in one call: the quadratic program, and what its answer says. See model.py, which does the same.
+/* The step of a model in one call: solve the quadratic program and compute the step from it. model.py does the same in Python.
  *
- *   out: y, direction, gradient, its part from the cuts, a multiplier for each own constraint,
- *        then change of f, violation, error, residual, seconds in the program
+ *   out: y, direction, gradient, objective gradient (the part of the cuts), one multiplier for each constraint at x,
+ *        then the change of f, the violation, the error, the residual, and the seconds spent in the program
  */
 
-#define _POSIX_C_SOURCE 199309L /* for the clock */
+#define _POSIX_C_SOURCE 199309L /* for clock_gettime */
 
 #include "workspace.c"
 
 #include <time.h>
 
-#define FEW_CUTS 12   /* up to so many it is not worth looking for those that do not matter */
-#define ENOUGH 1e-9   /* where the search for an answer ends */
-#define TRUSTED 1e-7  /* what an answer must reach */
+#define MAX_UNSCREENED_CUTS 12   /* up to this number of cuts none is screened out */
+#define SEARCH_RESIDUAL 1e-9   /* the residual at which the search ends */
+#define TRUSTED_RESIDUAL 1e-7  /* the largest residual of an accepted solution */
 
 static double now(void) {
     struct timespec time;
@@ -20,10 +20,10 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* How many entries may carry a step with this weight; which they are. See Model._session for why the others cannot. */
+/* Select the entries that may be active for this weight; their number. See Model._session for why the others cannot be. */
 static long choose(const Workspace *b, double weight, long *kept, double *weights) {
     long count = 0, cuts = b->cuts, room = b->room, rows = b->own + b->further;
-    if (cuts > FEW_CUTS) {
+    if (cuts > MAX_UNSCREENED_CUTS) {
         double here = b->Q[b->places[0] * (room + 1)], hinted = 0, lowest = 0.5 * here, square = 0, error = 0, violation = 0;
         memset(weights, 0, b->total * sizeof(double));
         for (long i = 0; i < cuts; i++) { hinted += b->hints[i]; weights[b->places[i]] = b->hints[i]; }
@@ -59,8 +59,8 @@ static double slope_of(const Workspace *b, long i) {
 
 static double between(const Workspace *b, long one, long other) { return b->Q[b->places[one] * b->room + b->places[other]]; }
 
-/* The answer of the program over the first `count` entries in `chosen`, in y, from where y is; its residual, or −1 where there
- * is none to be trusted. */
+/* Solve the program over the first `count` entries in `chosen`, starting from y; the solution is left in y. Returns its residual,
+ * or −1 if the solution cannot be trusted. */
 static double program(Workspace *b, double weight, double *y, long *chosen, long count, double *memory) {
     long simplex = 0, total = b->total, room = b->room;
     while (simplex < count && chosen[simplex] < b->cuts) simplex++;
@@ -78,41 +78,41 @@ static double program(Workspace *b, double weight, double *y, long *chosen, long
         if (count > 1) y[chosen[1]] = free_value;
         return 0.0;
     }
-    long alone = simplex == 1 ? chosen[0] : -1; /* that one is a constant; what is left is a program over the box alone */
+    long alone = simplex == 1 ? chosen[0] : -1; /* its weight is 1, and the rest is a program over the box */
     long n = count - (alone >= 0), *places = (long *)memory, *rows = places + total, first, in_place;
     memory += 2 * total;
-    /* Entries in the order of their places: where these are all that lie together, the matrix is used where it lies. */
+    /* Entries in the order of their places: if the places are contiguous, the matrix is used without copying. */
     for (long i = 0; i < total; i++) rows[i] = -1;
     for (long i = 0; i < count; i++) if (chosen[i] != alone) rows[b->places[chosen[i]]] = chosen[i];
     for (first = 0; first < total && rows[first] < 0;) first++;
     double weights = 0;
     for (long i = 0; i < simplex; i++) weights += y[chosen[i]];
-    if (simplex && !(weights > 0)) y[chosen[0]] = 1.0; /* what had a weight is not there any more */
+    if (simplex && !(weights > 0)) y[chosen[0]] = 1.0; /* every cut with a weight has been removed */
     long kept = 0;
     for (long place = first; place < total; place++)
         if (rows[place] >= 0) { places[kept] = place; rows[kept++] = rows[place]; }
-    if (kept != n) return -1.0; /* two rows in one place, which cannot be */
+    if (kept != n) return -1.0; /* impossible: two rows in one place */
     in_place = places[n - 1] - first == n - 1;
     Search s = {.n = n, .simplex = alone >= 0 ? 0 : simplex, .factorize = b->factorize, .kept = &b->kept, .places = places};
-    double *pull = memory;
+    double *fixed_row = memory;
     memory += n;
     double *part = lay_out(&s, memory);
-    if (alone >= 0) { s.pull = pull; s.square = between(b, alone, alone); }
+    if (alone >= 0) { s.fixed_row = fixed_row; s.square = between(b, alone, alone); }
     s.Q = in_place ? b->Q + first * (room + 1) : part;
     s.stride = in_place ? room : n;
     for (long i = 0; i < n; i++) {
         long entry = rows[i];
         s.joined[i] = alone < 0 && entry < b->cuts;
-        pull[i] = alone >= 0 ? between(b, alone, entry) : 0.0;
-        s.q[i] = slope_of(b, entry) + pull[i];
+        fixed_row[i] = alone >= 0 ? between(b, alone, entry) : 0.0;
+        s.q[i] = slope_of(b, entry) + fixed_row[i];
         s.lower[i] = lower_of(b, entry, weight);
         s.upper[i] = entry < b->cuts ? 1.0 : weight;
         s.y[i] = y[entry];
         if (in_place) continue;
         for (long j = 0; j < n; j++) part[i * n + j] = b->Q[places[i] * room + places[j]];
     }
-    double residual = run(&s, 20 + 10 * n, ENOUGH);
-    if (!(residual >= 0 && residual <= TRUSTED)) return -1.0;
+    double residual = run(&s, 20 + 10 * n, SEARCH_RESIDUAL);
+    if (!(residual >= 0 && residual <= TRUSTED_RESIDUAL)) return -1.0;
     memset(y, 0, total * sizeof(double));
     if (alone >= 0) y[alone] = 1.0;
     for (long i = 0; i < n; i++) y[rows[i]] = s.y[i];
@@ -124,12 +124,12 @@ static void combine(const Workspace *b, double *sum, const double *weights, long
         if (weights[i] != 0) add_row(b, sum, weights[i], b->places[i]);
 }
 
-/* −H·r for the combination r of the rows from `first` on. */
+/* direction = −H·r for the combination r of the rows from `first` on. */
 static void direct(const Workspace *b, double *direction, const double *combined, const double *y, long first, double *memory) {
     long n = b->n;
     const Metric *h = &b->metric;
     memset(direction, 0, n * sizeof(double));
-    if (h->kind == APART) { /* the products of a combination with all s and u are those of its rows, combined */
+    if (h->kind == LOW_RANK) { /* the products of r with all s and u are combinations of those of its rows */
         memset(memory, 0, b->wide * sizeof(double));
         for (long i = first; i < b->total; i++)
             if (y[i] != 0) add(memory, y[i], b->T + b->places[i] * n, b->wide);
@@ -141,7 +141,7 @@ static void direct(const Workspace *b, double *direction, const double *combined
         if (y[i] != 0) add(direction, -y[i], b->T + b->places[i] * n, n);
 }
 
-/* The sum of violations after a step; with `multipliers`, those of the own constraints are put together there. */
+/* The sum of violations after a step. If `multipliers` is given, sum up the multipliers of each constraint there. */
 static double violation_of(const Workspace *b, const double *direction, const double *y, double *multipliers, double *parts) {
     double violation = 0;
     for (long i = 0; i < b->own + b->further; i++) {
@@ -159,11 +159,11 @@ static double violation_of(const Workspace *b, const double *direction, const do
     return violation;
 }
 
-/* What the answer says: everything behind y in `out`. */
+/* Compute everything after y in `out`. */
 static void describe(const Workspace *b, double *out, double *memory) {
     long n = b->n, cuts = b->cuts;
     double *y = out, *direction = y + b->total, *gradient = direction + n, *objective = gradient + n;
-    double *multipliers = objective + n, *told = multipliers + b->own;
+    double *multipliers = objective + n, *predictions = multipliers + b->own;
     memset(objective, 0, n * sizeof(double));
     combine(b, objective, y, 0, cuts);
     memcpy(gradient, objective, n * sizeof(double));
@@ -176,12 +176,12 @@ static void describe(const Workspace *b, double *out, double *memory) {
         if (isnan(change)) break;
     }
     for (long i = 0; i < cuts; i++) error += y[i] * b->errors[i];
-    told[0] = change;
-    told[1] = violation_of(b, direction, y, multipliers, memory);
-    told[2] = error;
+    predictions[0] = change;
+    predictions[1] = violation_of(b, direction, y, multipliers, memory);
+    predictions[2] = error;
 }
 
-/* Where a program begins: what was at its limit is at the limit now. */
+/* The start of a program: entries at the old limit move to the new one. */
 static void begin(const Workspace *b, const double *start, double limit, double weight, double *y) {
     for (long i = 0; i < b->total; i++) {
         int limited = i >= b->cuts && fabs(start[i]) >= limit;
@@ -189,22 +189,23 @@ static void begin(const Workspace *b, const double *start, double limit, double 
     }
 }
 
-/* 1 if a step was found; 0 where the program is better left to others. `start` is where it begins, as found for the weight
- * `limit`, NULL at the first. */
+/* 1 if the step was computed; 0 if the program could not be solved accurately. `start` is a solution for the weight `limit`, or
+ * NULL for the first program. */
 int workspace_step(Workspace *b, const double *start, double limit, double weight, double *out) {
-    double *y = out, *told = out + b->total + 3 * b->n + b->own, *memory = b->memory + b->total, begun = now();
+    double *y = out, *predictions = out + b->total + 3 * b->n + b->own, *memory = b->memory + b->total, begun = now();
     long *chosen = (long *)b->memory;
     begin(b, start ? start : b->start, limit, weight, y);
     long count = choose(b, weight, chosen, memory);
     double residual = count && chosen[0] < b->cuts ? program(b, weight, y, chosen, count, memory) : -1.0;
-    told[4] = now() - begun;
+    predictions[4] = now() - begun;
     if (residual < 0) return 0;
-    told[3] = residual;
+    predictions[3] = residual;
     describe(b, out, b->scratch);
     return 1;
 }
 
-/* The predicted sum of violations of the step that looks at nothing else; −1 where the program is better left to others. */
+/* The predicted sum of violations of the step that minimizes the violation alone; −1 if the program could not be solved
+ * accurately. */
 double workspace_reference(Workspace *b, const double *start, double limit, double weight) {
     double *y = b->memory + b->total, *memory = y + b->total, *combined = b->scratch, *direction = combined + b->n;
     long *chosen = (long *)b->memory, count = b->own + b->further;

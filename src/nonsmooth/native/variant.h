@@ -1,6 +1,6 @@
 /* On x86-64 the sources are compiled twice: for all processors, and for those with AVX2. The functions of the second build get
- * names of their own; `use_avx2` in library.c says which ones to call. Both round alike: no sum is reordered, and no product is
- * fused with a sum. */
+ * separate names; `use_avx2` in library.c selects the build to call. Both give identical results: no sum is reordered, and no
+ * product is fused with a sum. */
 
 #ifdef NONSMOOTH_AVX2
 #define workspace_build workspace_build_avx2

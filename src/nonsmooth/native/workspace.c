@@ -1,9 +1,9 @@
-/* The rows of models on a workspace: gradients, what the inverse Hessian H makes of them, and their products G·H·Gᵀ.
+/* The workspace of models: gradients as rows G, their products with the inverse Hessian H, and the matrix G·H·Gᵀ.
  *
- * From one model to the next most rows stay. As long as H does, so does all that is known of them, and only what is new is
- * computed. A row has a place; when one goes, the last one takes its place, so that all lie in the first `total`. H is a
- * matrix, of which one triangle may be enough, or γI + Σ (suᵀ + usᵀ). What is kept of a row g is H·g, or its products with
- * all s and u.
+ * From one model to the next most rows stay. While H is unchanged, their products are reused, and only new ones are computed.
+ * Each row has a place; when a row is removed, the last one moves to its place, so that the first `total` places are in use. H
+ * is a matrix, possibly only its upper triangle, or γI + Σ (suᵀ + usᵀ). Stored with a row g is H·g, or its products with all s
+ * and u.
  */
 
 #include <stdint.h>
@@ -21,29 +21,29 @@ typedef void (*Syrk)(char *, char *, int *, int *, double *, const double *, int
 typedef void (*Syr2k)(char *, char *, int *, int *, double *, const double *, int *, const double *, int *, double *, double *,
                       int *);
 
-enum { WHOLE = 0, TRIANGLE = 1, APART = 2 };
+enum { FULL_MATRIX = 0, UPPER_TRIANGLE = 1, LOW_RANK = 2 };
 
-#define THIN 8 /* a row of which at most one entry in so many is not 0 is kept without its zeros */
-#define FEW_NEW 4 /* where more than one row in so many is new, all are done anew, by BLAS */
+#define THIN 8 /* a row with at most one nonzero in this many entries is stored as a sparse row */
+#define FEW_NEW 4 /* if more than one row in this many is new, all products are recomputed by BLAS */
 #define TILE 16
 #define NOWHERE INT64_MIN /* no point has this key */
-#define ONE_BY_ONE 4 /* up to so many are multiplied one by one */
+#define ONE_BY_ONE 4 /* up to this many rows are multiplied one by one */
 
 typedef struct {
     int kind;
-    long version;              /* no other matrix has the same */
-    const double *matrix;      /* n × n, or the s and u in turns, one row each */
+    long version;              /* unique to this state of the matrix */
+    const double *matrix;      /* n × n, or s and u alternating, one row each */
     double gamma;
     long pairs;
 } Metric;
 
 typedef struct {
     /* by places */
-    long n, room, total, wide; /* wide: numbers kept of a row by what H makes of it */
+    long n, room, total, wide; /* wide: the length of a row of T */
     double *G, *T, *Q;         /* Q: room × room */
-    long *thin, *entries;      /* how many entries are not 0, or −1; which ones */
+    long *thin, *entries;      /* the number of nonzeros, or −1 for a dense row; their indices */
     int64_t *keys;
-    double *levels;            /* how far a row of another point lies from the truth at x, as long as x stays the same */
+    double *levels;            /* linearization errors at x of rows from other points, valid while x is unchanged */
     int64_t *levels_at;
     /* by rows of the model */
     long cuts, own, further, equalities;
@@ -53,10 +53,10 @@ typedef struct {
     int64_t *wanted;
     Metric metric;
     Kept kept;
-    double *memory;            /* for programs */
+    double *memory;            /* for quadratic programs */
     double *scratch;           /* three rows for each place */
     double *square;            /* as large as Q */
-    long *map, *table, slots;  /* table: which place a key has, by its hash */
+    long *map, *table, slots;  /* table: a hash table from keys to places */
     Factorize factorize;
     Gemm gemm;
     Symm symm;
@@ -70,7 +70,7 @@ static void *grown(void *old, long count, size_t size, int *failed) {
     return fresh;
 }
 
-/* A square whose rows become longer. */
+/* Enlarge a square matrix. */
 static double *widened(double *old, long count, long before, long after, int *failed) {
     double *fresh = malloc((size_t)(after * after) * sizeof(double));
     if (!fresh) { *failed = 1; return old; }
@@ -79,14 +79,14 @@ static double *widened(double *old, long count, long before, long after, int *fa
     return fresh;
 }
 
-/* Room for so many rows; what is known stays. 0 where there is no memory. */
+/* Make room for a number of rows, keeping existing data; 0 if there is not enough memory. */
 static int enlarge(Workspace *b, long rows) {
     if (rows <= b->room) return 1;
     long before = b->room, room = rows + rows / 2 + 8, n = b->n;
     int failed = 0;
     b->Q = widened(b->Q, b->total, before, room, &failed);
     b->kept.factor = widened(b->kept.factor, b->kept.count, before, room, &failed);
-    if (failed) { b->total = b->kept.count = b->room = 0; return 0; } /* one of them may be as wide as it was */
+    if (failed) { b->total = b->kept.count = b->room = 0; return 0; } /* some arrays may still have their old size */
     b->G = grown(b->G, room * n, sizeof(double), &failed);
     b->T = grown(b->T, room * n, sizeof(double), &failed);
     b->square = grown(b->square, room * room, sizeof(double), &failed);
@@ -115,7 +115,7 @@ void workspace_free(Workspace *b) {
     for (unsigned long i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) free(parts[i]);
 }
 
-/* A workspace for rows of n numbers; NULL where there is no memory. */
+/* A workspace for rows of n numbers; NULL if there is not enough memory. */
 Workspace *workspace_new(long n, void *factorize, void *gemm, void *symm, void *syrk, void *syr2k) {
     Workspace *b = calloc(1, sizeof(Workspace));
     if (!b) return NULL;
@@ -158,13 +158,13 @@ static void add_row(const Workspace *b, double *to, double weight, long place) {
     for (long k = 0; k < b->thin[place]; k++) to[entries[k]] += weight * row[entries[k]];
 }
 
-/* What is kept of a row by itself. */
+/* Compute the data of a single row. */
 static void image(Workspace *b, long place) {
     const Metric *h = &b->metric;
     const double *row = b->G + place * b->n;
     double *to = b->T + place * b->n;
     long n = b->n, thin = b->thin[place];
-    if (h->kind == APART) {
+    if (h->kind == LOW_RANK) {
         for (long r = 0; r < b->wide; r++) to[r] = along(b, place, h->matrix + r * n);
         return;
     }
@@ -174,11 +174,11 @@ static void image(Workspace *b, long place) {
         long j = thin < 0 ? k : entries[k];
         double weight = row[j];
         const double *line = h->matrix + j * n;
-        if (h->kind == WHOLE) { add(to, weight, line, n); continue; }
+        if (h->kind == FULL_MATRIX) { add(to, weight, line, n); continue; }
         if (thin >= 0) { /* column j of the part above the diagonal, then its row */
             for (long i = 0; i < j; i++) to[i] += weight * h->matrix[i * n + j];
             add(to + j, weight, line + j, n - j);
-        } else { /* each number of the triangle is read once, for both places it stands for */
+        } else { /* each entry of the triangle is read once and used for both symmetric positions */
             add(to + j, weight, line + j, n - j);
             to[j] += dot(line + j + 1, row + j + 1, n - j - 1);
         }
@@ -189,7 +189,7 @@ static void image(Workspace *b, long place) {
 static double product(const Workspace *b, long one, long other) {
     long n = b->n;
     if (b->thin[one] < 0 && b->thin[other] >= 0) { long swap = one; one = other; other = swap; }
-    if (b->metric.kind != APART) return along(b, one, b->T + other * n);
+    if (b->metric.kind != LOW_RANK) return along(b, one, b->T + other * n);
     const double *left = b->T + one * n, *right = b->T + other * n;
     double sum = b->metric.gamma * along(b, one, b->G + other * n), even = 0, odd = 0;
     for (long r = 0; r < b->wide; r += 2) { even += left[r] * right[r + 1]; odd += left[r + 1] * right[r]; }
@@ -198,7 +198,7 @@ static double product(const Workspace *b, long one, long other) {
 
 /* ---- all rows at once ---- */
 
-/* Rows that are not thin, one behind the other in `to`, from G or T; their numbers in map. How many there are. */
+/* Copy the dense rows of G or T contiguously to `to`, with their places in map; returns their number. */
 static long gathered(Workspace *b, const double *from, double *to) {
     long count = 0;
     for (long i = 0; i < b->total; i++) {
@@ -216,24 +216,24 @@ static void all_images(Workspace *b) {
     for (long i = 0; i < b->total; i++)
         if (b->thin[i] >= 0 || count <= ONE_BY_ONE) image(b, i);
     if (count <= ONE_BY_ONE || !wide) return;
-    if (h->kind == WHOLE) b->gemm("N", "N", &n, &count, &n, &one, h->matrix, &n, dense, &n, &zero, found, &n);
-    else if (h->kind == TRIANGLE) b->symm("L", "L", &n, &count, &one, h->matrix, &n, dense, &n, &zero, found, &n);
+    if (h->kind == FULL_MATRIX) b->gemm("N", "N", &n, &count, &n, &one, h->matrix, &n, dense, &n, &zero, found, &n);
+    else if (h->kind == UPPER_TRIANGLE) b->symm("L", "L", &n, &count, &one, h->matrix, &n, dense, &n, &zero, found, &n);
     else b->gemm("T", "N", &wide, &count, &n, &one, h->matrix, &n, dense, &n, &zero, found, &wide);
     for (long i = 0; i < count; i++) memcpy(b->T + b->map[i] * n, found + i * wide, wide * sizeof(double));
 }
 
 static void all_products(Workspace *b) {
-    long n = b->n, total = b->total, room = b->room, wide = b->wide, apart = b->metric.kind == APART;
+    long n = b->n, total = b->total, room = b->room, wide = b->wide, low_rank = b->metric.kind == LOW_RANK;
     double one = 1, zero = 0, *dense = b->scratch, *images = b->scratch + room * n, *steps = images, *others = images + room * n;
     int count = (int)gathered(b, b->G, dense), width = (int)n, leading = (int)room, all = (int)total, pairs = (int)b->metric.pairs;
     for (long i = 0; i < total; i++)
         for (long j = 0; j <= i; j++)
             if (count <= ONE_BY_ONE || b->thin[i] >= 0 || b->thin[j] >= 0) {
                 long sparse = b->thin[i] >= 0 ? i : j, against = sparse == i ? j : i;
-                b->Q[i * room + j] = apart ? b->metric.gamma * along(b, sparse, b->G + against * n) : product(b, i, j);
+                b->Q[i * room + j] = low_rank ? b->metric.gamma * along(b, sparse, b->G + against * n) : product(b, i, j);
             }
     if (count > ONE_BY_ONE) {
-        if (apart) {
+        if (low_rank) {
             b->syrk("U", "T", &count, &width, &b->metric.gamma, dense, &width, &zero, b->square, &leading);
         } else {
             gathered(b, b->T, images);
@@ -242,7 +242,7 @@ static void all_products(Workspace *b) {
         for (long i = 0; i < count; i++)
             for (long j = 0; j <= i; j++) b->Q[b->map[i] * room + b->map[j]] = b->square[i * room + j];
     }
-    if (apart && wide) {
+    if (low_rank && wide) {
         for (long i = 0; i < total; i++)
             for (long r = 0; r < pairs; r++) {
                 steps[i * pairs + r] = b->T[i * n + 2 * r];
@@ -251,7 +251,7 @@ static void all_products(Workspace *b) {
         b->syr2k("U", "T", &all, &pairs, &one, steps, &pairs, others, &pairs, &zero, b->square, &leading);
         for (long i = 0; i < total; i++) add(b->Q + i * room, 1.0, b->square + i * room, i + 1);
     }
-    for (long corner = 0; corner < total; corner += TILE) /* the other triangle, in pieces that fit into the cache */
+    for (long corner = 0; corner < total; corner += TILE) /* the other triangle, in tiles that fit into the cache */
         for (long i = corner; i < total; i++)
             for (long j = corner; j < i && j < corner + TILE; j++) b->Q[j * room + i] = b->Q[i * room + j];
 }
@@ -265,7 +265,7 @@ typedef struct {
     const double *weights;
 } Lines;
 
-/* Where row i of the model to be is found. */
+/* The source of row i of the new model. */
 static const double *source(const Workspace *b, const double *gradient, const Lines *cuts, const double *jacobian,
                             const Lines *further, long i) {
     if (i == 0) return gradient;
@@ -279,7 +279,7 @@ static long first_slot(const Workspace *b, int64_t key) {
     return (long)(mixed >> 20) & (b->slots - 1);
 }
 
-/* Where the place of a key is noted, or could be. */
+/* The slot of a key in the hash table, or the free slot for it. */
 static long slot_of(const Workspace *b, const int64_t *keys, int64_t key) {
     long slot = first_slot(b, key);
     while (b->table[slot] >= 0 && keys[b->table[slot]] != key) slot = (slot + 1) & (b->slots - 1);
@@ -291,7 +291,7 @@ static void note(Workspace *b, const int64_t *keys, long count) {
     for (long i = 0; i < count; i++) b->table[slot_of(b, keys, keys[i])] = i;
 }
 
-/* A row goes, and the last one takes its place. */
+/* Remove a row; the last one moves to its place. */
 static void take_away(Workspace *b, long place) {
     long last = --b->total, n = b->n, room = b->room, most = n / THIN + 1;
     forget(&b->kept, place);
@@ -310,7 +310,7 @@ static void take_away(Workspace *b, long place) {
     for (long i = 0; i < b->total; i++) b->Q[i * room + place] = b->Q[place * room + i];
 }
 
-/* Rows that are not wanted go. How many of those wanted are not there. */
+/* Remove the rows that the new model does not need; returns the number of rows that are missing. */
 static long clear_away(Workspace *b, long wanted) {
     long found = 0;
     note(b, b->wanted, wanted);
@@ -321,12 +321,12 @@ static long clear_away(Workspace *b, long wanted) {
     return wanted - found;
 }
 
-/* Rows that are not there yet come behind the others. 0 where two rows have the same key. */
+/* Append the missing rows; 0 if two rows have the same key. */
 static int put_new_rows(Workspace *b, const double *gradient, const Lines *cuts, const double *jacobian, const Lines *further,
                         long wanted) {
     long room = b->room;
     note(b, b->keys, b->total);
-    memset(b->map, 0, b->total * sizeof(long)); /* which places are taken */
+    memset(b->map, 0, b->total * sizeof(long)); /* which places are in use */
     for (long i = 0; i < wanted; i++) {
         long known = b->table[slot_of(b, b->keys, b->wanted[i])];
         if (known >= 0) {
@@ -344,7 +344,7 @@ static int put_new_rows(Workspace *b, const double *gradient, const Lines *cuts,
     return 1;
 }
 
-/* How far rows from other points, from `first` on, lie from what is true at x, which has a key. */
+/* Linearization errors at x (identified by a key) of the rows from other points, from `first` on. */
 static void find_levels(Workspace *b, const Lines *lines, long first, const double *x, int64_t key, const double *values,
                         double value, double locality, double *found) {
     for (long i = 0; i < lines->count; i++) {
@@ -358,8 +358,8 @@ static void find_levels(Workspace *b, const Lines *lines, long first, const doub
     }
 }
 
-/* The model at x: the cut of x itself, `kept` cuts from other points, the constraints, and `further` rows of single ones.
- * Values of these are what their owners have at x, less what they are too high. 0 where there is no memory for it. */
+/* Build the model at x: its own cut, `kept` cuts from other points, the constraints, and `further` rows of single constraints,
+ * whose values are those of their constraints at x minus the linearization errors. 0 if there is not enough memory. */
 int workspace_build(Workspace *b, long version, long kind, const double *matrix, double gamma, long pairs,
                 const double *x, double f, const double *gradient, int64_t key,
                 long kept, const double *points, const double *slopes, const double *levels, const int64_t *keys,
@@ -367,10 +367,10 @@ int workspace_build(Workspace *b, long version, long kind, const double *matrix,
                 long own, long equalities, const double *c, const double *jacobian, int64_t first_key,
                 const double *multipliers,
                 long further, const double *far_points, const double *far_rows, const double *far_levels,
-                const int64_t *far_keys, const double *far_weights, const long *owners, const double *signs,
+                const int64_t *far_keys, const double *extra_weights, const long *owners, const double *signs,
                 double locality) {
     Lines cuts = {kept, points, slopes, levels, keys, weights};
-    Lines lines = {further, far_points, far_rows, far_levels, far_keys, far_weights};
+    Lines lines = {further, far_points, far_rows, far_levels, far_keys, extra_weights};
     long wanted = 1 + kept + own + further;
     if (!enlarge(b, wanted)) return 0;
     b->cuts = 1 + kept; b->own = own; b->further = further; b->equalities = equalities;
@@ -384,7 +384,7 @@ int workspace_build(Workspace *b, long version, long kind, const double *matrix,
         anew = fresh > 1 && fresh * FEW_NEW > wanted;
     }
     b->metric = (Metric){(int)kind, version, matrix, gamma, pairs};
-    b->wide = kind == APART ? 2 * pairs : b->n;
+    b->wide = kind == LOW_RANK ? 2 * pairs : b->n;
     if (!anew) anew = !put_new_rows(b, gradient, &cuts, jacobian, &lines, wanted) || b->total != wanted;
     if (anew) {
         b->kept.count = 0;
@@ -406,13 +406,13 @@ int workspace_build(Workspace *b, long version, long kind, const double *matrix,
         b->values[i] = c[i];
         b->start[b->cuts + i] = multipliers ? multipliers[i] : 0.0;
     }
-    double *here = b->values + own, *apart = b->start + b->cuts + own; /* the latter is written after it was used */
+    double *here = b->values + own, *errors = b->start + b->cuts + own; /* the latter is overwritten after its use */
     for (long i = 0; i < further; i++) {
         b->owners[i] = owners[i];
         b->signs[i] = signs[i];
         here[i] = signs[i] * c[owners[i]];
     }
-    find_levels(b, &lines, b->cuts + own, x, key, here, 0.0, locality, apart);
-    for (long i = 0; i < further; i++) { here[i] -= apart[i]; apart[i] = far_weights[i]; }
+    find_levels(b, &lines, b->cuts + own, x, key, here, 0.0, locality, errors);
+    for (long i = 0; i < further; i++) { here[i] -= errors[i]; errors[i] = extra_weights[i]; }
     return 1;
 }

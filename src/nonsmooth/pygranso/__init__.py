@@ -1,4 +1,4 @@
-"""PyGRANSO's calling interface on top of `nonsmooth.minimize`: a script runs with only its imports changed.
+"""PyGRANSO's calling interface on top of `nonsmooth.minimize`: in a script, change only the imports.
 
     from nonsmooth.pygranso import pygranso, pygransoStruct
 
@@ -13,8 +13,8 @@
 `nonsmooth.pygranso.` in every import. docs/how-to/from-pygranso.md lists the options and what differs.
 """
 
-# Importing a submodule makes it an attribute of this package. These two lines import the submodules first and bind the
-# function and the class over them, for good: a later import finds the submodules loaded and binds nothing.
+# Importing a submodule makes it an attribute of this package. These two lines import the submodules first and then bind the
+# function and the class to the same names. Later imports find the submodules already loaded and do not rebind the names.
 from nonsmooth.pygranso.pygranso import pygranso
 from nonsmooth.pygranso.pygransoStruct import pygransoStruct
 

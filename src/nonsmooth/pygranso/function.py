@@ -16,7 +16,7 @@ from nonsmooth.pygranso.variables import Unknowns
 
 
 def problem(combined_fn: Callable[[Any], Any], unknowns: Unknowns, *, gradients: bool) -> Problem:
-    """The problem that a combined function describes; with `gradients` it returns six values instead of three."""
+    """The problem for a combined function; with `gradients` the function returns six values instead of three."""
     if not callable(combined_fn):
         raise ProblemError(f"combined_fn must be a function, not {type(combined_fn).__name__}")
     if gradients:
@@ -40,9 +40,9 @@ def values(combined_fn: Callable[[Any], Any], x: Any) -> tuple[Any, list[Tensor]
 
 
 def with_gradients(combined_fn: Callable[[Any], Any], x: Any, size: int) -> tuple[Any, ...]:
-    """f, its gradient, ci, its Jacobian, ce and its Jacobian; one row per constraint, as `minimize` wants them."""
+    """f, its gradient, ci, its Jacobian, ce and its Jacobian, with one row per constraint as `minimize` requires."""
     argument = pygransoStruct(**{name: value.detach() for name, value in x.items()}) if isinstance(x, Mapping) else x
-    with torch.enable_grad():  # the function may use autograd for a part of its gradients
+    with torch.enable_grad():  # the function may use autograd for some of its gradients
         answer = combined_fn(argument)
     if not isinstance(answer, list | tuple) or len(answer) != 6:
         raise ProblemError("with globalAD=False combined_fn must return [f, f_grad, ci, ci_grad, ce, ce_grad]")
@@ -60,7 +60,7 @@ def with_gradients(combined_fn: Callable[[Any], Any], x: Any, size: int) -> tupl
 
 
 def parts(block: Any, name: str) -> list[Tensor] | None:
-    """A block of constraints, in any of the forms that are taken, as a list of tensors; None if there are none.
+    """A block of constraints in any accepted form, as a list of tensors; None if there are none.
 
     >>> parts(pygransoStruct(a=torch.zeros(2), b=1.0), "ci")
     [tensor([0., 0.]), tensor(1., dtype=torch.float64)]

@@ -1,4 +1,4 @@
-"""The quasi-Newton matrix between this package and PyGRANSO's forms: H0, H_final and limited_mem_warm_start."""
+"""Converts the quasi-Newton matrix from and to PyGRANSO's forms: H0, H_final and limited_mem_warm_start."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def initial_matrix(value: Any, size: int, *, check: bool) -> Matrix:
         try:
             np.linalg.cholesky(matrix)
         except np.linalg.LinAlgError:
-            raise OptionError("H0 must be positive definite (checkH0=False takes it all the same)") from None
+            raise OptionError("H0 must be positive definite (set checkH0=False to skip this check)") from None
     return matrix
 
 
@@ -46,11 +46,11 @@ def initial_pairs(value: Any, size: int) -> dict[str, Any]:
     steps, changes = _array(value["S"], "limited_mem_warm_start S"), _array(value["Y"], "limited_mem_warm_start Y")
     if steps.ndim != 2 or steps.shape[0] != size or changes.shape != steps.shape:
         raise OptionError(
-            f"limited_mem_warm_start must hold S and Y with {size} rows each and as many columns, "
+            f"limited_mem_warm_start must contain S and Y with {size} rows each and equally many columns, "
             f"not {steps.shape} and {changes.shape}"
         )
     gamma = float(_array(value["gamma"], "limited_mem_warm_start gamma").reshape(-1)[0])
-    curved = (steps * changes).sum(0) > 0  # rounding, or pairs from elsewhere: only such pairs can be used
+    curved = (steps * changes).sum(0) > 0  # pairs may lack this because of rounding or a foreign source, and are dropped
     return {"initial_pairs": (steps[:, curved].T.copy(), changes[:, curved].T.copy(), gamma)}
 
 

@@ -1,4 +1,4 @@
-"""PyGRANSO's options: how each is checked, and which field of `Options` it becomes."""
+"""PyGRANSO's options: how to check each, and the corresponding field of `Options`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def number(name: str, value: Any) -> float:
 
 
 def tolerance(name: str, value: Any) -> float:
-    """A number of at least 0; 0 becomes the smallest positive number there is.
+    """A number of at least 0; 0 becomes the smallest normal positive number.
 
     >>> tolerance("viol_ineq_tol", 0) > 0
     True
@@ -41,7 +41,7 @@ def tolerance(name: str, value: Any) -> float:
 
 
 def whole(name: str, value: Any) -> int:
-    """A whole number, also as 1e3; infinity becomes a billion.
+    """A whole number, also given as 1e3; infinity becomes a billion.
 
     >>> whole("maxit", 1e3), whole("maxit", math.inf)
     (1000, 1000000000)
@@ -64,15 +64,15 @@ def within(low: float, high: float) -> Converter:
     def convert(name: str, value: Any) -> int:
         result = whole(name, value)
         if not low <= result <= high:
-            wanted = f"between {low:g} and {high:g}" if high < math.inf else f"of at least {low:g}"
-            raise OptionError(f"{name} must be a whole number {wanted}, not {value!r}")
+            limits = f"between {low:g} and {high:g}" if high < math.inf else f"of at least {low:g}"
+            raise OptionError(f"{name} must be a whole number {limits}, not {value!r}")
         return result
 
     return convert
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, also as 1 or 0.
+    """True or False, also given as 1 or 0.
 
     >>> flag("scaleH0", 0)
     False
@@ -85,28 +85,28 @@ def flag(name: str, value: Any) -> bool:
 
 
 def function(name: str, value: Any) -> Any:
-    """Something that can be called, or None."""
+    """A callable, or None."""
     if value is not None and not callable(value):
         raise OptionError(f"{name} must be a function or None, not {value!r}")
     return value
 
 
 def device(name: str, value: Any) -> torch.device:
-    """A device that can be used, given by name or as an object.
+    """An available device, given by name or as an object.
 
     >>> device("torch_device", "cpu")
     device(type='cpu')
     """
     try:
-        found = torch.device(value)
-        torch.empty(0, device=found)
+        result = torch.device(value)
+        torch.empty(0, device=result)
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         raise OptionError(f"torch_device={value!r} cannot be used: {error}") from error
-    return found
+    return result
 
 
 def anything(name: str, value: Any) -> Any:
-    """No check here: the value is looked at once the problem is known."""
+    """Any value: it is checked later, when the problem is known."""
     return value
 
 
@@ -116,9 +116,9 @@ class Entry:
 
     convert: Converter
     target: str | None = None
-    """The field of `Options` that takes the value as it is; None where it is treated by itself, or has no meaning."""
+    """The field of `Options` that gets the value unchanged; None if the option needs its own code, or has no effect."""
     used: bool = True
-    """False where the option is accepted and has no meaning here."""
+    """False if the option is accepted but has no effect here."""
 
 
 def _none(convert: Converter = flag) -> Entry:

@@ -1,4 +1,4 @@
-"""What PyGRANSO tells about an iteration, read from the state of a run."""
+"""PyGRANSO's data about an iteration, derived from the state of a run."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ class Progress:
 
     iteration: int
     mu: float
-    """1 where there are no constraints."""
+    """1 if there are no constraints."""
     penalty: float
     """mu·f + sum of violations."""
     f: float
     inequality_violation: float | None
-    """The largest violation of an inequality; None where there are none."""
+    """The largest violation of an inequality; None if there are none."""
     equality_violation: float | None
     direction: Vector
     evaluations: int
     step: float
     gradients: int
-    """How many gradients of the objective the stationarity measure combines."""
+    """The number of gradients of the objective that the stationarity measure combines."""
     stationarity_vector: Vector
     stationarity: float
     level: int
 
     @classmethod
     def of(cls, state: State, before: Progress | None, previous: Vector | None) -> Progress:
-        """What happened between the iterate `previous`, described by `before`, and the current one."""
+        """The progress from the iterate `previous`, described by `before`, to the current one."""
         at, (*_, stationarity, step, evaluations, _, level, _) = state.current, state.history[-1]
         mu = state.penalty_parameter if len(at.c) else 1.0
-        moved = np.zeros_like(at.x) if previous is None else at.x - previous
-        proposed = getattr(state, "step", None)  # the model's step at this iterate, where the state keeps it
-        combined = at.penalty_gradient(1.0 / mu) if proposed is None else proposed.gradient
+        displacement = np.zeros_like(at.x) if previous is None else at.x - previous
+        model_step = getattr(state, "step", None)  # the model's step at this iterate, if the state has it
+        combined = at.penalty_gradient(1.0 / mu) if model_step is None else model_step.gradient
         earlier = state.history[-2][5] if before is not None and len(state.history) > 1 else evaluations - 1
         return cls(
             iteration=state.iteration,
@@ -57,10 +57,10 @@ class Progress:
             f=at.f,
             inequality_violation=at.inequality_violation if len(at.c) > at.equalities else None,
             equality_violation=at.equality_violation if at.equalities else None,
-            direction=moved / step if step > 0 else moved,
+            direction=displacement / step if step > 0 else displacement,
             evaluations=int(evaluations - earlier),
             step=step,
-            gradients=1 if proposed is None else int((proposed.weights > 1e-10).sum()),
+            gradients=1 if model_step is None else int((model_step.weights > 1e-10).sum()),
             stationarity_vector=-mu * combined,
             stationarity=stationarity,
             level=int(level),
@@ -100,9 +100,9 @@ def penalty_parts(state: State, progress: Progress, unknowns: Unknowns, toleranc
 
 
 class Observer:
-    """The callback of a run: shows each iterate and asks the user's halt_log_fn.
+    """The callback of a run: prints each iterate and calls the user's halt_log_fn.
 
-    An exception of the user's function ends the run; it is kept, to be raised when the run has ended.
+    An exception of halt_log_fn ends the run; it is stored and raised again after the run.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Observer:
         self.exception: BaseException | None = None
 
     def __call__(self, state: State) -> bool:
-        """Tell about the current iterate; true ends the run."""
+        """Report the current iterate; true ends the run."""
         progress = Progress.of(state, self._before, self._previous)
         self._before, self._previous = progress, state.current.x
         if self._show is not None:
@@ -130,7 +130,7 @@ class Observer:
             return False
         try:
             return bool(self._halt(*self._arguments(state, progress)))
-        except BaseException as error:  # an interrupt too: raised again once the run has ended
+        except BaseException as error:  # including KeyboardInterrupt: raised again after the run
             self.exception = error
             return True
 

@@ -1,4 +1,4 @@
-"""`pygranso`: PyGRANSO's one function."""
+"""`pygranso`, PyGRANSO's entry point."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def pygranso(
     combined_fn: Callable[[Any], Any],
     user_opts: pygransoStruct | Mapping[str, Any] | None = None,
 ) -> pygransoStruct:
-    """Minimize f(X) subject to ci(X) ≤ 0 and ce(X) = 0, as called by PyGRANSO's users.
+    """Minimize f(X) subject to ci(X) ≤ 0 and ce(X) = 0, with PyGRANSO's calling interface.
 
-    `var_spec` gives the shapes of the variables by name, or is a module. `combined_fn(X)` gets a struct with one
-    attribute per variable, or the module, and returns [f, ci, ce]; with globalAD=False it returns
-    [f, f_grad, ci, ci_grad, ce, ce_grad]. `user_opts` holds options by PyGRANSO's names.
+    `var_spec` is a dict of shapes by variable name, or a module. `combined_fn(X)` gets a struct with one attribute per
+    variable, or the module, and returns [f, ci, ce]; with globalAD=False it returns
+    [f, f_grad, ci, ci_grad, ce, ce_grad]. `user_opts` has options with PyGRANSO's names.
 
     >>> def rosenbrock(X):
     ...     ci = pygransoStruct(c1=2**0.5 * X.x1 - 1, c2=2 * X.x2 - 1)
@@ -46,14 +46,14 @@ def pygranso(
     settings = Settings.of(user_opts)
     unknowns = prepare(var_spec, settings)
     options = settings.options(unknowns.size)
-    described = problem(combined_fn, unknowns, gradients=settings.gradients_given)
-    scales = _scales(described, unknowns, options)
+    combined_problem = problem(combined_fn, unknowns, gradients=settings.own_gradients)
+    scales = _scales(combined_problem, unknowns, options)
     table = _table(settings)
     tolerances = Tolerances.of(options, single=Variables(unknowns.start).single_precision)
     observer = Observer(
         unknowns, options, tolerances, show=None if table is None else table.show, halt_log_fn=settings.halt_log_fn
     )
-    result = minimize(described, unknowns.start, options=options, callback=observer)
+    result = minimize(combined_problem, unknowns.start, options=options, callback=observer)
     if observer.exception is not None:
         raise observer.exception
     if table is not None:
@@ -62,19 +62,19 @@ def pygranso(
 
 
 def _table(settings: Settings) -> Table | None:
-    given = settings.given
-    if given.get("print_level", 1) == 0:
+    values = settings.values
+    if values.get("print_level", 1) == 0:
         return None
-    return Table(given.get("print_frequency", 1), given.get("print_width", 14), given.get("print_ascii", False))
+    return Table(values.get("print_frequency", 1), values.get("print_width", 14), values.get("print_ascii", False))
 
 
-def _scales(described: Problem, unknowns: Unknowns, options: Options) -> Scales | None:
-    """The factors that the run is going to use; known from an evaluation of its own."""
+def _scales(combined_problem: Problem, unknowns: Unknowns, options: Options) -> Scales | None:
+    """The prescaling factors of the run, determined by a separate evaluation."""
     if not math.isfinite(options.prescaling_threshold):
         return None
     from nonsmooth.evaluate import FunctionFailed
 
-    evaluator = Evaluator(described, Variables(unknowns.start))
+    evaluator = Evaluator(combined_problem, Variables(unknowns.start))
     try:
         evaluator.choose_scales(evaluator(evaluator.variables.start), threshold=options.prescaling_threshold)
     except FunctionFailed as failure:

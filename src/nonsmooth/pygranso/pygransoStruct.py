@@ -1,4 +1,4 @@
-"""The bag of attributes that PyGRANSO uses for options, variables, constraints and results."""  # noqa: N999
+"""The attribute container that PyGRANSO uses for options, variables, constraints and results."""  # noqa: N999
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 
 
 class pygransoStruct:  # noqa: N801 (PyGRANSO's name)
-    """A bag of attributes, kept in the order in which they were first assigned.
+    """A container of attributes, in the order of their first assignment.
 
     >>> options = pygransoStruct(maxit=50)
     >>> options.opt_tol = 1e-6
@@ -28,7 +28,7 @@ class pygransoStruct:  # noqa: N801 (PyGRANSO's name)
         def __setattr__(self, name: str, value: Any) -> None: ...
 
     def __getattr__(self, name: str) -> Any:
-        # Called only where there is no such attribute.
+        # Called only if there is no such attribute.
         known = ", ".join(self.__dict__) or "none"
         raise AttributeError(f"pygransoStruct has no attribute {name!r}; its attributes are: {known}")
 
@@ -39,7 +39,7 @@ class pygransoStruct:  # noqa: N801 (PyGRANSO's name)
         return len(self.__dict__)
 
     def __bool__(self) -> bool:
-        return True  # an empty struct is as true as PyGRANSO's
+        return True  # an empty struct is true, like PyGRANSO's
 
     def __contains__(self, name: object) -> bool:
         return name in self.__dict__
@@ -56,7 +56,7 @@ class pygransoStruct:  # noqa: N801 (PyGRANSO's name)
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Equality that looks into tensors, arrays and containers of them."""
+    """Equality that compares tensors, arrays and containers of them by value."""
     if isinstance(one, torch.Tensor) or isinstance(other, torch.Tensor):
         return isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) and torch.equal(one, other)
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):

@@ -19,17 +19,17 @@ Vector = NDArray[np.float64]
 
 
 def solution(result: Result, unknowns: Unknowns, scales: Scales | None) -> pygransoStruct:
-    """PyGRANSO's result, with the one of `minimize` as the attribute `result`."""
+    """PyGRANSO's result, with the `Result` of `minimize` as its attribute `result`."""
     points: dict[str, Point | None] = {"final": result.final, "best": result.best}
     if len(result.state.current.c):
         points["most_feasible"] = result.most_feasible
-    known = {name: point for name, point in points.items() if point is not None}
+    available = {name: point for name, point in points.items() if point is not None}
     code = CODES[result.status]
     answer = pygransoStruct()
-    for name, point in known.items():
+    for name, point in available.items():
         setattr(answer, name, _point(point, result, unknowns, scales))
     if scales is not None:
-        for name, point in known.items():
+        for name, point in available.items():
             setattr(answer, f"{name}_unscaled", _point(point, result, unknowns, None))
         count = result.state.current.equalities
         answer.scalings = pygransoStruct(
@@ -82,7 +82,7 @@ def _point(point: Point, result: Result, unknowns: Unknowns, scales: Scales | No
 
 
 def _flat(block: Any) -> Vector:
-    """Constraints, as `minimize` gives them back, in one array."""
+    """Constraints, in the form that `minimize` returns, as one array."""
     if block is None:
         return np.zeros(0)
     pieces = [block] if isinstance(block, torch.Tensor) else list(block)
@@ -90,7 +90,7 @@ def _flat(block: Any) -> Vector:
 
 
 def _stationarity(result: Result) -> float:
-    """The residual of the certificate where the answer is proven, the solver's own measure elsewhere."""
+    """The residual of the certificate if the answer is proven, otherwise the solver's own measure."""
     if result.status is Status.STATIONARY or not result.state.history:
         return float(result.certificate.residual)
     return float(result.state.stationarity)

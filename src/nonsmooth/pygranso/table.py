@@ -1,4 +1,4 @@
-"""The table that is printed during a run, and the summary after it."""
+"""The table printed during a run, and the summary printed after it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from nonsmooth.pygranso.progress import Progress
 from nonsmooth.pygranso.termination import describe
 from nonsmooth.result import Point, Result
 
-LEVELS = ("S", "SI", "QN", "GD", "R")
-"""How the kinds of directions are printed."""
+LEVEL_LABELS = ("S", "SI", "QN", "GD", "R")
+"""Printed labels of the kinds of directions."""
 GROUPS = (("", 1), ("penalty function", 2), ("", 1), ("violation", 2), ("line search", 3), ("stationarity", 2))
 TITLES = ("iter", "mu", "value", "objective", "ineq", "eq", "sd", "evals", "t", "grads", "value")
-HEADER_EVERY = 20
+LINES_BETWEEN_HEADERS = 20
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Table:
         self._widths = (6, 9, wide, wide, 9, 9, 2, 5, 9, 5, 9)
 
     def show(self, state: State, progress: Progress) -> None:
-        """Print an iterate, if it is the turn of one."""
+        """Print an iterate if the print frequency selects it."""
         if progress.iteration == 0:
             at = state.current
             self._print(
@@ -41,13 +41,13 @@ class Table:
             )
         if progress.iteration % self.frequency:
             return
-        if self._lines % HEADER_EVERY == 0:
+        if self._lines % LINES_BETWEEN_HEADERS == 0:
             self._header()
         self._lines += 1
         self._print(self._line(self._cells(progress)))
 
     def finish(self, result: Result, code: int) -> None:
-        """Print the points found and how the run ended."""
+        """Print the final points and the termination code."""
         if self._lines:
             self._print(self._rule())
         self._print("F: final iterate, B: best feasible point, MF: most feasible point")
@@ -67,7 +67,7 @@ class Table:
     def _cells(self, progress: Progress) -> tuple[str, ...]:
         start = progress.iteration == 0
         constrained = progress.inequality_violation is not None or progress.equality_violation is not None
-        level = LEVELS[2 if progress.level == 0 and not constrained else progress.level]
+        level = LEVEL_LABELS[2 if progress.level == 0 and not constrained else progress.level]
         return (
             str(progress.iteration),
             _number(progress.mu, self._widths[1]),
@@ -98,8 +98,8 @@ class Table:
         widths = iter(self._widths)
         groups = []
         for title, columns in GROUPS:
-            taken = sum(next(widths) for _ in range(columns)) + columns - 1
-            groups.append(title[:taken].center(taken))
+            width = sum(next(widths) for _ in range(columns)) + columns - 1
+            groups.append(title[:width].center(width))
         self._print(f" {self._bar} ".join(groups).rstrip())
         self._print(self._line(TITLES))
         self._print(self._rule())
@@ -123,7 +123,7 @@ class Table:
     def _print(self, line: str) -> None:
         try:
             print(line)
-        except UnicodeEncodeError:  # an old terminal: go on in plain characters
+        except UnicodeEncodeError:  # an old terminal: continue with ASCII characters
             self.ascii = True
             print(line.encode("ascii", "replace").decode())
         sys.stdout.flush()

@@ -20,17 +20,17 @@ CODES = {
     Status.QP_FAILURE: 12,
     Status.SOLVER_ERROR: 13,
 }
-"""The code of each status. 9 and 10 are never given."""
+"""The code of each status. Codes 9 and 10 are not used."""
 
 MEANINGS = {
     0: "feasible, and proven stationary to opt_tol",
     1: "feasible, and the relative decrease is below rel_tol",
     2: "feasible, and the objective has reached fvalquit",
-    3: "stopped by halt_log_fn or from the keyboard",
-    4: "the iterations allowed by maxit are used up",
-    5: "the time allowed by maxclocktime is used up",
-    6: "no better point was found from a feasible one that could not be proven stationary",
-    7: "no better point was found from an infeasible one",
+    3: "stopped by halt_log_fn or a keyboard interrupt",
+    4: "the iteration limit maxit was reached",
+    5: "the time limit maxclocktime was reached",
+    6: "no better point was found from a feasible point that could not be proven stationary",
+    7: "no better point was found from an infeasible point",
     8: "the objective seems to be unbounded below on the feasible set",
     11: "the function raised an exception",
     12: "a quadratic program could not be solved",
@@ -39,9 +39,9 @@ MEANINGS = {
 
 
 def describe(code: int) -> str:
-    """What a code means.
+    """The meaning of a code.
 
     >>> describe(4)
-    'the iterations allowed by maxit are used up'
+    'the iteration limit maxit was reached'
     """
     return MEANINGS[code]

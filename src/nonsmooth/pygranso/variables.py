@@ -1,4 +1,4 @@
-"""PyGRANSO's variables: shapes by name or a module, started from one flat column."""
+"""PyGRANSO's variables: shapes by name or a module, with the start as one flat column."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nonsmooth.pygranso.settings import Settings
 
 @dataclass(frozen=True)
 class Unknowns:
-    """The variables of a run: the start in the form `minimize` takes, and where and how x is handed back."""
+    """The variables of a run: the start in the form of `minimize`, and the device and precision in which x is returned."""
 
     start: dict[str, Tensor] | nn.Module
     size: int
@@ -39,7 +39,7 @@ class Unknowns:
 
 
 def prepare(var_spec: Any, settings: Settings) -> Unknowns:
-    """Read the specification of the variables and put the start into it."""
+    """Read the specification of the variables and combine it with the start."""
     if isinstance(var_spec, nn.Module):
         return _module(var_spec, settings)
     if isinstance(var_spec, Mapping):
@@ -52,9 +52,12 @@ def _named(var_spec: Mapping[str, Any], settings: Settings) -> Unknowns:
     size = sum(math.prod(shape) for shape in shapes.values())
     if size == 0:
         raise ProblemError("var_spec has no variables: give at least one name with a shape, as in {'x': [3, 1]}")
-    given = _given_start(settings, size)
-    device = settings.device or (given.device if given is not None else torch.device("cpu"))
-    flat = torch.randn(size, dtype=settings.dtype, device=device) if given is None else given.to(device, settings.dtype)
+    user_start = _user_start(settings, size)
+    device = settings.device or (user_start.device if user_start is not None else torch.device("cpu"))
+    if user_start is None:
+        flat = torch.randn(size, dtype=settings.dtype, device=device)
+    else:
+        flat = user_start.to(device, settings.dtype)
     pieces = torch.split(flat, [math.prod(shape) for shape in shapes.values()])
     start = {name: piece.reshape(shape).clone() for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
     return Unknowns(start, size, device, settings.dtype)
@@ -66,20 +69,20 @@ def _module(module: nn.Module, settings: Settings) -> Unknowns:
     size = sum(parameter.numel() for parameter in parameters)
     if size == 0:
         raise ProblemError("the module has no trainable parameters; there is nothing to minimize over")
-    given = _given_start(settings, size)
+    user_start = _user_start(settings, size)
     device = settings.device or parameters[0].device
     with torch.no_grad():
         for parameter in parameters:
             parameter.data = parameter.data.to(device, settings.dtype)
-        if given is not None:
-            pieces = torch.split(given.to(device, settings.dtype), [parameter.numel() for parameter in parameters])
+        if user_start is not None:
+            pieces = torch.split(user_start.to(device, settings.dtype), [parameter.numel() for parameter in parameters])
             for parameter, piece in zip(parameters, pieces, strict=True):
                 parameter.copy_(piece.reshape(parameter.shape))
     return Unknowns(module, size, device, settings.dtype)
 
 
-def _given_start(settings: Settings, size: int) -> Tensor | None:
-    value = settings.given.get("x0")
+def _user_start(settings: Settings, size: int) -> Tensor | None:
+    value = settings.values.get("x0")
     if value is None:
         return None
     try:
@@ -89,7 +92,7 @@ def _given_start(settings: Settings, size: int) -> Tensor | None:
     if start.numel() != size:
         raise OptionError(f"x0 must have {size} numbers, as many as there are variables, not shape {tuple(value.shape)}")
     if start.is_complex():
-        raise OptionError("x0 is complex; take its real and imaginary parts as separate variables")
+        raise OptionError("x0 is complex; use its real and imaginary parts as separate variables")
     return start
 
 

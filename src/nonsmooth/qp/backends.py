@@ -1,4 +1,4 @@
-"""The solvers that can be asked, each imported only when it is used."""
+"""External solvers, each imported only when it is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def installed(name: str) -> bool:
 
 
 class Daqp:
-    """A dual active-set solver. One object serves all programs that share their matrix; only what changes is sent."""
+    """A dual active-set solver. One object solves all programs with the same matrix; only changed data are passed."""
 
     def __init__(self, matrix: Matrix, scale: Vector, simplex: int, *, ridge: float) -> None:
         import daqp
@@ -36,15 +36,15 @@ class Daqp:
         if simplex:
             self._row[0, :simplex] = self._inverse[:simplex]
         self._daqp = daqp
-        self._model = daqp.Model() if hasattr(daqp, "Model") else None  # older versions solve from scratch every time
+        self._model = daqp.Model() if hasattr(daqp, "Model") else None  # older versions start from scratch every time
         self._ready = False
 
     def solve(self, program: Program) -> Vector | None:
-        """The answer, or None if the solver gave up."""
+        """The solution, or None if the solver failed."""
         linear = np.ascontiguousarray(program.linear * self._inverse)
         total = np.ones(len(self._row))
         upper = np.concatenate([program.upper / self._inverse, total])
-        upper[: self._simplex] = 1e30  # the sum bounds these; a second bound at the same place confuses the solver
+        upper[: self._simplex] = 1e30  # the sum bounds these; redundant bounds at the same values confuse the solver
         lower = np.concatenate([program.lower / self._inverse, total])
         sense = np.zeros(len(upper), dtype=np.int32)
         sense[len(linear) :] = 5  # an equality
@@ -63,7 +63,7 @@ class Daqp:
 
 
 def proxqp(program: Program) -> Vector | None:
-    """A proximal augmented Lagrangian solver: slower, but at home with singular matrices."""
+    """A proximal augmented Lagrangian solver: slower, but robust for singular matrices."""
     from proxsuite import proxqp as solver
 
     inverse = 1.0 / program.scale
@@ -92,7 +92,7 @@ def osqp(program: Program) -> Vector | None:
     row[:, : program.simplex] = inverse[: program.simplex]
     matrix = program.dense * inverse[:, None] * inverse[None, :]
     if not np.isfinite(matrix).all() or float(np.linalg.eigvalsh(matrix)[0]) < -1e-7:
-        return None  # it would say so on the standard output, whatever it is told
+        return None  # OSQP would print an error even with verbose=False
     constraints = sparse.csc_matrix(np.concatenate([np.eye(program.size), row]))
     ones = np.ones(len(row))
     work = solver.OSQP()
@@ -106,7 +106,7 @@ def osqp(program: Program) -> Vector | None:
 
 
 def gurobi(program: Program) -> Vector | None:
-    """A commercial barrier solver; used only when asked for."""
+    """A commercial barrier solver; used only on request."""
     import gurobipy
 
     inverse = 1.0 / program.scale

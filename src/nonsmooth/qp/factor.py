@@ -1,4 +1,4 @@
-"""A Cholesky factor of the part of a matrix that belongs to a changing set of entries."""
+"""A Cholesky factor of the principal submatrix for a changing set of entries."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 FLOOR = 1e-13
-"""The smallest pivot, as a fraction of the entry of the diagonal: where a row depends on those before it."""
+"""The smallest pivot, as a fraction of the diagonal entry; it replaces the pivot of a row that depends on earlier ones."""
 
 
 class Factor:
-    """L with L·Lᵀ = the matrix of some entries, in the order in which they came.
+    """L with L·Lᵀ = the submatrix of some entries, in the order in which they were added.
 
-    A pivot that vanishes is replaced by a tiny one. A step computed with it is a long one along the direction in which
-    the matrix is flat, which is where it should go: a bound will stop it.
+    A zero pivot is replaced by a tiny one. A step computed with it is long along the null direction of the matrix, as it should
+    be: a bound stops it.
 
     >>> factor = Factor()
     >>> factor.append(np.zeros(0), 4.0)
@@ -35,7 +35,7 @@ class Factor:
         self.count = 0
 
     def rebuild(self, matrix: Matrix) -> None:
-        """Begin again with all entries of a matrix."""
+        """Factorize a whole matrix."""
         self.count = 0
         count = len(matrix)
         self._reserve(count)
@@ -46,13 +46,13 @@ class Factor:
                 self._lower[:count, :count] = lower
                 break
             ridge *= 100.0
-            if not ridge < 1.0:  # not the matrix of a convex program; any direction will do
+            if not ridge < 1.0:  # the program is not convex, so any direction is acceptable
                 self._lower[:count, :count] = np.diag(np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300)))
                 break
         self.count = count
 
     def append(self, column: Vector, diagonal: float) -> None:
-        """One more entry at the end: its products with those before, and with itself."""
+        """Append an entry, given its products with earlier entries and with itself."""
         count = self.count
         self._reserve(count + 1)
         if count:
@@ -63,17 +63,17 @@ class Factor:
         self.count = count + 1
 
     def delete(self, position: int) -> bool:
-        """Take an entry out; what came after it is factorized anew. False where that failed, and all must be."""
+        """Remove an entry and refactorize the ones after it; False if that failed and everything must be rebuilt."""
         lower, count = self._lower, self.count
         self.count = count - 1
         if position + 1 < count:
             tail, rest = slice(position + 1, count), slice(position, count - 1)
             rows = lower[tail, position:count]
-            anew, failed = lapack.dpotrf(rows @ rows.T, lower=1, clean=1)
+            refactored, failed = lapack.dpotrf(rows @ rows.T, lower=1, clean=1)
             if failed:
                 return False
             lower[rest, :position] = lower[tail, :position].copy()
-            lower[rest, rest] = anew
+            lower[rest, rest] = refactored
         return True
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:

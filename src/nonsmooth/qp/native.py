@@ -1,6 +1,6 @@
-"""The active-set method of the native library: small dense programs, without the interpreter between the steps of the method.
+"""The native library's active-set method for small dense programs, without interpreter overhead.
 
-`active_set` does the same in Python.
+`active_set` is the same method in Python.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.native import Functions, address, linear_algebra
-from nonsmooth.qp.program import Pull
+from nonsmooth.qp.program import FixedRow
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-MOST = 600
-"""Programs with more entries are better done with BLAS, by `active_set`."""
+MAX_NATIVE_ENTRIES = 600
+"""Larger programs are solved faster with BLAS, by `active_set`."""
 
 
 class Kernel:
-    """The compiled method with memory of its own: one for each run, not for several threads at once."""
+    """The compiled method with its own memory: one per run, not thread-safe."""
 
     def __init__(self, functions: Functions) -> None:
         self.functions, self._solve = functions, functions.solve
@@ -41,23 +41,23 @@ class Kernel:
         simplex: int,
         start: Vector,
         rounds: int,
-        pull: Pull | None = None,
+        fixed_row: FixedRow | None = None,
     ) -> tuple[Vector, float] | None:
-        """The answer found from a start, and its residual; None where the start cannot be made feasible."""
+        """The solution computed from a start, and its residual; None if the start cannot be made feasible."""
         size = len(linear)
         if size not in self._views:
             self._reserve(size)
-        places = self._views[size]
+        views = self._views[size]
         if self._matrix is not matrix:
-            places[0][...] = matrix
-        # Kept alive, so that no other matrix can be mistaken for it. Only the last one lies in the memory.
+            views[0][...] = matrix
+        # The reference keeps the last matrix alive, so that no other matrix can be mistaken for it.
         self._matrix = matrix
-        places[1][...] = linear
-        places[2][...] = lower
-        places[3][...] = upper
-        y = places[4]
+        views[1][...] = linear
+        views[2][...] = lower
+        views[3][...] = upper
+        y = views[4]
         y[...] = start
-        products, square = (None, 0.0) if pull is None else (address(pull.products), pull.square)
+        products, square = (None, 0.0) if fixed_row is None else (address(fixed_row.products), fixed_row.square)
         residual = self._solve(self._address, size, simplex, rounds, 1e-9, self.factorize, products, square)
         return None if residual < 0 else (y.copy(), residual)
 

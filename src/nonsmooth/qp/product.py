@@ -1,4 +1,4 @@
-"""The matrix of a program, in a form that suits its size."""
+"""The matrix of a large program as an unformed product."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Product:
-    """A symmetric matrix left·rightᵀ that is not formed, for where it has many more rows than its factors columns.
+    """A symmetric matrix left·rightᵀ that is not formed, because its factors have far fewer columns than rows.
 
     >>> product = Product(np.array([[1.0], [2.0]]), np.array([[3.0], [6.0]]))
     >>> product @ np.ones(2)
@@ -37,15 +37,15 @@ class Product:
 
     @cached_property
     def diagonal(self) -> Vector:
-        """The entries of the diagonal."""
+        """The diagonal."""
         diagonal: Vector = np.einsum("ij,ij->i", self.left, self.right)
         return diagonal
 
     def dense(self) -> Matrix:
-        """The matrix itself."""
+        """The matrix as an array."""
         matrix = self.left @ self.right.T
         return 0.5 * (matrix + matrix.T)
 
     def part(self, rows: Indices) -> Product:
-        """The matrix of some rows and the same columns."""
+        """The principal submatrix of some rows."""
         return Product(self.left[rows], self.right[rows])

@@ -1,4 +1,4 @@
-"""A convex quadratic program over a simplex and a box, and how good an answer to it is."""
+"""A convex quadratic program over a simplex and a box, and the residual of a solution."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-class Pull(NamedTuple):
-    """A row whose weight is always 1, so that it is no entry of the program."""
+class FixedRow(NamedTuple):
+    """A row whose weight is always 1, so that it is not an entry of the program."""
 
     products: Vector
-    """With the rows of the entries; they are part of the linear term."""
+    """Its products with the rows of the entries; they are included in the linear term."""
     square: float
 
 
@@ -40,7 +40,7 @@ class Program:
     lower: Vector
     upper: Vector
     simplex: int = 0
-    pull: Pull | None = None
+    fixed_row: FixedRow | None = None
 
     @property
     def size(self) -> int:
@@ -59,7 +59,7 @@ class Program:
 
     @cached_property
     def scale(self) -> Vector:
-        """Square roots of the diagonal of Q, 1 where that vanishes."""
+        """The square roots of Q's diagonal, with 1 for zeros."""
         root = np.sqrt(np.maximum(self.diagonal, 0.0))
         return np.where(root > 1e-150, root, 1.0)
 
@@ -83,24 +83,24 @@ class Program:
         return weights @ self.matrix[columns]
 
     def rounding(self, y: Vector) -> float:
-        """What rounding may do to an entry of Q·y, in the units of `residual`; where y is 0, next to nothing."""
-        nothing = 1e-25 * float(self.scale.max(initial=0.0))
-        if isinstance(self.matrix, Product):  # by the inequality of Cauchy and Schwarz
-            pulled = 0.0 if self.pull is None else float(np.sqrt(max(self.pull.square, 0.0)))
-            return max(nothing, 1e-14 * (float(self.scale @ np.abs(y)) + pulled))
+        """The rounding error of an entry of Q·y, in the units of `residual`; close to 0 for y = 0."""
+        least = 1e-25 * float(self.scale.max(initial=0.0))
+        if isinstance(self.matrix, Product):  # by the Cauchy–Schwarz inequality
+            fixed = 0.0 if self.fixed_row is None else float(np.sqrt(max(self.fixed_row.square, 0.0)))
+            return max(least, 1e-14 * (float(self.scale @ np.abs(y)) + fixed))
         sums = np.abs(self.matrix) @ np.abs(y)
-        if self.pull is not None:
-            sums += np.abs(self.pull.products)
-        return max(nothing, 1e-14 * float(np.max(sums / self.scale, initial=0.0)))
+        if self.fixed_row is not None:
+            sums += np.abs(self.fixed_row.products)
+        return max(least, 1e-14 * float(np.max(sums / self.scale, initial=0.0)))
 
     def measure(self, y: Vector, square: float, linear: float) -> float:
-        """The root of what is minimized, from yᵀQy and qᵀy: errors are judged by it.
+        """The square root of the objective, from yᵀQy and qᵀy, to which errors are relative.
 
-        With a row that pulls, the sum of all is often shorter by far than its parts.
+        With a fixed row the combined gradient is often much shorter than its parts, so that row is included.
         """
-        if self.pull is not None:
-            pulled = float(self.pull.products @ y)
-            square, linear = square + 2.0 * pulled + self.pull.square, linear - pulled
+        if self.fixed_row is not None:
+            product = float(self.fixed_row.products @ y)
+            square, linear = square + 2.0 * product + self.fixed_row.square, linear - product
         return float(np.sqrt(max(square, 0.0)) + np.sqrt(abs(linear)))
 
     def value(self, y: Vector) -> float:
@@ -108,7 +108,7 @@ class Program:
         return float(0.5 * y @ (self.matrix @ y) + self.linear @ y)
 
     def feasible(self, y: Vector) -> Vector | None:
-        """y moved into the simplex and the box; None if that is not possible."""
+        """y clipped to the box and scaled to the simplex; None if that is not possible."""
         if not np.isfinite(y).all():
             return None
         y = np.clip(y, self.lower, self.upper)
@@ -120,9 +120,9 @@ class Program:
         return y
 
     def residual(self, y: Vector) -> float:
-        """How far a feasible y is from satisfying the optimality conditions, relative to the root of the objective.
+        """How far a feasible y is from satisfying the optimality conditions, relative to the square root of the objective.
 
-        It is the way y would move under a scaled gradient step kept inside the bounds, measured in the metric of Q.
+        This is the largest change of y, measured in the metric of Q, under a diagonally scaled projected-gradient step.
         """
         product = self.matrix @ y
         slope = product + self.linear
@@ -133,7 +133,7 @@ class Program:
         moved = np.clip(y - slope / scale**2, self.lower, self.upper)
         if self.simplex == 1:
             moved[0] = y[0]
-        elif self.simplex:  # their sum bounds these: at 1, a slope that is far too steep would look like a gentle one
+        elif self.simplex:  # the sum bounds these: clipping at 1 would hide slopes that are far too steep
             part = slice(0, self.simplex)
             moved[part] = np.maximum(weights - slope[part] / scale[part] ** 2, 0.0)
         size = self.measure(y, float(y @ product), float(self.linear @ y))
@@ -146,9 +146,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Solution:
-    """An answer to a quadratic program."""
+    """A solution of a quadratic program."""
 
     y: Vector
     residual: float
     trusted: bool
-    """Whether the residual is small; a direction from an untrusted answer is still tried."""
+    """Whether the residual is small; a direction from an untrusted solution is still tried."""

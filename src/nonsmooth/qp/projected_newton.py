@@ -1,8 +1,8 @@
-"""Projected Newton steps for large programs over a box: many bounds change at a time (Bertsekas 1982).
+"""Projected Newton steps for large programs over a box, in which many bounds change at a time (Bertsekas 1982).
 
-Entries at a bound whose slopes press them against it are held, the others take a Newton step that is clipped to the box. Where
-the matrix of these is nearly singular, as with more rows than variables, a ridge shortens the step (Levenberg 1944). The value
-falls with every step; the active-set method then begins next to the answer and makes it exact.
+Entries at a bound whose slopes push them against it are fixed; the others take a Newton step that is clipped to the box. If the
+matrix of these is nearly singular, as with more rows than variables, a ridge shortens the step (Levenberg 1944). The value
+decreases with every step; the active-set method then starts near the solution and makes it exact.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from nonsmooth.qp.active import OutOfTime
+from nonsmooth.qp.active_set import OutOfTime
 from nonsmooth.qp.program import Program
 
 Vector = NDArray[np.float64]
@@ -23,21 +23,21 @@ Indices = NDArray[np.intp]
 MAX_STEPS = 60
 MAX_HALVINGS = 6
 SUFFICIENT_DECREASE = 1e-4
-LEAST_RIDGE, LARGEST_RIDGE, RIDGE_FACTOR = 1e-10, 1e3, 1e3
+MIN_RIDGE, MAX_RIDGE, RIDGE_FACTOR = 1e-10, 1e3, 1e3
 """Relative to the largest entry of the diagonal."""
 
 
 def projected_newton(program: Program, y: Vector, *, deadline: float = np.inf) -> Vector:
-    """A feasible point no worse than the feasible y, with nearly all entries at the bounds that hold at the answer.
+    """A feasible point no worse than the feasible y, with nearly the same active bounds as the solution.
 
-    Raises `OutOfTime` where the clock (`time.perf_counter`) passes the deadline.
+    Raises `OutOfTime` when `time.perf_counter` passes the deadline.
 
     >>> program = Program(np.eye(2), np.array([-0.5, -3.0]), np.zeros(2), np.ones(2))
     >>> projected_newton(program, np.zeros(2))
     array([0.5, 1. ])
     """
     slope = program.matrix @ y + program.linear
-    relative, largest = LEAST_RIDGE, float(program.diagonal.max(initial=0.0))
+    relative, largest = MIN_RIDGE, float(program.diagonal.max(initial=0.0))
     for _ in range(MAX_STEPS):
         if perf_counter() > deadline:
             raise OutOfTime
@@ -45,22 +45,22 @@ def projected_newton(program: Program, y: Vector, *, deadline: float = np.inf) -
         if not len(free):
             break
         step = _newton_step(program, free, slope, relative * largest)
-        found = None if step is None else _search(program, y, slope, free, step)
-        if found is None:
+        accepted = None if step is None else _search(program, y, slope, free, step)
+        if accepted is None:
             relative *= RIDGE_FACTOR
-            if relative > LARGEST_RIDGE:
+            if relative > MAX_RIDGE:
                 break
             continue
-        y, slope, whole, clipped = found
-        if whole and not clipped and relative == LEAST_RIDGE and np.array_equal(_free(program, y, slope), free):
-            break  # nothing would change any more
-        relative = max(LEAST_RIDGE, relative / RIDGE_FACTOR) if whole else relative
+        y, slope, full_step, clipped = accepted
+        if full_step and not clipped and relative == MIN_RIDGE and np.array_equal(_free(program, y, slope), free):
+            break  # another step would change nothing
+        relative = max(MIN_RIDGE, relative / RIDGE_FACTOR) if full_step else relative
     return y
 
 
 def _free(program: Program, y: Vector, slope: Vector) -> Indices:
-    held = ((y <= program.lower) & (slope >= 0)) | ((y >= program.upper) & (slope <= 0))
-    return np.nonzero(~held)[0]
+    at_bound = ((y <= program.lower) & (slope >= 0)) | ((y >= program.upper) & (slope <= 0))
+    return np.nonzero(~at_bound)[0]
 
 
 def _newton_step(program: Program, free: Indices, slope: Vector, ridge: float) -> Vector | None:
@@ -75,14 +75,14 @@ def _newton_step(program: Program, free: Indices, slope: Vector, ridge: float) -
 class _Accepted(NamedTuple):
     y: Vector
     slope: Vector
-    whole: bool
-    """Whether it was a whole step."""
+    full_step: bool
+    """Whether the step length was 1."""
     clipped: bool
-    """Whether it ended at bounds."""
+    """Whether bounds shortened the step."""
 
 
 def _search(program: Program, y: Vector, slope: Vector, free: Indices, step: Vector) -> _Accepted | None:
-    """The first of y + t · step, clipped to the box, whose value is low enough."""
+    """The first of the points y + 2⁻ᵏ · step, clipped to the box, with sufficient decrease; None if there is none."""
     value = 0.5 * float(y @ (slope + program.linear))
     for halvings in range(MAX_HALVINGS):
         trial, wanted = y.copy(), y[free] + 0.5**halvings * step

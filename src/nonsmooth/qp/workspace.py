@@ -1,7 +1,7 @@
-"""Models in compiled code: their rows, the products of these, and their steps, one call each.
+"""Models in compiled code: one call builds a model with its rows and their products, one call computes a step.
 
-A run has one workspace. The model in it is the last one that was put there; an older one that is asked again is put
-there anew. What both have in common is not computed twice.
+A run has one workspace. It contains the model that was loaded last; an older model is loaded again when it is used. Data that
+both have in common are not recomputed.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.native import Functions, address, linear_algebra
-from nonsmooth.qp.native import MOST
+from nonsmooth.qp.native import MAX_NATIVE_ENTRIES
 from nonsmooth.report.clock import Clock, Phase
 from nonsmooth.thresholds import THRESHOLDS
 
 if TYPE_CHECKING:
-    from nonsmooth.kinks.linearizations import Lines
+    from nonsmooth.kinks.linearizations import LinearizationTable
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Keys = NDArray[np.int64]
 
-WHOLE, TRIANGLE, APART = 0, 1, 2
-"""How an inverse Hessian is given: as a matrix, as its upper triangle, or as what was added to a multiple of the identity."""
+FULL_MATRIX, UPPER_TRIANGLE, LOW_RANK = 0, 1, 2
+"""The storage of an inverse Hessian: a matrix, its upper triangle, or a multiple of the identity with low-rank corrections."""
 
 _versions = count(1)
 
 
 def new_version() -> int:
-    """A number that no other inverse Hessian has, nor this one as it was."""
+    """A number that no inverse Hessian or model has had before."""
     return next(_versions)
 
 
 class Metric(NamedTuple):
-    """An inverse Hessian as compiled code sees it."""
+    """An inverse Hessian for compiled code."""
 
     kind: int
     version: int
     array: Matrix
-    place: int | None
-    """Where the array lies."""
+    address: int | None
+    """The address of the array."""
     gamma: float
     pairs: int
 
@@ -54,29 +54,29 @@ class CurrentPoint(NamedTuple):
 
     f: float
     keys: tuple[int, int]
-    """That of the gradient of f, and that of the first constraint; those of the others follow it."""
+    """The keys of the gradient of f and of the first constraint; those of the other constraints follow consecutively."""
     equalities: int
     own: int
-    """How many constraints there are."""
-    places: tuple[int, int, int, int]
-    """Where x, the gradient of f, the constraints and their gradients lie."""
+    """The number of constraints."""
+    addresses: tuple[int, int, int, int]
+    """The addresses of x, the gradient of f, the constraints and their gradients."""
     multipliers: Vector | None
-    """Of an earlier step, where there was one."""
-    holder: object
-    """Holds what lies there."""
+    """The multipliers of an earlier step, if there was one."""
+    owner: object
+    """Keeps the arrays at these addresses alive."""
 
 
 class ExtraRows(NamedTuple):
-    """Further linearizations of constraints: which of them, on which side, and the multipliers of an earlier step."""
+    """Further linearizations of constraints: their constraints, signs, and the multipliers of an earlier step."""
 
-    lines: Lines | None
+    table: LinearizationTable | None
     owners: NDArray[np.intp]
     signs: Vector
     weights: Vector
 
 
 class NativeStep(NamedTuple):
-    """A step; see `Step`."""
+    """A step from compiled code; see `Step`."""
 
     y: Vector
     direction: Vector
@@ -89,7 +89,7 @@ class NativeStep(NamedTuple):
 
 
 class Workspace:
-    """Memory for the models of one run, all with so many variables; not for several threads at once."""
+    """Memory for the models of one run, all with the same number of variables; not thread-safe."""
 
     def __init__(self, functions: Functions, size: int) -> None:
         libraries = linear_algebra()
@@ -97,97 +97,100 @@ class Workspace:
         self.functions, self.size = functions, size
         self.pointer = functions.new_workspace(size, *libraries)
         if self.pointer is None:
-            raise MemoryError(f"there is no memory for models of {size} variables")
+            raise MemoryError(f"not enough memory for models with {size} variables")
         weakref.finalize(self, functions.free_workspace, self.pointer).atexit = False
-        self.holds = 0
-        """The number of the model in it."""
+        self.loaded_model = 0
+        """The number of the model in the workspace."""
 
 
 class NativeModel:
-    """A model that can be put into a workspace. The arrays it is made of must not change as long as it is used."""
+    """A model that can be loaded into a workspace. Its arrays must not change while it is used."""
 
-    __slots__ = ("_arguments", "_clock", "_held", "_last", "_number", "_own", "_total", "_workspace")
+    __slots__ = ("_arguments", "_clock", "_last", "_number", "_own", "_references", "_total", "_workspace")
 
     def __init__(
         self,
         workspace: Workspace,
         clock: Clock,
         metric: Metric,
-        here: CurrentPoint,
-        cuts: Lines | None,
+        point: CurrentPoint,
+        cuts: LinearizationTable | None,
         weights: Vector,
-        further: ExtraRows | None,
+        extra: ExtraRows | None,
     ) -> None:
         self._workspace, self._clock = workspace, clock
-        self._own = own = here.own
-        multipliers = None if here.multipliers is None or not own else np.ascontiguousarray(here.multipliers, dtype=np.float64)
-        # As long as these are held, their addresses are theirs.
-        self._held: Sequence[object] = (metric, here, multipliers, cuts, weights, further)
-        x, gradient, values, jacobian = here.places
-        kept, rest = _lines(cuts, weights), _NO_LINES
+        self._own = own = point.own
+        multipliers = None
+        if point.multipliers is not None and own:
+            multipliers = np.ascontiguousarray(point.multipliers, dtype=np.float64)
+        # These references keep the addresses below valid.
+        self._references: Sequence[object] = (metric, point, multipliers, cuts, weights, extra)
+        x, gradient, values, jacobian = point.addresses
+        cut_table, extra_table = _table_arguments(cuts, weights), _EMPTY_TABLE
         owners: tuple[int, int] | tuple[None, None] = (None, None)
-        if further is not None:
-            rest, owners = _lines(further.lines, further.weights), (address(further.owners), address(further.signs))
+        if extra is not None:
+            extra_table = _table_arguments(extra.table, extra.weights)
+            owners = address(extra.owners), address(extra.signs)
         self._arguments = (
-            workspace.pointer, metric.version, metric.kind, metric.place, metric.gamma, metric.pairs,
-            x, here.f, gradient, here.keys[0], *kept, own, here.equalities, values, jacobian, here.keys[1],
-            None if multipliers is None else address(multipliers), *rest, *owners, THRESHOLDS.locality,
+            workspace.pointer, metric.version, metric.kind, metric.address, metric.gamma, metric.pairs,
+            x, point.f, gradient, point.keys[0], *cut_table, own, point.equalities, values, jacobian, point.keys[1],
+            None if multipliers is None else address(multipliers), *extra_table, *owners, THRESHOLDS.locality,
         )  # fmt: skip
-        self._total = 1 + own + kept[0] + rest[0]
+        self._total = 1 + own + cut_table[0] + extra_table[0]
         self._last: tuple[Vector, int] | None = None
         self._number = new_version()
-        self._put()
+        self._load()
 
-    def _put(self) -> None:
-        self._workspace.holds = 0  # whatever comes in between
+    def _load(self) -> None:
+        self._workspace.loaded_model = 0  # in case of an exception
         if not self._workspace.functions.build(*self._arguments):
-            raise MemoryError(f"there is no memory for a model of {self._total} gradients")
-        self._workspace.holds = self._number
+            raise MemoryError(f"not enough memory for a model with {self._total} gradients")
+        self._workspace.loaded_model = self._number
 
     def step(self, weight: float, start: Vector | None, limit: float) -> NativeStep | None:
-        """The step for a penalty weight, or None where the program is better left to others.
+        """The step for a penalty weight, or None if compiled code cannot solve the program accurately.
 
-        `start` is where the program begins, an answer for the weight `limit`, None at the first.
+        `start` warm-starts the program with a solution for the weight `limit`; None for the first program.
         """
         workspace, total, own, size = self._workspace, self._total, self._own, self._workspace.size
-        if workspace.holds != self._number:
-            self._put()
+        if workspace.loaded_model != self._number:
+            self._load()
         out = np.empty(total + 3 * size + own + 5)
-        place = address(out)
-        found = workspace.functions.step(workspace.pointer, self._begin(start), limit, weight, place)
+        out_address = address(out)
+        solved = workspace.functions.step(workspace.pointer, self._start_address(start), limit, weight, out_address)
         change, violation, error, _, seconds = out[-5:].tolist()
         self._clock.credit(Phase.QP, seconds)
-        if not found:
+        if not solved:
             return None
         a, b, c, d = total + size, total + 2 * size, total + 3 * size, total + 3 * size + own
-        self._last = (out[:total], place)
+        self._last = (out[:total], out_address)
         return NativeStep(self._last[0], out[total:a], out[a:b], out[b:c], out[c:d], change, violation, error)
 
     def reference(self, weight: float, start: Vector | None, limit: float) -> float | None:
-        """Predicted violation of the step that looks at nothing else, or None where that is better left to others."""
+        """Predicted violation of the step that minimizes the violation alone, or None if compiled code cannot compute it."""
         workspace = self._workspace
-        if workspace.holds != self._number:
-            self._put()
-        found = workspace.functions.reference(workspace.pointer, self._begin(start), limit, weight)
-        return found if found >= 0 else None
+        if workspace.loaded_model != self._number:
+            self._load()
+        violation = workspace.functions.reference(workspace.pointer, self._start_address(start), limit, weight)
+        return violation if violation >= 0 else None
 
-    def _begin(self, start: Vector | None) -> int | None:
+    def _start_address(self, start: Vector | None) -> int | None:
         if start is None:
             return None
         return self._last[1] if self._last is not None and self._last[0] is start else address(start)
 
 
-_Where = tuple[int, int | None, int | None, int | None, int | None, int | None]
-_NO_LINES: _Where = (0, None, None, None, None, None)
+_TableArguments = tuple[int, int | None, int | None, int | None, int | None, int | None]
+_EMPTY_TABLE: _TableArguments = (0, None, None, None, None, None)
 
 
-def _lines(lines: Lines | None, weights: Vector) -> _Where:
-    if lines is None or not len(lines.keys):
-        return _NO_LINES
-    points, values, rows, keys = lines.places
-    return len(lines.keys), points, rows, values, keys, address(weights)
+def _table_arguments(table: LinearizationTable | None, weights: Vector) -> _TableArguments:
+    if table is None or not len(table.keys):
+        return _EMPTY_TABLE
+    points, values, rows, keys = table.addresses
+    return len(table.keys), points, rows, values, keys, address(weights)
 
 
 def fits(metric: Metric | None, total: int) -> bool:
-    """Whether a workspace is good for a model with so many gradients and such an inverse Hessian."""
-    return metric is not None and total <= MOST and linear_algebra() is not None
+    """Whether compiled code supports a model with this inverse Hessian and number of gradients."""
+    return metric is not None and total <= MAX_NATIVE_ENTRIES and linear_algebra() is not None

@@ -1,1 +1,1 @@
-"""What a run tells about itself: times, traces, progress, pictures."""
+"""Reports of a run: times, traces, progress, plots."""

@@ -1,12 +1,12 @@
-"""Where the time of a run goes: a clock that always knows which phase it is counting for.
+"""Where the time of a run goes: a clock that assigns every moment to one phase.
 
     solving = clock.phase(Phase.QP)
     ...
     with solving:
         ...
 
-A phase entered within another interrupts it: every moment counts for the innermost one alone, and what belongs to none
-is `Phase.OTHER`. So the times of all phases sum to that of the run. Leaving a phase by an exception is leaving it.
+A nested phase interrupts the outer one: every moment counts for the innermost phase alone, and time outside all phases counts
+for `Phase.OTHER`. So the times of all phases sum to that of the run. An exception leaves a phase like a normal exit.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
 
 
 class Phase(Enum):
-    """What a run may be doing. The value is a sentence, `label` a short name."""
+    """The phases of a run. The value is a sentence, `label` a short name."""
 
     VALUES = "values", "The functions are evaluated."
-    GRADIENTS = "gradients", "The gradient of a sum of the functions is computed."
-    JACOBIANS = "Jacobians", "The gradient of the objective and those of all constraints are computed."
-    UNITS = "units", "The units that the solver works in are chosen."
+    GRADIENTS = "gradients", "The gradient of a weighted sum of the functions is computed."
+    JACOBIANS = "Jacobians", "The gradients of the objective and of all constraints are computed."
+    UNITS = "units", "The solver's units are chosen."
     QP = "QP", "Quadratic programs are solved."
-    DIRECTIONS = "directions", "Models are built, steered and turned into steps; their programs are not counted here."
-    SEARCH = "search", "Points to try are chosen and judged: line searches, null steps, recovery from failed steps."
+    DIRECTIONS = "directions", "Models and steps are computed, except for the quadratic programs."
+    SEARCH = "search", "Trial points are chosen and tested: line searches, null steps, recovery from failed steps."
     HESSIAN = "Hessian", "The quasi-Newton matrix is updated after a step."
-    STATIONARITY = "stationarity", "The tests for the end are made, and the independent check."
+    STATIONARITY = "stationarity", "The termination tests and the independent check run."
     BUILD = "build", "Faster forms of the functions are built."
-    CHECKS = "checks", "Faster forms of the functions are compared with the functions themselves."
+    CHECKS = "checks", "Faster forms of the functions are compared with the original functions."
     CALLBACKS = "callbacks", "The callback runs, or progress is drawn."
-    OTHER = "other", "Everything else: setting up, keeping records, putting the result together."
+    OTHER = "other", "Everything else: setup, records, assembling the result."
 
     label: str
 
     def __new__(cls, label: str, sentence: str) -> Phase:
-        """A member whose value is the sentence."""
+        """Create a member whose value is the sentence."""
         member = object.__new__(cls)
         member._value_, member.label = sentence, label
         return member
 
 
 class Span:
-    """One phase of one clock, to be entered with `with`, also within itself."""
+    """One phase of one clock, to be entered with `with`, possibly recursively."""
 
     __slots__ = ("_clock", "_now", "count", "phase", "seconds")
 
     def __init__(self, clock: Clock, phase: Phase) -> None:
         self._clock, self._now, self.phase = clock, clock.now, phase
         self.seconds = 0.0
-        """Time in the phase itself, without phases entered within it."""
+        """Time in the phase itself, without nested phases."""
         self.count = 0
 
     def __enter__(self) -> None:
@@ -73,7 +73,7 @@ class Span:
 
 
 class _TracedSpan(Span):
-    """A span that also leaves a mark in a trace."""
+    """A span that also adds an event to a trace."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ class _TracedSpan(Span):
 
 
 class Clock:
-    """The times of one run, from a moment `started`, or from now on. With a trace, that is told of every phase too.
+    """The times of one run, from `started` or from now. A trace, if given, gets an event for every phase.
 
     >>> clock = Clock(now=iter([0.0, 1.0, 3.0, 6.0, 10.0, 15.0]).__next__)
     >>> with clock.phase(Phase.SEARCH):
@@ -105,9 +105,9 @@ class Clock:
     ) -> None:
         self.now, self.trace = now, trace
         self.open: list[tuple[Span, float, float]] = []
-        """Phases that were entered and not left: each with `within` of the phase around it, and when it was entered."""
+        """Open phases: each with `within` of the enclosing phase, and the time of entry."""
         self.within = 0.0
-        """Seconds spent in phases within the innermost one that is open."""
+        """Seconds spent in phases nested in the innermost open phase."""
         kind = Span if trace is None else _TracedSpan
         self._spans = {phase: kind(self, phase) for phase in Phase}
         self._started = now() if started is None else started
@@ -115,11 +115,11 @@ class Clock:
             trace.begin(self._started)
 
     def phase(self, phase: Phase) -> Span:
-        """The span of a phase: always the same one, so that it can be kept."""
+        """The span of a phase: always the same object, so callers may store it."""
         return self._spans[phase]
 
     def credit(self, phase: Phase, seconds: float) -> None:
-        """Count the last seconds for a phase that was not entered, for compiled code does several things in one call.
+        """Count the last seconds for a phase that was not entered, since native code does several things in one call.
 
         >>> clock = Clock(now=iter([0.0, 1.0, 5.0, 6.0]).__next__)
         >>> with clock.phase(Phase.DIRECTIONS):
@@ -136,18 +136,18 @@ class Clock:
             self.trace.add(phase.label, self.now() - seconds, seconds)
 
     def unwind(self, depth: int = 0) -> None:
-        """Leave all but the outermost phases; an interrupt may have come between two of them."""
+        """Leave all phases deeper than `depth`; an interrupt may have prevented their exit."""
         while len(self.open) > depth:
             self.open[-1][0].__exit__(None, None, None)
 
     def close(self) -> None:
-        """The run has ended, in whatever way: leave all phases, and write the trace where there is one."""
+        """Leave all phases, and write the trace if there is one."""
         self.unwind()
         if self.trace is not None:
             self.trace.close(self.now())
 
     def times(self, *, earlier: float = 0.0) -> Times:
-        """What was counted up to now; phases may be open."""
+        """The times up to now; phases may be open."""
         now, within = self.now(), self.within
         seconds = {phase: span.seconds for phase, span in self._spans.items()}
         for span, outer, start in reversed(self.open):
@@ -159,16 +159,16 @@ class Clock:
 
 @dataclass(frozen=True, eq=False)
 class Times(Mapping[str, float]):
-    """Seconds by phase, a mapping from the labels of the phases. Printing it gives a table.
+    """Seconds by phase, as a mapping from phase labels. Printing it gives a table.
 
-    Each phase counts without those within it, so that the values sum to `total`.
+    Each phase excludes nested phases, so that the values sum to `total`.
     """
 
     seconds: Mapping[Phase, float]
     counts: Mapping[Phase, int]
     """How often each phase was entered."""
     earlier: float = 0.0
-    """Seconds of the runs that this one continues; not part of the rest."""
+    """Seconds of the runs that this one continues; not included in the other values."""
 
     def __getitem__(self, label: str | Phase) -> float:
         return self.seconds[label if isinstance(label, Phase) else _PHASES[label]]
@@ -181,15 +181,15 @@ class Times(Mapping[str, float]):
 
     @property
     def total(self) -> float:
-        """All seconds of this run."""
+        """Total seconds of this run."""
         return sum(self.seconds.values())
 
     def share(self, label: str | Phase) -> float:
-        """The part of the total that a phase took, between 0 and 1."""
+        """The share of a phase in the total, between 0 and 1."""
         return self[label] / self.total if self.total > 0 else 0.0
 
     def largest(self) -> list[Phase]:
-        """The phases that took any time, the longest first."""
+        """The phases that took any time, longest first."""
         return sorted((phase for phase in Phase if self.seconds[phase] > 0), key=lambda phase: -self.seconds[phase])
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A picture of a run: objective, violation, stationarity and step sizes over the iterations."""
+"""A plot of a run: objective, violation, stationarity and step sizes over the iterations."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
-WIDE = 100.0
+MIN_RATIO_FOR_LOG_SCALE = 100.0
 """Values are drawn on a logarithmic scale if the largest is at least this many times the smallest."""
 
 
 def plot(result: Result, path: str | Path | None = None) -> Any:
-    """Draw a run and return the matplotlib Figure; with a path, write it too, in the format its suffix names.
+    """Plot a run and return the matplotlib Figure; with a path, also write it, in the format of the suffix.
 
-    The objective is drawn as its distance from the best feasible value where that shows more. Steps found after null
-    steps, and fallback directions, are marked below the step sizes. No window is opened and pyplot is not touched.
+    The objective is drawn as its distance from the best feasible value if that shows more. Steps after null steps and
+    fallback directions are marked below the step sizes. It opens no window and does not use pyplot.
     """
     try:
         from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def plot(result: Result, path: str | Path | None = None) -> Any:
 
 
 def objective(f: Vector, best: float) -> tuple[str, Vector]:
-    """What to draw of the objective, with its name: f, or its distance from the best value where that shows more.
+    """The label and the values to draw for the objective: f, or its distance from the best value if that shows more.
 
     >>> objective(np.array([9.0, 5.1, 5.001, 5.0]), 5.0)[0]
     'objective − 5'
@@ -64,44 +64,44 @@ def objective(f: Vector, best: float) -> tuple[str, Vector]:
     'objective'
     """
     distance = f - best
-    if _spread(np.abs(distance)) < WIDE:
+    if _spread(np.abs(distance)) < MIN_RATIO_FOR_LOG_SCALE:
         return "objective", f
     shift = f"objective {'−' if best >= 0 else '+'} {abs(best):.8g}"
     return (shift, distance) if (distance >= 0).all() else (f"|{shift}|", np.abs(distance))
 
 
 def _spread(values: Vector) -> float:
-    """How many times the smallest positive value is contained in the largest; 1 if there are none."""
+    """The ratio of the largest to the smallest positive value; 1 if there are none."""
     positive = values[np.isfinite(values) & (values > 0)]
     return float(positive.max() / positive.min()) if len(positive) else 1.0
 
 
 def _draw(panel: Any, label: str, values: Vector, *, nothing: str = "nothing to draw") -> None:
-    """One line over the iterations, on a logarithmic scale where all values allow it and it helps."""
-    known = values[np.isfinite(values)]
+    """One line over the iterations, on a logarithmic scale if all values allow it and their range is wide."""
+    finite = values[np.isfinite(values)]
     panel.set_title(label, fontsize="medium")
     panel.grid(visible=True, alpha=0.3)
-    if not (known != 0).any() and (not len(known) or label == "violation"):
+    if not (finite != 0).any() and (not len(finite) or label == "violation"):
         panel.text(0.5, 0.5, nothing, transform=panel.transAxes, ha="center", va="center")
         panel.set_yticks([])
         return
-    if (known >= 0).all() and _spread(known) >= WIDE:
-        values = np.where(values > 0, values, np.nan)  # zeros have no place on a logarithmic scale
+    if (finite >= 0).all() and _spread(finite) >= MIN_RATIO_FOR_LOG_SCALE:
+        values = np.where(values > 0, values, np.nan)  # a logarithmic scale cannot show zeros
         panel.set_yscale("log")
     panel.plot(np.arange(len(values)), values, marker=".", markersize=3, linewidth=1, label=label)
 
 
 def _mark(panel: Any, history: History) -> None:
-    """Marks along the lower edge, where null steps or a fallback direction were needed."""
+    """Mark iterations that needed null steps or a fallback direction, along the lower edge."""
     iterations = np.arange(len(history))
-    for name, chosen, symbol, height in (
+    for name, selected, symbol, height in (
         ("after null steps", history.null_steps > 0, "|", 0.03),
         ("fallback direction", history.fallback > 0, "^", 0.08),
     ):
-        if chosen.any():
-            where = iterations[chosen]
+        if selected.any():
+            positions = iterations[selected]
             panel.plot(
-                where, np.full(len(where), height), symbol, markersize=5, linestyle="none", label=name,
+                positions, np.full(len(positions), height), symbol, markersize=5, linestyle="none", label=name,
                 transform=panel.get_xaxis_transform(),
             )  # fmt: skip
     if len(panel.get_lines()) > 1:

@@ -1,4 +1,4 @@
-"""A run while it happens: a live table on a terminal, plain lines elsewhere, always on stderr."""
+"""Live progress of a run: a table on a terminal, plain lines elsewhere, always on stderr."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ Row = tuple[str, ...]
 
 
 class Progress:
-    """Shows every iteration it is called with, and passes on what the user's callback says about it.
+    """A callback that shows every iteration and returns the result of the user's callback.
 
-    It is a context manager; within it, it is the callback of a run. On a terminal it draws the last iterations and a bar
-    for each limit of the options. Where stderr is not a terminal it writes a line now and then, the first and the last
-    iteration always included. Nothing is written to stdout, and no trouble with the terminal ends a run.
+    Use it as a context manager around the run. On a terminal it draws the last iterations and a bar for each limit of the
+    options. If stderr is not a terminal, it writes at most one line per second, and always the first and the last iteration.
+    It writes nothing to stdout, and a terminal error never ends a run.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Progress:
             self._stream = sys.stderr
         try:
             self._live = _live(self._stream)
-        except Exception:  # rich is missing, or does not know the terminal
+        except Exception:  # rich is missing, or does not support the terminal
             self._live = None
         return self
 
@@ -65,7 +65,7 @@ class Progress:
         self._live = None
 
     def __call__(self, state: State) -> bool:
-        """Show the state of a run; true if the user's callback wants the run to end."""
+        """Show the state of a run; true if the user's callback ends the run."""
         self._rows.append(row(state))
         self._used = {"iterations": state.iteration, "evaluations": state.evaluations, "seconds": state.seconds}
         self._pending = True
@@ -73,7 +73,7 @@ class Progress:
         return bool(self._callback(state)) if self._callback is not None else False
 
     def _draw(self, *, last: bool = False) -> None:
-        """Show what is pending, unless something was shown just now."""
+        """Show pending iterations, unless the display was updated just now."""
         now = self._clock()
         pause = SECONDS_BETWEEN_LINES if self._live is None else SECONDS_BETWEEN_FRAMES
         if not self._pending or (now - self._shown < pause and not last):
@@ -83,12 +83,12 @@ class Progress:
             try:
                 self._live.update(self._frame(), refresh=True)
                 return
-            except Exception:  # the terminal went away, or cannot show this: go on with plain lines
+            except Exception:  # the terminal is gone, or cannot show this: continue with plain lines
                 with suppress(Exception):
                     self._live.stop()
                 self._live = None
         if self._stream is not None:
-            with suppress(OSError, ValueError):  # closed, or in an encoding without some character
+            with suppress(OSError, ValueError):  # the stream is closed, or its encoding lacks a character
                 self._stream.write(line(self._rows[-1]) + "\n")
                 self._stream.flush()
 
@@ -120,7 +120,7 @@ class Progress:
 
 
 def _live(stream: Any) -> Live | None:
-    """A display that has begun, or None where the stream is not a terminal that can be drawn on."""
+    """A running display, or None if the stream is not a terminal that rich can draw on."""
     if stream is None or not stream.isatty():
         return None
     from rich.console import Console
@@ -129,15 +129,15 @@ def _live(stream: Any) -> Live | None:
     console = Console(file=stream)
     if not console.is_terminal or console.is_dumb_terminal:
         return None
-    # What the callback prints appears above the table; but never is stdout moved to stderr where they are two places.
-    same_place = sys.stdout is not None and sys.stdout.isatty()
-    live = Live(console=console, auto_refresh=False, redirect_stdout=same_place, redirect_stderr=stream is sys.stderr)
+    # Output of the callback appears above the table; stdout is redirected only if it is a terminal too.
+    stdout_is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    live = Live(console=console, auto_refresh=False, redirect_stdout=stdout_is_terminal, redirect_stderr=stream is sys.stderr)
     live.start()
     return live
 
 
 def row(state: State) -> Row:
-    """What is shown of a state, in the order of HEADINGS."""
+    """The cells of a state, in the order of HEADINGS."""
     _, _, _, stationarity, step, _, _, fallback, _ = state.history[-1]
     return (
         str(state.iteration),
@@ -152,7 +152,7 @@ def row(state: State) -> Row:
 
 
 def line(cells: Row) -> str:
-    """The row of one iteration as a line of text; a fallback is mentioned only where there was one.
+    """The row of one iteration as a line of text; a fallback is included only if there was one.
 
     >>> line(("3", "0.25", "0.00e+00", "1", "1.00e-03", "5.0e-01", "7", "-"))
     'iteration 3  objective 0.25  violation 0.00e+00  mu 1  stationarity 1.00e-03  step 5.0e-01  evaluations 7'

@@ -1,4 +1,4 @@
-"""One attempt to move: the full step, its correction, null steps, the line search."""
+"""One attempt at a step: the full step, its second-order correction, null steps, the line search."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nonsmooth.arrays.norm import norm
 from nonsmooth.evaluate import Trial
 from nonsmooth.evaluate.box import Box
 from nonsmooth.kinks.bundle import own_cut
-from nonsmooth.kinks.jumps import keep_gradients
+from nonsmooth.kinks.jumps import store_gradients
 from nonsmooth.options import Options, Tolerances
-from nonsmooth.step.correction import Correction, correct, correct_parts
+from nonsmooth.step.correction import Correction, correct, correct_shorter
 from nonsmooth.step.landing import landing_point
-from nonsmooth.step.line_search import Ending, Search, search
+from nonsmooth.step.line_search import Ending, SearchResult, search
 from nonsmooth.step.model import ModelLike, Step
-from nonsmooth.step.null_steps import gather
-from nonsmooth.step.outcome import AcceptedStep, Evidence, StepFailure
+from nonsmooth.step.null_steps import add_cuts
+from nonsmooth.step.outcome import AcceptedStep, CutKind, StepFailure
 from nonsmooth.step.proposal import Proposer
 from nonsmooth.thresholds import THRESHOLDS
 
@@ -33,7 +33,7 @@ Vector = NDArray[np.float64]
 
 @dataclass
 class _Attempt:
-    """The model and step that are tried, and what happened before at this point."""
+    """The model and step to try, and what happened so far at this point."""
 
     model: ModelLike
     step: Step
@@ -43,7 +43,7 @@ class _Attempt:
 
 
 class Stepper:
-    """Follows models' steps to new iterates."""
+    """Tries model steps and turns them into accepted steps."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Stepper:
         self._evaluate, self._proposer, self._options, self._tolerances = evaluate, proposer, options, tolerances
         self._box, self._units = box, units
         self.ray: Step | None = None
-        """The step along which the objective falls without end: not always the first of its iteration."""
+        """The step along which f decreases without bound; not always the first step of its iteration."""
 
     def advance(self, state: State, model: ModelLike, step: Step) -> AcceptedStep | StepFailure:
-        """Follow the model's step to a new iterate, or say why that is not possible."""
+        """Try the model's step; return the accepted step or the reason for the failure."""
         options, at, attempt = self._options, state.current, _Attempt(model, step)
         while True:
             step = attempt.step
@@ -69,42 +69,43 @@ class Stepper:
                 return self._by_gradients(state, step, value) or StepFailure.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
             hidden = step.shares is None or (len(at.c) > 0 and step.piece_shares is None)
-            may_gather = attempt.null_steps < options.max_null_steps and hidden
-            end = landing_point(at, step, self._units) if step.sees_kinks else at.x + options.initial_step * direction
-            full = self._evaluate(end)
-            needed = THRESHOLDS.serious_decrease if may_gather else options.sufficient_decrease
-            if not full.penalty(step.weight) < value + needed * options.initial_step * step.decrease and full.finite:
-                accepted = self._by_gradients(state, step, value, full)
-                corrected = None if accepted else self._corrected(state, step, full, value)
+            may_add_cuts = attempt.null_steps < options.max_null_steps and hidden
+            end = landing_point(at, step, self._units) if step.has_visible_kinks else at.x + options.initial_step * direction
+            full_trial = self._evaluate(end)
+            needed = THRESHOLDS.serious_decrease if may_add_cuts else options.sufficient_decrease
+            limit = value + needed * options.initial_step * step.decrease
+            if not full_trial.penalty(step.weight) < limit and full_trial.finite:
+                accepted = self._by_gradients(state, step, value, full_trial)
+                corrected = None if accepted else self._corrected(state, step, full_trial, value)
                 if corrected is not None and corrected.low_enough:
                     accepted = self._accepted(step, corrected.trial, 1.0, attempt)
                 if accepted is not None:
                     return accepted
-                if may_gather and self._null_step(state, attempt, gather(state, attempt.model, step, full)):
+                if may_add_cuts and self._null_step(state, attempt, add_cuts(state, attempt.model, step, full_trial)):
                     continue
-                part = (
-                    None if corrected is None else correct_parts(self._evaluate, at, step, value, options.sufficient_decrease)
+                shorter = (
+                    None if corrected is None else correct_shorter(self._evaluate, at, step, value, options.sufficient_decrease)
                 )
-                if part is not None:
-                    return self._accepted(step, *part, attempt)
-            found = search(
+                if shorter is not None:
+                    return self._accepted(step, *shorter, attempt)
+            result = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
-                step_tolerance=self._tolerances.step, first=full, longest=self.longest_step(at, direction),
+                step_tolerance=self._tolerances.step, first=full_trial, longest=self.longest_step(at, direction),
             )  # fmt: skip
-            outcome = self._after_search(state, attempt, found, may_gather=may_gather)
+            outcome = self._after_search(state, attempt, result, may_add_cuts=may_add_cuts)
             if outcome is not None:
                 return outcome
 
     def _after_search(
-        self, state: State, attempt: _Attempt, found: Search, *, may_gather: bool
+        self, state: State, attempt: _Attempt, result: SearchResult, *, may_add_cuts: bool
     ) -> AcceptedStep | StepFailure | None:
-        """What a line search leads to; None to try again, with another weight or after a null step."""
-        at, trial = state.current, found.trial
-        if found.ending is Ending.ACCEPTED and trial is not None:
+        """Decide what follows a line search; None means try again, with another weight or after a null step."""
+        at, trial = state.current, result.trial
+        if result.ending is Ending.ACCEPTED and trial is not None:
             return (
-                self._accepted(attempt.step, trial, found.step, attempt) if trial.differentiable else StepFailure.SEARCH_FAILED
+                self._accepted(attempt.step, trial, result.step, attempt) if trial.differentiable else StepFailure.SEARCH_FAILED
             )
-        if found.ending is Ending.NEVER_BRACKETED and trial is not None:
+        if result.ending is Ending.NEVER_BRACKETED and trial is not None:
             if len(at.c) == 0 or trial.violation <= max(at.violation, self._tolerances.inequality):
                 self.ray = attempt.step
                 return StepFailure.UNBOUNDED
@@ -114,45 +115,46 @@ class Stepper:
             attempt.retries += 1
             attempt.step = self._proposer.retry(state, attempt.model, attempt.step)
             return None
-        if not may_gather or trial is None or not trial.finite or not trial.differentiable:
+        if not may_add_cuts or trial is None or not trial.finite or not trial.differentiable:
             return StepFailure.SEARCH_FAILED
-        # Every point ahead is worse, however near: the gradients there belong to the other side of a kink.
-        kept = attempt.step.piece_shares is None and keep_gradients(state.pieces, at, trial, range(len(at.c)))
-        if attempt.step.shares is not None and not kept:
+        # Every point along the direction is worse, even the nearest ones: their gradients are those beyond a kink.
+        stored = attempt.step.piece_shares is None and store_gradients(state.pieces, at, trial, range(len(at.c)))
+        if attempt.step.shares is not None and not stored:
             return StepFailure.SEARCH_FAILED
         state.bundle.add(trial)
-        self._null_step(state, attempt, Evidence.KINK)
+        self._null_step(state, attempt, CutKind.KINK)
         return None
 
-    def _null_step(self, state: State, attempt: _Attempt, evidence: Evidence | None) -> bool:
-        """Propose anew from the same point with what was gathered; False where nothing was."""
-        if evidence is None:
+    def _null_step(self, state: State, attempt: _Attempt, kind: CutKind | None) -> bool:
+        """Propose a new step from the same point with the cuts just added; False if there are none."""
+        if kind is None:
             return False
         attempt.null_steps += 1
-        attempt.met_kink = attempt.met_kink or evidence is Evidence.KINK
+        attempt.met_kink = attempt.met_kink or kind is CutKind.KINK
         use_bundle = attempt.met_kink or state.near_kink
         attempt.model, attempt.step = self._proposer.propose(state, attempt.step.weight, use_bundle=use_bundle)
         return True
 
-    def _corrected(self, state: State, step: Step, full: Trial, value: float) -> Correction | None:
-        """The full step brought back to curved constraints."""
+    def _corrected(self, state: State, step: Step, full_trial: Trial, value: float) -> Correction | None:
+        """The second-order correction of the full step."""
         if self._options.initial_step != 1.0 or self._options.normalize_direction:
             return None
-        among_pieces = step.among_pieces or state.pieces.carry(step.rows[len(state.current.c) :])
+        uses_pieces = step.uses_pieces or state.pieces.carry(step.row_multipliers[len(state.current.c) :])
         needed = value + self._options.sufficient_decrease * step.decrease
-        return correct(self._evaluate, state.current, step, full, needed, among_pieces=among_pieces)
+        return correct(self._evaluate, state.current, step, full_trial, needed, uses_pieces=uses_pieces)
 
     def _accepted(self, step: Step, trial: Trial, length: float, attempt: _Attempt | None = None) -> AcceptedStep:
         if self._options.normalize_direction:
             length *= 1.0 / norm(step.direction)
-        known = -length * step.gradient if step.curvature_known else None
+        hessian_step = -length * step.gradient if step.curvature_known else None
         null_steps, met_kink = (0, False) if attempt is None else (attempt.null_steps, attempt.met_kink)
-        return AcceptedStep(trial, step, length, known, null_steps=null_steps, met_kink=met_kink)
+        return AcceptedStep(trial, step, length, hessian_step, null_steps=null_steps, met_kink=met_kink)
 
     def _by_gradients(self, state: State, step: Step, value: float, trial: Trial | None = None) -> AcceptedStep | None:
-        """The full step, where its promise is lost in the rounding of values: gradients can still tell whether it helps.
+        """Judge the full step by gradients when its predicted decrease is below the rounding error of the values.
 
-        Values change with the square of the way that is left: with them alone, half of the digits of x are out of reach.
+        Near a solution values change with the square of the distance to it, so values alone determine only half of the
+        digits of x.
         """
         at, tolerances, options = state.current, self._tolerances, self._options
         rounding = THRESHOLDS.rounding_multiple * tolerances.noise * max(1.0, abs(value))
@@ -167,10 +169,10 @@ class Stepper:
         if state.idle_gradient_steps >= THRESHOLDS.max_idle_steps or options.normalize_direction:
             return None
         if state.history and state.stationarity <= THRESHOLDS.spare_digit * tolerances.stationarity:
-            return None  # nothing is left to be gained
+            return None  # already well within the tolerance
         trial = self._evaluate(landing_point(at, step, self._units)) if trial is None else trial
         if not trial.penalty(step.weight) <= value + rounding:
-            corrected = correct(self._evaluate, at, step, trial, value + rounding, among_pieces=False)
+            corrected = correct(self._evaluate, at, step, trial, value + rounding, uses_pieces=False)
             if corrected is None or not corrected.low_enough:
                 return None
             trial = corrected.trial
@@ -186,21 +188,21 @@ class Stepper:
 
     def _combined_gradient(self, state: State, step: Step, trial: Trial) -> Vector:
         """The gradient of the Lagrangian at a trial point, with the multipliers of the step."""
-        if step.piece_shares is None and len(step.rows) > len(
+        if step.piece_shares is None and len(step.row_multipliers) > len(
             state.current.c
-        ):  # the sum that vanishes is one of gradients of several pieces
+        ):  # the sum that should vanish combines the gradients of several pieces
             pieces = state.pieces.at(trial)
-            there = self._proposer.model(trial, own_cut(trial), pieces, self._proposer.metric(state), step.multipliers)
-            return there.step(step.weight).gradient
+            trial_model = self._proposer.model(trial, own_cut(trial), pieces, self._proposer.metric(state), step.multipliers)
+            return trial_model.step(step.weight).gradient
         objective = trial.gradient if step.shares is None else trial.gradient_with(step.shares)
         gradient: Vector = objective + trial.constraint_gradient(step.multipliers, step.piece_shares)
         return gradient if self._box is None else self._box.projected_gradient(trial.x, gradient)
 
     def take_ray(self) -> Step | None:
-        """The step along which the objective fell without end, where there was one; it is handed over."""
-        ray, self.ray = self.ray, None  # it holds vectors of size n
+        """Return and clear the step along which f decreases without bound, if there is one."""
+        ray, self.ray = self.ray, None  # do not keep its vectors of size n alive
         return ray
 
     def longest_step(self, at: Trial, direction: Vector) -> float:
-        """The longest step that stays in the box; a full one does, but for rounding."""
+        """The longest step that stays in the box; a full step does, up to rounding."""
         return math.inf if self._box is None else max(1.0, self._box.longest_step(at.x, direction))

@@ -1,8 +1,8 @@
-"""The local model within a box: which bounds hold its step is found by an active-set method over faces of the box.
+"""The local model within a box: an active-set method over faces of the box finds the bounds that are active for its step.
 
-On a face some variables go to their bounds, and the others minimize the model; the quadratic program on a face is the one
-without a box, with another inverse Hessian (`hessian/face`). Variables whose step leaves the box join the face, and those that
-the model would move back into the box leave it, all at once, until neither happens.
+On a face some variables move to their bounds and the others minimize the model. The quadratic program on a face is the one
+without a box, with another inverse Hessian (`hessian/face`). Variables whose step leaves the box join the face, and variables
+that the model would move back into the box leave it, several at a time, until neither happens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Vector = NDArray[np.float64]
 
 
 class BoxModel:
-    """The model at one point for steps that stay in a box; as `Model` otherwise."""
+    """Like `Model`, for steps that stay in a box."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class BoxModel:
         if multipliers is not None and len(multipliers) == len(at.c):
             gradient = gradient + multipliers @ at.jacobian
         self._sides = np.where((self._low >= 0) & (gradient > 0), -1, np.where((self._high <= 0) & (gradient < 0), 1, 0))
-        """−1 for variables at their lower bound on the face, 1 at the upper one, 0 for free ones."""
+        """−1 for variables at their lower bound, 1 for those at their upper bound, 0 for free variables."""
         self._sides[self._pinned] = -1
         self._face_model: tuple[bytes, Model, Face] | None = None
 
-    def _on_the_face(self) -> tuple[Model, Face]:
+    def _face_and_model(self) -> tuple[Model, Face]:
         key = self._sides.tobytes()
         if self._face_model is None or self._face_model[0] != key:
             fixed = np.nonzero(self._sides)[0]
@@ -73,9 +73,9 @@ class BoxModel:
 
     def step(self, weight: float) -> Step:
         """The step for penalty weight ρ."""
-        # From the middle on faces only grow; in the end the step is cut off at the box.
+        # In the second half of the iterations faces only grow; after the last one the step is clipped to the box.
         for count in range(THRESHOLDS.max_faces):
-            model, face = self._on_the_face()
+            model, face = self._face_and_model()
             step = model.step(weight)
             slopes = np.zeros(len(self._sides))
             slopes[self._sides != 0] = face.multipliers(step.gradient)
@@ -84,21 +84,21 @@ class BoxModel:
             back = ((self._sides < 0) & (slopes < 0)) | ((self._sides > 0) & (slopes > 0))
             back &= ~self._pinned & (2 * count < THRESHOLDS.max_faces)
             if not (low.any() or high.any() or back.any()):
-                return step._replace(gradient=step.gradient - slopes)  # B·d = −gradient, also for the fixed variables
+                return step._replace(gradient=step.gradient - slopes)  # so B·d = −gradient holds for fixed variables too
             sides = self._sides.copy()
             sides[low], sides[high], sides[back] = -1, 1, 0
             self._sides = sides
         direction = np.minimum(np.maximum(step.direction, self._low), self._high)
-        return model.described(step, direction)._replace(gradient=step.gradient - slopes, curvature_known=False)
+        return model.with_direction(step, direction)._replace(gradient=step.gradient - slopes, curvature_known=False)
 
     def reference(self, weight: float) -> float:
-        """Predicted sum of violations of a step on the face that looks at nothing else."""
-        return self._on_the_face()[0].reference(weight)
+        """Predicted sum of violations of the step on the face that minimizes the violation alone."""
+        return self._face_and_model()[0].reference(weight)
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
         """Violation of the linearized constraints after a step: the sum, or the largest."""
-        return self._on_the_face()[0].violation(direction, largest=largest)
+        return self._face_and_model()[0].violation(direction, largest=largest)
 
     def violations(self, direction: Vector) -> Vector:
         """Violation of each linearized constraint after a step."""
-        return self._on_the_face()[0].violations(direction)
+        return self._face_and_model()[0].violations(direction)

@@ -1,6 +1,6 @@
-"""Fallback directions: simpler ones than the model's, tried in turn where its step failed.
+"""Fallback directions: simpler than the model's step, tried in turn when that step fails.
 
-They are those of BFGS-SQP (Curtis, Mitchell and Overton 2017), and options choose among them.
+These are the fallbacks of BFGS-SQP (Curtis, Mitchell and Overton 2017); options choose among them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Fallback:
         self._options, self._tolerances, self._box = options, tolerances, box
 
     def move(self, state: State) -> AcceptedStep | None:
-        """A step along the first fallback direction that leads to a better point."""
+        """The step along the first fallback direction that leads to a better point; None if there is none."""
         for number in range(max(1, self._options.first_fallback), self._options.last_fallback + 1):
             direction = Direction(number)
             for _ in range(self._options.random_attempts if direction is Direction.RANDOM else 1):
@@ -65,25 +65,25 @@ class Fallback:
         gradient, step = at.penalty_gradient(state.weight), self._step(state, kind)
         if not math.isfinite(step.decrease) or (step.decrease >= 0 and options.max_nondescent_evaluations == 0):
             return None
-        found = search(
+        result = search(
             self._evaluate, at, step.direction, min(step.decrease, -np.finfo(np.float64).tiny), step.weight, options,
             step_tolerance=self._tolerances.step, limit=options.max_nondescent_evaluations if step.decrease >= 0 else None,
             longest=self._stepper.longest_step(at, step.direction),
         )  # fmt: skip
-        trial = found.trial
+        trial = result.trial
         if trial is None or not (trial.finite and trial.differentiable):
             return None
-        if found.ending is Ending.ACCEPTED:
-            known = -found.step * gradient if kind is Direction.QUASI_NEWTON and self._box is None else None
-            return AcceptedStep(trial, step, found.step, known, kind)
+        if result.ending is Ending.ACCEPTED:
+            hessian_step = -result.step * gradient if kind is Direction.QUASI_NEWTON and self._box is None else None
+            return AcceptedStep(trial, step, result.step, hessian_step, kind)
         if options.accept_failed_search and kind is Direction.STEEPEST_DESCENT:
-            return AcceptedStep(trial, step, found.step, None, kind)
+            return AcceptedStep(trial, step, result.step, None, kind)
         return None
 
     def _step(self, state: State, kind: Direction) -> Step:
         at, weight = state.current, state.weight
         if kind is Direction.IDENTITY:
-            with self._proposer.directing:
+            with self._proposer.timer:
                 model = self._proposer.model(at, own_cut(at), None, LimitedMemory(len(at.x), pairs=1))
                 return steer(model, at, weight, self._options)
         gradient = at.penalty_gradient(weight)
@@ -98,9 +98,10 @@ class Fallback:
 
 
 def plain_step(at: Trial, direction: Vector, gradient: Vector, slope: float, weight: float) -> Step:
-    """A direction that no model stands behind."""
+    """A direction that does not come from a model, as a `Step`."""
     return Step(
         direction=direction, gradient=gradient, objective_gradient=at.gradient, weights=np.ones(1),
-        multipliers=weight * at.signs(), rows=np.zeros(0), weight=weight, objective_change=float(at.gradient @ direction),
-        predicted_violation=at.total_violation, decrease=slope, error=0.0, trusted=True,
+        multipliers=weight * at.signs(), row_multipliers=np.zeros(0), weight=weight,
+        objective_change=float(at.gradient @ direction), predicted_violation=at.total_violation, decrease=slope, error=0.0,
+        trusted=True,
     )  # fmt: skip

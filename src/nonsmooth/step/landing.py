@@ -1,7 +1,7 @@
-"""Where a full step ends: exactly on the kinks that it goes to, where these say that variables are 0 or equal.
+"""Where a full step ends: exactly on kinks at which variables are 0 or equal.
 
-A step that the model holds on a kink ends there up to rounding errors: what should be 0 is 1e-17. Where the kink is that of a
-variable, or of the difference of two, the point itself is put right: zeros are zeros, and a constant piece has one value.
+A step that the model places on a kink ends there only up to rounding errors: what should be 0 is 1e-17. If the kink is that of
+a variable, or of the difference of two variables, the point is snapped to it: zeros are exact, and equal variables are equal.
 """
 
 from __future__ import annotations
@@ -18,62 +18,61 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
-ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+ROUNDING_ERROR = 4.0 * float(np.finfo(np.float64).eps)
 _NONE = np.zeros(0, dtype=np.intp)
 _NO_PAIRS = np.zeros((0, 2), dtype=np.intp)
-REACHED = 1e-9
-"""How far from a kink, beside the variables, a step may end that is held on it."""
+MAX_KINK_DISTANCE = 1e-9
+"""How far from a kink, relative to the variables, a step that the model places on it may end."""
 
 
 def landing_point(at: Trial, step: Step, units: Vector | None) -> Vector:
-    """The end of a full step; `units` are those of the variables, None where they are the user's."""
+    """The end of a full step, snapped to kinks; `units` scale the variables, None if they are the user's own."""
     x: Vector = at.x + step.direction
-    reading = at.reading if step.sees_kinks else None
-    # Without compiled code most programs are solved to eleven digits, and a point that is put right would be moved.
-    if reading is None or not (reading.terms.round.any() or load() is not None):
+    reading = at.reading if step.has_visible_kinks else None
+    # Without compiled code most quadratic programs are solved to eleven digits only, and snapping would move the point.
+    if reading is None or not (reading.terms.in_ball.any() or load() is not None):
         return x
     scale = np.ones(len(x)) if units is None else units
     zeros: list[Indices] = []
     pairs: list[NDArray[np.intp]] = []
-    for terms, shares in ((reading.terms, step.shares), _of_constraints(at, step)):
+    for terms, shares in ((reading.terms, step.shares), _constraint_terms(at, step)):
         if terms is not None and shares is not None and len(terms) and len(shares) == sum(terms.shape):
-            zero, pair = _simple(terms, shares, at.x, x, scale)
+            zero, pair = _zeros_and_pairs(terms, shares, at.x, x, scale)
             zeros.append(zero)
             pairs.append(pair)
     if not any(map(len, zeros)) and not any(map(len, pairs)):
         return x
-    return _put_right(x, np.concatenate(zeros), np.concatenate(pairs), scale)
+    return _snap(x, np.concatenate(zeros), np.concatenate(pairs), scale)
 
 
-def _of_constraints(at: Trial, step: Step) -> tuple[Terms | None, Vector | None]:
-    """The terms of constraints, and between which slopes the first constraint with a multiplier puts each."""
+def _constraint_terms(at: Trial, step: Step) -> tuple[Terms | None, Vector | None]:
+    """The terms of constraints, and the share that the first constraint with a multiplier gives each term."""
     reading = None if at.reading is None else at.reading.constraints
-    if reading is None or step.piece_shares is None or step.piece_shares.shape[1] != reading.places:
+    if reading is None or step.piece_shares is None or step.piece_shares.shape[1] != reading.share_count:
         return None, None
     carrying = np.nonzero(step.multipliers > 0.0)[0]
-    shares = np.full(reading.places, np.nan)
+    shares = np.full(reading.share_count, np.nan)
     for index in carrying[::-1].tolist():
         involved = reading.terms.places[reading.sensitivities[index] != 0.0]
         shares[involved] = step.piece_shares[index, involved] / step.multipliers[index]
     return reading.terms, shares
 
 
-def _simple(terms: Terms, shares: Vector, before: Vector, x: Vector, units: Vector) -> tuple[Indices, Indices]:
-    """The variables that are 0 on the kinks on which a step is held, and the pairs of variables that are equal."""
-    known = shares[terms.places]
-    held = np.nonzero(terms.held(known) & (terms.groups == ALONE))[0]
-    used = terms.rows[held] != 0.0
+def _zeros_and_pairs(terms: Terms, shares: Vector, before: Vector, x: Vector, units: Vector) -> tuple[Indices, Indices]:
+    """The variables that are 0 on the kinks on which the model places a step, and the pairs of variables that are equal."""
+    on_kink = np.nonzero(terms.between_slopes(shares[terms.places]) & (terms.groups == ALONE))[0]
+    used = terms.rows[on_kink] != 0.0
     counts = np.count_nonzero(used, axis=1)
     few = counts <= 2
     if not few.any():
         return _NONE, _NO_PAIRS
-    held, used, counts = held[few], used[few], counts[few]
-    rows = terms.rows[held]
-    parts = np.abs(rows) @ np.abs(before)
-    # The kink is where the row is 0, without a constant, and the step leads there.
-    homogeneous = np.abs(rows @ before - terms.values[held]) <= ROUNDING * (parts + np.abs(terms.values[held]))
+    on_kink, used, counts = on_kink[few], used[few], counts[few]
+    rows, values = terms.rows[on_kink], terms.values[on_kink]
+    magnitudes = np.abs(rows) @ np.abs(before)
+    # u = row·x without a constant, so that u = 0 means that a variable is 0 or two are equal; and the step ends there.
+    homogeneous = np.abs(rows @ before - values) <= ROUNDING_ERROR * (magnitudes + np.abs(values))
     size = max(float(np.abs(before).max()), float(np.abs(x).max()))
-    reached = np.abs(rows @ x) <= REACHED * size * np.abs(rows).sum(axis=1)
+    reached = np.abs(rows @ x) <= MAX_KINK_DISTANCE * size * np.abs(rows).sum(axis=1)
     fitting = homogeneous & reached
     zero = used[fitting & (counts == 1)].argmax(axis=1)
     pairs = np.nonzero(used[fitting & (counts == 2)])[1].reshape(-1, 2)
@@ -81,10 +80,10 @@ def _simple(terms: Terms, shares: Vector, before: Vector, x: Vector, units: Vect
     return zero, pairs[slopes[:, 0] == -slopes[:, 1]]
 
 
-def _put_right(x: Vector, zero: Indices, pairs: Indices, units: Vector) -> Vector:
-    """The point with these variables at 0, and with equal values, in the units of the user, of those that are connected."""
+def _snap(x: Vector, zero: Indices, pairs: Indices, units: Vector) -> Vector:
+    """The point with these variables at 0, and with equal values (in the user's units) for connected pairs."""
     first = np.arange(len(x))
-    while True:  # each variable learns of the first that it is connected with
+    while True:  # connected components: propagate the smallest index until nothing changes
         before = first.copy()
         lowest = np.minimum(first[pairs[:, 0]], first[pairs[:, 1]])
         np.minimum.at(first, pairs[:, 0], lowest)

@@ -1,4 +1,4 @@
-"""A weak-Wolfe line search by bisection and doubling, which needs no smoothness."""
+"""A weak-Wolfe line search by bisection and doubling; it does not require smoothness."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Vector = NDArray[np.float64]
 class Ending(Enum):
     """How a line search ended."""
 
-    ACCEPTED = "a point with enough decrease and enough change of slope was found"
-    BRACKETED = "the interval became too small, or the evaluations ran out, before such a point was found"
-    NEVER_BRACKETED = "the penalty function fell at every trial point, however far"
+    ACCEPTED = "a point satisfies both weak Wolfe conditions"
+    BRACKETED = "the interval became too small, or the evaluations ran out, before both conditions were satisfied"
+    NEVER_BRACKETED = "the penalty function decreased at every trial point, however far away"
 
 
-class _Verdict(Enum):
-    """What is said of a trial point."""
+class _WolfeTest(Enum):
+    """The result of the weak Wolfe conditions at a trial point."""
 
-    TOO_FAR = "the penalty function has not fallen enough"
-    WITHOUT_GRADIENT = "nothing can start from there"
-    NOT_FAR_ENOUGH = "the slope has not changed enough"
+    TOO_FAR = "the decrease is insufficient"
+    WITHOUT_GRADIENT = "the gradient is not finite, so no step can start here"
+    NOT_FAR_ENOUGH = "the curvature condition fails"
     GOOD = "both weak Wolfe conditions hold"
 
 
-class Search(NamedTuple):
-    """What a line search found."""
+class SearchResult(NamedTuple):
+    """The result of a line search."""
 
     ending: Ending
     trial: Trial | None
@@ -57,62 +57,62 @@ def search(
     first: Trial | None = None,
     limit: int | None = None,
     longest: float = np.inf,
-) -> Search:
-    """Search along a direction whose slope is negative; `first` is the trial point at the initial step, if known.
+) -> SearchResult:
+    """Search along a direction with negative slope; `first` is the trial point at the initial step, if known.
 
-    A point is too far if the penalty did not fall by sufficient_decrease · t · slope (or is not finite), not far enough
-    if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from below.
-    Steps are at most `longest`.
+    A point is too far if the penalty is not below its start by sufficient_decrease · t · |slope| (or is not finite), and not
+    far enough if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from
+    below. Steps are at most `longest`.
     """
     length = norm(direction)
     if not 0 < length < np.inf:
-        return Search(Ending.BRACKETED, None, 0.0, 0)
+        return SearchResult(Ending.BRACKETED, None, 0.0, 0)
     shortest = step_tolerance * max(norm(start.x), THRESHOLDS.least_magnitude) / length
     lowest, highest = 0.0, np.inf
     step, evaluations, expansions = options.initial_step, 0, 0
-    most_expansions = max(THRESHOLDS.min_expansions, round(np.log2(THRESHOLDS.search_reach / length)))
+    max_expansions = max(THRESHOLDS.min_expansions, round(np.log2(THRESHOLDS.search_reach / length)))
     limit = options.max_search_evaluations if limit is None else min(limit, options.max_search_evaluations)
     trial: Trial | None = None
-    fallen: tuple[Trial, float] | None = None
+    lower_trial: tuple[Trial, float] | None = None
     while highest - lowest > shortest and evaluations < limit:
-        if trial is not None and (fallen is None or trial is not fallen[0]):
-            trial.release()  # only the last one is handed out, or one at which the function fell
+        if trial is not None and (lower_trial is None or trial is not lower_trial[0]):
+            trial.release()  # only the last trial point, or the last with a decrease, is returned
         trial = first if first is not None and evaluations == 0 else evaluate(start.x + step * direction)
         evaluations += 1
-        verdict = _judge(start, trial, step, direction, slope, weight, options)
-        if verdict is _Verdict.GOOD:
-            return Search(Ending.ACCEPTED, trial, step, evaluations)
-        if verdict is _Verdict.NOT_FAR_ENOUGH:
-            lowest, fallen = step, (trial, step)
+        outcome = _test(start, trial, step, direction, slope, weight, options)
+        if outcome is _WolfeTest.GOOD:
+            return SearchResult(Ending.ACCEPTED, trial, step, evaluations)
+        if outcome is _WolfeTest.NOT_FAR_ENOUGH:
+            lowest, lower_trial = step, (trial, step)
         else:
             highest = step
         if highest < np.inf:
             step = 0.5 * (lowest + highest)
             continue
         if expansions >= THRESHOLDS.runaway_expansions and _leaves_constraints(start, trial):
-            return Search(Ending.NEVER_BRACKETED, trial, step, evaluations)
-        if lowest >= longest or expansions >= most_expansions:
+            return SearchResult(Ending.NEVER_BRACKETED, trial, step, evaluations)
+        if lowest >= longest or expansions >= max_expansions:
             break
         step, expansions = min(2.0 * lowest, longest), expansions + 1
-    if fallen is not None and (highest < np.inf or lowest >= longest):  # enough decrease alone is still progress
-        return Search(Ending.ACCEPTED, *fallen, evaluations)
-    never = highest == np.inf and trial is not None
-    return Search(Ending.NEVER_BRACKETED if never else Ending.BRACKETED, trial, step, evaluations)
+    if lower_trial is not None and (highest < np.inf or lowest >= longest):  # sufficient decrease alone is still progress
+        return SearchResult(Ending.ACCEPTED, *lower_trial, evaluations)
+    unbracketed = highest == np.inf and trial is not None
+    return SearchResult(Ending.NEVER_BRACKETED if unbracketed else Ending.BRACKETED, trial, step, evaluations)
 
 
-def _judge(
+def _test(
     start: Trial, trial: Trial, step: float, direction: Vector, slope: float, weight: float, options: Options
-) -> _Verdict:
+) -> _WolfeTest:
     if not trial.penalty(weight) < start.penalty(weight) + options.sufficient_decrease * step * slope:
-        return _Verdict.TOO_FAR
+        return _WolfeTest.TOO_FAR
     if options.backtracking_only:
-        return _Verdict.GOOD
+        return _WolfeTest.GOOD
     rate = float(trial.penalty_gradient(weight) @ direction)
     if not math.isfinite(rate):
-        return _Verdict.WITHOUT_GRADIENT
-    return _Verdict.NOT_FAR_ENOUGH if rate <= options.curvature * slope else _Verdict.GOOD
+        return _WolfeTest.WITHOUT_GRADIENT
+    return _WolfeTest.NOT_FAR_ENOUGH if rate <= options.curvature * slope else _WolfeTest.GOOD
 
 
 def _leaves_constraints(start: Trial, trial: Trial) -> bool:
-    """Whether the penalty function falls because the violation grows less than the objective falls."""
+    """Whether the penalty function decreases only because the objective decreases faster than the violation grows."""
     return trial.total_violation > THRESHOLDS.runaway_violation * start.total_violation + 1.0

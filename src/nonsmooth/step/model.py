@@ -1,15 +1,16 @@
-"""The local model of the penalty function, its minimizer, and how it is steered toward feasibility.
+"""The local model of the penalty function and its minimizer, the step.
 
-At x the objective is modeled by the largest of its cuts, the constraints by their linearizations, and curvature by
-B = H⁻¹. With ρ = 1/μ the step minimizes
+At x the model consists of the largest cut of the objective, the linearized constraints, and the curvature B = H⁻¹. With
+ρ = 1/μ the step minimizes
 
     max_k (g_k·d − e_k)  +  ρ · (violation of the linearized constraints)  +  ½ d·B·d
 
-through its dual, a quadratic program in the weights w of the cuts (a simplex) and the multipliers λ (a box of size ρ):
+It is computed from the dual, a quadratic program in the weights w of the cuts (a simplex) and the multipliers λ (a box of
+size ρ):
 
     min ½ r·H·r + e·w − c·λ,   r = Σ w_k g_k + Σ λ_i ∇c_i,   d = −H·r
 
-Changing ρ changes only the box, so all programs of one point share their matrix.
+Changing ρ changes only the box, so all programs at one point share their matrix.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.arrays.rows import LARGE, Rows, stack
+from nonsmooth.arrays.rows import MAX_DENSE_VARIABLES, Rows, stack
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import InverseHessian
 from nonsmooth.hessian.face import Face
-from nonsmooth.hessian.form import Form
+from nonsmooth.hessian.quadratic_form import QuadraticForm
 from nonsmooth.kinks.bundle import Cuts
 from nonsmooth.kinks.pieces import PieceRows
 from nonsmooth.qp import NO_BALL, Product, QPSolver, Session
@@ -37,61 +38,61 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 
-MANY = 60
-"""From so many gradients on it is worth knowing which of them are new."""
-FEW_CUTS = 12
-"""Up to so many cuts it is not worth looking for those that do not matter."""
+MIN_GRADIENTS_WITH_KEYS = 60
+"""The number of gradients from which products of unchanged gradients are reused."""
+MAX_UNSCREENED_CUTS = 12
+"""The number of cuts up to which none is screened out."""
 
 
 class Step(NamedTuple):
-    """A direction, and what the model says about it."""
+    """A direction and what the model predicts for it."""
 
     direction: Vector
     gradient: Vector
-    """r: the combination of gradients that the direction answers, −H·r = direction."""
+    """r: the combined gradient, with direction = −H·r."""
     objective_gradient: Vector
-    """The part of r that comes from the objective, Σ w_k g_k."""
+    """The objective's part of r, Σ w_k g_k."""
     weights: Vector
     multipliers: Vector
     """One per constraint, between −ρ or 0 and ρ."""
-    rows: Vector
-    """The multipliers of the rows themselves: first those of the constraints at x, then those of further cuts."""
+    row_multipliers: Vector
+    """The multipliers of single rows: first the constraints at x, then the further pieces of constraints."""
     weight: float
-    """ρ = 1/μ for which the step was computed."""
+    """The penalty weight ρ = 1/μ of the step."""
     objective_change: float
     """Predicted change of f."""
     predicted_violation: float
     """Predicted sum of violations."""
     decrease: float
-    """Predicted change of the penalty function; negative where the model promises something."""
+    """Predicted change of the penalty function; negative if the model predicts a decrease."""
     error: float
-    """Σ w_k e_k: how far the weighted gradients are from being gradients at x itself."""
+    """Σ w_k e_k, the aggregate linearization error: how far the weighted gradients are from being gradients at x."""
     trusted: bool
     curvature_known: bool = True
     """Whether B·direction = −gradient."""
     shares: Vector | None = None
-    """Where between their slopes the terms of f are that can be seen, by places; None where there are none."""
+    """For each visible term of f, by places, its slope as a share: 0 is the left slope, 1 the right; None without terms."""
     piece_shares: Matrix | None = None
-    """The same for the terms of each constraint, times its multiplier; None where those of constraints are not seen."""
+    """The same for the terms of each constraint, times its multiplier; None if kinks of constraints are not visible."""
 
     @property
-    def sees_kinks(self) -> bool:
-        """Whether the model knows kinks from the program."""
+    def has_visible_kinks(self) -> bool:
+        """Whether the model uses kinks read from the program."""
         return self.shares is not None or self.piece_shares is not None
 
     @property
-    def among_pieces(self) -> bool:
-        """Whether pieces that are read from the program carry the step."""
-        return self.piece_shares is not None and bool((self.rows[len(self.multipliers) :] > 0.0).any())
+    def uses_pieces(self) -> bool:
+        """Whether pieces read from the program are active in the step."""
+        return self.piece_shares is not None and bool((self.row_multipliers[len(self.multipliers) :] > 0.0).any())
 
     @property
     def at_kink(self) -> bool:
-        """Whether more than one cut carries the step: x is near a kink."""
+        """Whether more than one cut is active in the step: x is near a kink."""
         return len(self.weights) > 1 and int((self.weights > 1e-10).sum()) > 1
 
 
 class Model:
-    """The model at one point, for any penalty weight; `multipliers` of an earlier step tell large programs where to begin."""
+    """The model at one point, for any penalty weight; `multipliers` of an earlier step warm-start large programs."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class Model:
     ) -> None:
         self._terms = terms
         self._shift = shift
-        """The step is looked for around this one, instead of around 0."""
+        """The quadratic term of the model is centered at this step instead of at 0."""
         self._at, self._cuts, self._extra, self._hessian = at, cuts, extra, hessian
         self._solver, self._multipliers = solver, multipliers
         self._count, self._own = cuts.count, len(at.c)
@@ -117,12 +118,12 @@ class Model:
         self._native = self._in_workspace()
 
     def _in_workspace(self) -> NativeModel | None:
-        """The model in compiled code, where that can be had."""
+        """The model in compiled code, if that is available for it."""
         at, cuts, extra = self._at, self._cuts, self._extra
         total, metric = self._count + self._own + (0 if extra is None else len(extra)), self._hessian.metric()
         if self._terms is not None:
             return None
-        if len(at.x) > LARGE or metric is None or self._shift is not None or not fits(metric, total):
+        if len(at.x) > MAX_DENSE_VARIABLES or metric is None or self._shift is not None or not fits(metric, total):
             return None
         workspace = self._solver.workspace(len(at.x))
         if workspace is None:
@@ -130,17 +131,16 @@ class Model:
         multipliers = self._multipliers
         if multipliers is not None and len(multipliers) != self._own:
             multipliers = None
-        further = None if extra is None else ExtraRows(extra.lines, extra.index, extra.signs, extra.weights)
-        places = at.places
-        held = (at.x, at.gradient, at.c, at.jacobian)  # not the point: it may come to share the rows of another
-        here = CurrentPoint(at.f, at.first_keys, at.equalities, self._own, places, multipliers, held)
-        return NativeModel(workspace, self._solver.clock, metric, here, cuts.lines, cuts.weights, further)
+        extra_rows = None if extra is None else ExtraRows(extra.table, extra.index, extra.signs, extra.weights)
+        arrays = (at.x, at.gradient, at.c, at.jacobian)  # not the point itself: it may later share another point's rows
+        point = CurrentPoint(at.f, at.first_keys, at.equalities, self._own, at.addresses, multipliers, arrays)
+        return NativeModel(workspace, self._solver.clock, metric, point, cuts.table, cuts.weights, extra_rows)
 
-    # What follows up to `step` is for other ways than compiled code.
+    # The members up to `step` are used only without compiled code.
 
     @cached_property
     def _rows(self) -> Matrix | Rows:
-        """Of the constraints, their further pieces, and the terms of f."""
+        """The gradients of the constraints, of their further pieces, and of the terms of f."""
         blocks = [part.rows for part in (self._extra, self._terms) if part is not None]
         return stack(self._at.jacobian, *blocks) if blocks else self._at.jacobian
 
@@ -151,7 +151,7 @@ class Model:
 
     @property
     def _before_terms(self) -> int:
-        """How many gradients come before those of the terms."""
+        """The number of gradients before those of the terms."""
         return len(self._gradients) - (0 if self._terms is None else len(self._terms))
 
     @cached_property
@@ -159,9 +159,9 @@ class Model:
         return stack(self._cuts.slopes, self._rows)
 
     @cached_property
-    def _form(self) -> Form:
-        known = len(self._gradients) >= MANY and self._terms is None
-        keys = _keys(self._at, self._cuts, self._extra) if known else None
+    def _form(self) -> QuadraticForm:
+        reusable = len(self._gradients) >= MIN_GRADIENTS_WITH_KEYS and self._terms is None
+        keys = _keys(self._at, self._cuts, self._extra) if reusable else None
         return self._hessian.form(self._gradients, keys)
 
     @property
@@ -182,16 +182,16 @@ class Model:
         return start
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
-        """The programs without the cuts that cannot carry a step with this weight, and which entries are left.
+        """The programs without cuts that cannot be active for this weight, and the entries that remain.
 
-        Any weights on the simplex give an upper bound p of the dual optimum. Where a cut carries the step, its error is
-        at most |r| times its own length in the metric of H plus 2p, where ½|r|² ≤ p. With constraints p grows by ρ times
-        the violation at x of all rows, and the error may be larger by |own gradient| · |r|, since a step that lets the
-        violation grow must gain as much from the objective.
+        Any weights on the simplex give an upper bound p of the dual optimum. If a cut is active, its error is at most |r|
+        times its own length in the metric of H plus 2p, where ½|r|² ≤ p. With constraints p grows by ρ times the violation
+        at x of all rows, and the error may be larger by |own gradient| · |r|, since a step that increases the violation must
+        gain as much from the objective.
         """
         count = self._count
         keep = np.ones(len(self._gradients), dtype=bool)
-        if count > FEW_CUTS and self._shift is None and self._terms is None:
+        if count > MAX_UNSCREENED_CUTS and self._shift is None and self._terms is None:
             squares = _diagonal(self._matrix)[:count]
             hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
             hint /= hint.sum()
@@ -205,48 +205,48 @@ class Model:
             keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + slack)
         key = keep.tobytes()
         if key not in self._sessions:
-            kept = np.nonzero(keep)[0]
+            entries = np.nonzero(keep)[0]
             balls = None if self._terms is None else _balls(self._terms, self._before_terms)
-            self._sessions[key] = (kept, self._solver.session(_part(self._matrix, kept), int(keep[:count].sum()), balls))
+            self._sessions[key] = (entries, self._solver.session(_part(self._matrix, entries), int(keep[:count].sum()), balls))
         return self._sessions[key]
 
     def step(self, weight: float) -> Step:
         """The step for penalty weight ρ."""
         if self._native is not None:
-            found = self._native.step(weight, self._last, self._limit)
-            if found is not None:
-                return self._told(found, weight)
-        return self._step(weight)
+            result = self._native.step(weight, self._last, self._limit)
+            if result is not None:
+                return self._from_native(result, weight)
+        return self._python_step(weight)
 
-    def _step(self, weight: float) -> Step:
-        """The same without compiled code."""
+    def _python_step(self, weight: float) -> Step:
+        """`step` without compiled code."""
         values = self._values
         lower, upper = self._box(weight)
-        kept, session = self._session(weight, values)
+        entries, session = self._session(weight, values)
         linear = np.concatenate([self._cuts.errors, -values])
         if self._shift is not None:
             linear -= self._gradients @ self._shift
         start = self._start(weight)
-        solution = session.solve(linear[kept], lower[kept], upper[kept], start[kept])
+        solution = session.solve(linear[entries], lower[entries], upper[entries], start[entries])
         y = np.zeros(len(lower))
-        y[kept] = solution.y
+        y[entries] = solution.y
         self._last, self._limit = y, weight
-        return self._describe(y, weight, solution.trusted)
+        return self._step_from_dual(y, weight, solution.trusted)
 
-    def _told(self, found: NativeStep, weight: float) -> Step:
-        """The step that compiled code has found."""
-        y, count, counts = found.y, self._count, self._solver.counts
+    def _from_native(self, result: NativeStep, weight: float) -> Step:
+        """The step that compiled code computed."""
+        y, count, counts = result.y, self._count, self._solver.counts
         self._last, self._limit = y, weight
         counts.solved += 1
         counts.warm += len(y) > 2
         return Step(
-            found.direction, found.gradient, found.objective_gradient, y[:count], found.multipliers, y[count:], weight,
-            found.change, found.violation, found.change + weight * (found.violation - self._at.total_violation), found.error,
-            True,
+            result.direction, result.gradient, result.objective_gradient, y[:count], result.multipliers, y[count:], weight,
+            result.change, result.violation, result.change + weight * (result.violation - self._at.total_violation),
+            result.error, True,
         )  # fmt: skip
 
     def _start(self, weight: float) -> Vector:
-        """Where a program begins: at the last answer, what was at its limit there at the limit now."""
+        """The start of a program: the last solution, with entries at the old limit moved to the new one."""
         start = (self._first_start if self._last is None else self._last).copy()
         rows = start[self._count : self._before_terms]
         limited = np.abs(rows) >= self._limit
@@ -254,16 +254,16 @@ class Model:
         return start
 
     def reference(self, weight: float) -> float:
-        """Predicted sum of violations of the step that looks at nothing else."""
+        """Predicted sum of violations of the step that minimizes the violation alone."""
         if self._native is not None:
-            found = self._native.reference(weight, self._last, self._limit)
-            if found is not None:
-                return found
+            result = self._native.reference(weight, self._last, self._limit)
+            if result is not None:
+                return result
         lower, upper = self._box(weight)
         count, rows = self._count, slice(self._count, self._before_terms)
         session = self._solver.session(_part(self._matrix, np.arange(rows.start, rows.stop)))
         linear = -self._values if self._shift is None else -self._values - self._rows @ self._shift
-        y = np.zeros(len(lower) - count)  # terms of f have no part in it
+        y = np.zeros(len(lower) - count)  # terms of f do not enter
         part = slice(0, rows.stop - count)
         y[part] = session.solve(linear[part], lower[rows], upper[rows], self._start(weight)[rows]).y
         step = self._form.step(y, first=count)
@@ -292,7 +292,7 @@ class Model:
             lower[self._before_terms :], upper[self._before_terms :] = -self._terms.limits, self._terms.limits
         return lower, upper
 
-    def _describe(self, y: Vector, weight: float, trusted: bool) -> Step:
+    def _step_from_dual(self, y: Vector, weight: float, trusted: bool) -> Step:
         count, own, terms, end = self._count, len(self._at.c), self._terms, self._before_terms
         objective_gradient = y[:count] @ self._cuts.slopes
         if terms is not None:
@@ -311,7 +311,7 @@ class Model:
         if self._extra is not None:
             np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own : end])
         if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray) and self._shift is None:
-            along = -(self._matrix[:count] @ y)  # the slopes times the direction, without reading either
+            along = -(self._matrix[:count] @ y)  # slopes · direction, without touching vectors of size n
         else:
             along = self._cuts.slopes @ direction
         change = float((along - self._cuts.errors).max())
@@ -327,7 +327,7 @@ class Model:
             objective_gradient=objective_gradient,
             weights=y[:count],
             multipliers=multipliers,
-            rows=y[count:end],
+            row_multipliers=y[count:end],
             weight=weight,
             objective_change=change,
             predicted_violation=violation,
@@ -337,8 +337,8 @@ class Model:
             shares=shares,
         )
 
-    def described(self, step: Step, direction: Vector) -> Step:
-        """The step in another direction, with what the model says about it."""
+    def with_direction(self, step: Step, direction: Vector) -> Step:
+        """The step with another direction and the model's predictions for it."""
         change = float((self._cuts.slopes @ direction - self._cuts.errors).max())
         change += 0.0 if self._terms is None else self._terms.change(direction)
         violation = self.violation(direction)
@@ -354,7 +354,7 @@ def _keys(at: Trial, cuts: Cuts, extra: PieceRows | None) -> NDArray[np.int64]:
 
 
 def _balls(terms: LocalTerms, before: int) -> NDArray[np.int64] | None:
-    """The balls of the entries of a program, those of terms after others; None where there are none."""
+    """The ball of each entry of a program, with terms last; None if no entry is in a ball."""
     return np.concatenate([np.full(before, NO_BALL), terms.balls]) if (terms.balls != NO_BALL).any() else None
 
 
@@ -363,27 +363,27 @@ def _diagonal(matrix: Matrix | Product) -> Vector:
 
 
 def _square(matrix: Matrix | Product, weights: Vector) -> float:
-    """The square of the length of a combination of the first rows."""
+    """The squared length of a combination of the first rows."""
     count = len(weights)
     if isinstance(matrix, Product):
         return float((weights @ matrix.left[:count]) @ (weights @ matrix.right[:count]))
     return float(weights @ matrix[:count, :count] @ weights)
 
 
-def _part(matrix: Matrix | Product, kept: NDArray[np.intp]) -> Matrix | Product:
-    if len(kept) == len(matrix):
+def _part(matrix: Matrix | Product, entries: NDArray[np.intp]) -> Matrix | Product:
+    if len(entries) == len(matrix):
         return matrix
-    return matrix.part(kept) if isinstance(matrix, Product) else matrix[kept[:, None], kept]
+    return matrix.part(entries) if isinstance(matrix, Product) else matrix[entries[:, None], entries]
 
 
 class ModelLike(Protocol):
-    """What steering and iterations ask of a model."""
+    """The interface of models that steering and iterations use."""
 
     def step(self, weight: float) -> Step:
         """The step for a penalty weight."""
 
     def reference(self, weight: float) -> float:
-        """Predicted sum of violations of the step that looks at nothing else."""
+        """Predicted sum of violations of the step that minimizes the violation alone."""
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
         """Violation of the linearized constraints after a step."""

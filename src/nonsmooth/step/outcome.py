@@ -1,4 +1,4 @@
-"""What became of a step that was tried."""
+"""The outcome of a step: accepted, failed, or a null step."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ Vector = NDArray[np.float64]
 
 
 class Direction(IntEnum):
-    """Kinds of directions, in the order in which they are tried; histories and options hold these numbers."""
+    """Kinds of directions, in the order in which they are tried; histories and options store these numbers."""
 
     MODEL = 0
     """From the local model with the quasi-Newton matrix."""
     IDENTITY = 1
-    """From the local model with the identity."""
+    """From the local model with the identity as Hessian."""
     QUASI_NEWTON = 2
-    """Of the penalty function, without its constraints."""
+    """The quasi-Newton direction of the penalty function, without linearized constraints."""
     STEEPEST_DESCENT = 3
     RANDOM = 4
 
 
 class StepFailure(Enum):
-    """Why an iteration did not move."""
+    """Why a step failed."""
 
     NO_DECREASE = "the model predicts no decrease"
     SEARCH_FAILED = "the line search failed"
-    NOT_TRIED = "the options ask for another kind of direction"
-    UNBOUNDED = "the objective falls without end along a feasible ray"
+    NOT_TRIED = "the options select another kind of direction"
+    UNBOUNDED = "the objective decreases without bound along a feasible ray"
 
 
 class AcceptedStep(NamedTuple):
-    """A step that was taken."""
+    """A step that was accepted."""
 
     trial: Trial
     step: Step
     length: float
-    """t: the step was t times the direction."""
+    """t: the step is t times the direction."""
     hessian_step: Vector | None
-    """B·s where it is known."""
+    """B·s, if known."""
     direction: Direction = Direction.MODEL
     null_steps: int = 0
     met_kink: bool = False
-    """Whether a null step gathered a gradient that was not just another piece of a constraint."""
+    """Whether a null step added a cut other than a piece of a constraint with known kinks."""
 
 
-class Evidence(Enum):
-    """What a step that failed has shown."""
+class CutKind(Enum):
+    """The kind of cut that a null step added."""
 
-    KINK = "a gradient: x is near a kink, and all gradients that are kept are used from now on"
+    KINK = "a gradient beyond a kink near x; the model uses all stored gradients from now on"
     PIECE = "a piece of a constraint that has kinks; the objective may be smooth"

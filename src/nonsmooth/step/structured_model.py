@@ -1,9 +1,9 @@
-"""The local model with the kinks that can be seen, of which only those that a step meets are looked at.
+"""The local model with visible kinks, which includes only the kinks that a step reaches.
 
-A step is computed with the nearest kinks of f; where it would cross others, these are added. Constraints are linear at first;
-where a step leads to another piece of one, that piece is added. What is found in the end is the step of the model with all
-kinks, at the price of those that are near. Kinks that bend constraints downwards are on one side each: those to which the step
-leads, which is found in a few turns.
+A step is computed with the nearest kinks of f; kinks that it would cross are added. Constraints are linear at first; if a step
+reaches another piece of one, that piece is added. The final step is that of the model with all kinks, at the cost of the
+nearby ones. Concave kinks of constraints are linearized on one side each, the side to which the step leads; a few rounds
+determine it.
 """
 
 from __future__ import annotations
@@ -22,97 +22,97 @@ from nonsmooth.structure import ConstraintReading, LocalTerms, Reading
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-FEW = 50
-"""So many kinks are looked at in any case, and twice as many as there are variables."""
-MOST_ROUNDS = 30
-"""After so many all kinks of f are looked at."""
-MOST_PIECE_ROUNDS = 200
-"""After so many the pieces that are known have to do."""
-MOST_TURNS = 5
-"""How often kinks that bend constraints downwards are put on other sides."""
-NEGLIGIBLE = 1e-12
-"""Part of the predicted decrease up to which what a kink adds to the model does not count."""
-ROUNDING = 1e-14
-"""The same as part of the values of constraints."""
+MIN_KINKS_PER_BATCH = 50
+"""A batch of kinks has this many, plus twice the number of variables."""
+MAX_KINK_ROUNDS = 30
+"""The number of rounds after which all kinks of f are included."""
+MAX_PIECE_ROUNDS = 200
+"""The number of rounds after which no further pieces of constraints are added."""
+MAX_SIDE_CHANGES = 5
+"""How often the sides of concave kinks of constraints are changed."""
+NEGLIGIBLE_DECREASE_FRACTION = 1e-12
+"""A kink that adds less than this fraction of the predicted decrease to the model is not added."""
+NEGLIGIBLE_VALUE_FRACTION = 1e-14
+"""The same, as a fraction of the values of constraints."""
 
 
-class Build(Protocol):
-    """Makes the model of some kinks of f and some pieces of constraints."""
+class BuildModel(Protocol):
+    """Builds the model from some kinks of f and some pieces of constraints."""
 
     def __call__(
         self, at: Trial, terms: LocalTerms | None, pieces: PieceRows | None, multipliers: Vector | None
     ) -> ModelLike:  # fmt: skip
-        """The model; the multipliers of the constraints at x are those of an earlier step."""
+        """The model; `multipliers` are those of the constraints at x from an earlier step."""
 
 
 class StructuredModel:
     """The model at one point with its visible kinks."""
 
-    def __init__(self, at: Trial, reading: Reading, build: Build) -> None:
+    def __init__(self, at: Trial, reading: Reading, build: BuildModel) -> None:
         self._at, self._reading, self._build = at, reading, build
         terms = reading.terms
         lengths = np.linalg.norm(terms.rows, axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             distances = np.abs(terms.values) / lengths
-        self._batch = 2 * terms.rows.shape[1] + FEW
+        self._batch = 2 * terms.rows.shape[1] + MIN_KINKS_PER_BATCH
         self._chosen = np.ones(len(terms), dtype=bool)
         if len(terms) > self._batch:
             self._chosen[:] = False
             self._chosen[np.argsort(distances, kind="stable")[: self._batch]] = True
-        self._pieces = None if reading.constraints is None else _KnownPieces(at, reading.constraints)
-        self._choose(None)
+        self._pieces = None if reading.constraints is None else _PieceModel(at, reading.constraints)
+        self._rebuild(None)
 
-    def _choose(self, last: Step | None) -> None:
-        """Build the model anew, to begin where the last one ended."""
-        shares, multipliers = (None, None) if last is None else (last.shares, last.rows[: len(self._at.c)])
+    def _rebuild(self, last: Step | None) -> None:
+        """Rebuild the model, warm-started from the last step."""
+        shares, multipliers = (None, None) if last is None else (last.shares, last.row_multipliers[: len(self._at.c)])
         terms = self._reading.terms
         self._terms = LocalTerms(self._reading, self._chosen, shares) if len(terms) else None
-        pieces = None if self._pieces is None else self._pieces.known(None if last is None else last.rows)
+        pieces = None if self._pieces is None else self._pieces.piece_rows(None if last is None else last.row_multipliers)
         self._model = self._build(self._at if self._pieces is None else self._pieces.at, self._terms, pieces, multipliers)
 
     def step(self, weight: float) -> Step:
         """The step for penalty weight ρ."""
         step = self._step(weight)
-        for _ in range(MOST_TURNS):
-            if self._pieces is None or not self._pieces.turn(step.direction):
+        for _ in range(MAX_SIDE_CHANGES):
+            if self._pieces is None or not self._pieces.change_sides(step.direction):
                 break
-            self._choose(None)
+            self._rebuild(None)
             step = self._step(weight)
         return step
 
     def _step(self, weight: float) -> Step:
-        """The same with kinks that bend constraints downwards as they are."""
-        for number in range(MOST_PIECE_ROUNDS):
+        """The step with concave kinks of constraints on their present sides."""
+        for number in range(MAX_PIECE_ROUNDS):
             step = self._model.step(weight)
-            crossing = self._meet_terms(step, everything=number >= MOST_ROUNDS - 2)
-            if not (self._meet_pieces(step) or crossing):
+            crossing = self._add_crossed_terms(step, everything=number >= MAX_KINK_ROUNDS - 2)
+            if not (self._add_reached_pieces(step) or crossing):
                 break
-            self._choose(step)
+            self._rebuild(step)
         if self._pieces is None:
             return step
-        violation = self.violation(step.direction)  # also of pieces for which there was no time
+        violation = self.violation(step.direction)  # includes pieces that were not added
         decrease = step.objective_change + weight * (violation - self._at.total_violation)
-        shares = self._pieces.shares(step.rows)
+        shares = self._pieces.shares(step.row_multipliers)
         return step._replace(predicted_violation=violation, decrease=decrease, piece_shares=shares)
 
-    def _meet_terms(self, step: Step, *, everything: bool) -> bool:
-        """Choose the kinks of f that a step would cross."""
+    def _add_crossed_terms(self, step: Step, *, everything: bool) -> bool:
+        """Include the kinks of f that a step would cross."""
         if self._terms is None or self._chosen.all():
             return False
         excess = self._terms.excess(step.direction)
-        met = np.nonzero(excess > NEGLIGIBLE * abs(step.objective_change))[0]
+        new = np.nonzero(excess > NEGLIGIBLE_DECREASE_FRACTION * abs(step.objective_change))[0]
         if everything:
             self._chosen[:] = True
         else:
-            self._chosen[met[np.argsort(-excess[met], kind="stable")[: self._batch]]] = True
-        return len(met) > 0
+            self._chosen[new[np.argsort(-excess[new], kind="stable")[: self._batch]]] = True
+        return len(new) > 0
 
-    def _meet_pieces(self, step: Step) -> bool:
-        """Add the pieces of constraints to which a step would lead."""
+    def _add_reached_pieces(self, step: Step) -> bool:
+        """Add the pieces of constraints that a step would reach."""
         return self._pieces is not None and self._pieces.add(step, self._model.violations(step.direction))
 
     def reference(self, weight: float) -> float:
-        """Predicted sum of violations of the step that looks at nothing else."""
+        """Predicted sum of violations of the step that minimizes the violation alone."""
         return self._model.reference(weight)
 
     def violation(self, direction: Vector, *, largest: bool = False) -> float:
@@ -129,75 +129,75 @@ class StructuredModel:
         return parts
 
 
-class _KnownPieces:
-    """The pieces of constraints that the model at one point knows of."""
+class _PieceModel:
+    """The pieces of constraints in the model at one point."""
 
     def __init__(self, at: Trial, reading: ConstraintReading) -> None:
         self._reading, self.kinked = reading, reading.kinked
-        self._given = self.at = at
-        """The point with the pieces at x as its constraints."""
-        self._resting = reading.sides
-        self._downwards = (~reading.upwards & (reading.sensitivities != 0.0)).any(axis=0)
-        self._forget()
+        self._point = self.at = at
+        """The point with the active pieces at x as its constraints."""
+        self._sides = reading.sides
+        self._concave = (~reading.convex & (reading.sensitivities != 0.0)).any(axis=0)
+        self._reset()
 
-    def _forget(self) -> None:
-        self._here = self._reading.pieces_here(self._resting)
-        self._kept = Linearizations(len(self.at.x), capacity=max(1, MOST_PIECE_ROUNDS * len(self.kinked)))
+    def _reset(self) -> None:
+        self._pieces_at_x = self._reading.pieces_here(self._sides)
+        self._linearizations = Linearizations(len(self.at.x), capacity=max(1, MAX_PIECE_ROUNDS * len(self.kinked)))
         self._index: list[int] = []
         self._slopes: list[Vector] = []
         self._known: set[tuple[int, bytes]] = set()
 
-    def turn(self, direction: Vector) -> bool:
-        """Put the kinks that bend constraints downwards on the sides to which a step leads; whether this changes anything.
+    def change_sides(self, direction: Vector) -> bool:
+        """Move concave kinks of constraints to the sides to which a step leads; whether this changes anything.
 
-        What bends downwards lies below each of its tangents, so that the step stays possible, and there may be a better one.
+        A concave function lies below each of its tangents, so that the step remains feasible and may improve.
         """
-        resting = self._reading.sides_after(direction)
-        if np.array_equal(resting[self._downwards], self._resting[self._downwards]):
+        sides = self._reading.sides_after(direction)
+        if np.array_equal(sides[self._concave], self._sides[self._concave]):
             return False
-        self._resting = resting
-        self._forget()
-        given, here = self._given, self._here
-        rows = self._reading.rows(np.arange(len(given.c)), here.slopes)
-        self.at = Trial.stored(given.x, given.f, here.values, given.equalities, given.gradient, rows)
+        self._sides = sides
+        self._reset()
+        point, pieces = self._point, self._pieces_at_x
+        rows = self._reading.rows(np.arange(len(point.c)), pieces.slopes)
+        self.at = Trial.stored(point.x, point.f, pieces.values, point.equalities, point.gradient, rows)
         return True
 
-    def known(self, rows: Vector | None) -> PieceRows | None:
-        """All of them as rows of a program, with the multipliers that earlier ones had."""
+    def piece_rows(self, rows: Vector | None) -> PieceRows | None:
+        """All pieces as rows of a program, with the multipliers from the last step."""
         if not self._index:
             return None
         weights = np.zeros(len(self._index))
         if rows is not None:
             weights[: len(rows) - len(self.at.c)] = rows[len(self.at.c) :]
-        return PieceRows(self.at, self._kept, np.array(self._index, dtype=np.intp), np.ones(len(weights)), weights)
+        return PieceRows(self.at, self._linearizations, np.array(self._index, dtype=np.intp), np.ones(len(weights)), weights)
 
     def violations(self, direction: Vector) -> Vector:
-        """Violation of each constraint after a step, as far as kinks are seen."""
+        """Violation of each constraint after a step, with all visible kinks."""
         reached, equalities = self._reading.pieces(direction).reached, self.at.equalities
         return np.concatenate([np.abs(reached[:equalities]), np.maximum(reached[equalities:], 0.0)])
 
     def add(self, step: Step, modeled: Vector) -> bool:
-        """Add the pieces to which a step leads, where the model says too little of them."""
-        reading, pieces = self._reading, self._reading.pieces(step.direction, self._resting)
+        """Add the pieces that a step reaches and the model underestimates; whether there are any."""
+        reading, pieces = self._reading, self._reading.pieces(step.direction, self._sides)
         excess = np.maximum(pieces.reached, 0.0) - modeled
-        least = NEGLIGIBLE * abs(step.decrease) / step.weight + ROUNDING * (1.0 + np.abs(self.at.c))
-        met = self.kinked[(excess > least)[self.kinked]]
-        # What is known is added no second time: it is above the model by rounding errors alone.
-        keys = [(index, pieces.slopes[index].tobytes()) for index in met.tolist()]
-        new = np.array([key not in self._known for key in keys], dtype=bool)
-        met = met[new]
-        for index, row in zip(met.tolist(), reading.rows(met, pieces.slopes[met]), strict=True):
-            self._kept.add(self.at.x, float(pieces.values[index]), row)
+        negligible_decrease = NEGLIGIBLE_DECREASE_FRACTION * abs(step.decrease) / step.weight
+        negligible = negligible_decrease + NEGLIGIBLE_VALUE_FRACTION * (1.0 + np.abs(self.at.c))
+        reached = self.kinked[(excess > negligible)[self.kinked]]
+        # A known piece is never added again: it exceeds the model by rounding errors alone.
+        keys = [(index, pieces.slopes[index].tobytes()) for index in reached.tolist()]
+        reached = reached[np.array([key not in self._known for key in keys], dtype=bool)]
+        for index, row in zip(reached.tolist(), reading.rows(reached, pieces.slopes[reached]), strict=True):
+            self._linearizations.add(self.at.x, float(pieces.values[index]), row)
             self._index.append(index)
             self._slopes.append(pieces.slopes[index])
         self._known.update(keys)
-        return len(met) > 0
+        return len(reached) > 0
 
     def shares(self, rows: Vector) -> Matrix:
-        """Where between their slopes the multipliers of rows put the kinks, times the multiplier of each constraint."""
+        """The shares of the kinks that follow from row multipliers, times the multiplier of each constraint."""
         reading, own = self._reading, len(self.at.c)
-        shares = rows[:own, None] * reading.shares(self._here.slopes)
-        used = len(rows) - own  # others may have been found when there was no time for them
+        shares = rows[:own, None] * reading.shares(self._pieces_at_x.slopes)
+        used = len(rows) - own  # pieces added after the last round are not in the step
         if used:
             np.add.at(shares, np.array(self._index[:used]), rows[own:, None] * reading.shares(np.array(self._slopes[:used])))
         return shares

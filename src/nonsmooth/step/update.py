@@ -1,4 +1,4 @@
-"""Acceptance of a step: the point becomes the current one, and the quasi-Newton matrix is updated."""
+"""Acceptance of a step: the trial point becomes the current point, and the quasi-Newton matrix is updated."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nonsmooth.evaluate.box import Box
-from nonsmooth.hessian import Outcome, curvature_pair, limit_growth
-from nonsmooth.kinks.jumps import jumped, keep_gradients
+from nonsmooth.hessian import UpdateOutcome, curvature_pair, limit_growth
+from nonsmooth.kinks.jumps import gradient_jumped, store_gradients
 from nonsmooth.options import Options, Tolerances
 from nonsmooth.step.outcome import AcceptedStep, Direction
 from nonsmooth.step.proposal import Proposer
@@ -23,7 +23,7 @@ Vector = NDArray[np.float64]
 
 
 class Acceptance:
-    """Makes accepted steps part of the state."""
+    """Updates the state with accepted steps."""
 
     def __init__(
         self, proposer: Proposer, steering: Steering, options: Options, tolerances: Tolerances, box: Box | None = None
@@ -31,8 +31,8 @@ class Acceptance:
         self._proposer, self._steering, self._options, self._tolerances = proposer, steering, options, tolerances
         self._box = box
 
-    def accept(self, state: State, accepted: AcceptedStep) -> Outcome:
-        """Make the new point the current one and update the matrix by the step."""
+    def accept(self, state: State, accepted: AcceptedStep) -> UpdateOutcome:
+        """Make the trial point the current point and update the quasi-Newton matrix."""
         before, after, step = state.current, accepted.trial, accepted.step
         if accepted.met_kink:
             state.near_kink, state.smooth_iterations = True, 0
@@ -44,12 +44,12 @@ class Acceptance:
         after.share_rows(before)
         state.pieces.notice(before)
         if len(state.pieces):
-            keep_gradients(state.pieces, after, before, state.pieces.kinked)
-        # Where the objective has kinks too, a matrix that is seldom updated is worse than one updated by jumps.
+            store_gradients(state.pieces, after, before, state.pieces.kinked)
+        # If the objective has kinks too, a matrix that is rarely updated is worse than one updated across jumps.
         may_skip = len(state.pieces) > 0 and not step.at_kink and state.skipped_updates < THRESHOLDS.max_skipped_updates
-        if may_skip and jumped(state.pieces, step.multipliers, before, after):
-            outcome, state.skipped_updates = Outcome.KINKED, state.skipped_updates + 1
-            state.hessian.forget_products()  # there is no update that would
+        if may_skip and gradient_jumped(state.pieces, step.multipliers, before, after):
+            outcome, state.skipped_updates = UpdateOutcome.KINKED, state.skipped_updates + 1
+            state.hessian.forget_products()  # an update would do so
         else:
             outcome, state.skipped_updates = self._update(state, accepted), 0
         if state.near_kink:
@@ -62,16 +62,16 @@ class Acceptance:
         after.release()
         return outcome
 
-    def _update(self, state: State, accepted: AcceptedStep) -> Outcome:
-        """Update the matrix by how the gradient of the Lagrangian has changed."""
+    def _update(self, state: State, accepted: AcceptedStep) -> UpdateOutcome:
+        """Update the matrix with the change of the gradient of the Lagrangian."""
         before, after, step = state.current, accepted.trial, accepted.step
         old, new = self._objective_gradients(state, accepted)
         there, here = (trial.constraint_gradient(step.multipliers, step.piece_shares) for trial in (after, before))
         change = new + there - (old + here)
         if self._box is not None and accepted.hessian_step is not None:
-            # Variables that stay on a bound leave the matrix as it is: their slopes change with those of the others.
-            held = (after.x == before.x) & ((after.x == self._box.lower) | (after.x == self._box.upper))
-            change = np.where(held, accepted.hessian_step, change)
+            # Variables that stay at a bound must not change the matrix: their slopes change with the other variables.
+            at_bound = (after.x == before.x) & ((after.x == self._box.lower) | (after.x == self._box.upper))
+            change = np.where(at_bound, accepted.hessian_step, change)
         pair = curvature_pair(after.x - before.x, change, accepted.hessian_step, self._options.damping)
         if state.hessian_updates:
             pair = limit_growth(pair, state.hessian.apply(pair.y), THRESHOLDS.least_curvature)
@@ -80,13 +80,13 @@ class Acceptance:
         return outcome
 
     def _objective_gradients(self, state: State, accepted: AcceptedStep) -> tuple[Vector, Vector]:
-        """Gradients of the objective before and after a step, between which no kink lies."""
+        """Gradients of the objective before and after a step that belong to the same side of each kink."""
         after, step = accepted.trial, accepted.step
         if step.shares is not None:
             return step.objective_gradient, after.gradient_with(step.shares)
         if accepted.direction is not Direction.MODEL or not step.at_kink:
             return step.objective_gradient, after.gradient
-        # Near a kink the gradients themselves jump. The shortest combinations on either side do not.
+        # Near a kink the gradients jump, but the aggregate gradients of the two models do not.
         metric = self._proposer.metric(state)
         beyond = self._proposer.model(after, state.bundle.cuts(after), None, metric, step.multipliers)
         return step.objective_gradient, beyond.step(step.weight).objective_gradient

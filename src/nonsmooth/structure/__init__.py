@@ -1,4 +1,4 @@
-"""Kinks that stand in the program: read from the graph that autograd records, instead of found by stepping over them."""
+"""Visible kinks: kinks read from the graph that autograd records, instead of being detected at trial points."""
 
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import UNSEEN

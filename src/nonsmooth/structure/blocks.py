@@ -1,4 +1,4 @@
-"""The kinks of one node of a graph: their arguments, with graphs of their own, and the slopes on their sides."""
+"""The kinks of one node of a graph: their arguments (differentiable) and the slopes on either side."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from torch.autograd.graph import Node
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.catalog import ABS, ELEMENTWISE, NORMS, PAIRS, REDUCTIONS, Kink, Unreadable
 
-UNSEEN = "argument not seen"
-MOST_IN_A_BALL = 20
-"""Euclidean norms of more entries are not followed: they seldom vanish, and all of their entries would be unknown slopes."""
+UNSEEN = "argument not recorded"
+MAX_NORM_ENTRIES = 20
+"""Kinks of Euclidean norms of more entries are not used: these norms rarely vanish, and each entry adds an unknown slope."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Block:
     """u, with its graph."""
     left: Tensor
     right: Tensor
-    taken: Tensor
-    """Slopes of f, of the shape of u."""
+    autograd_slopes: Tensor
+    """Slopes of f, in the shape of u."""
     groups: Tensor | None = None
     places: Tensor | None = None
-    """Where entries of groups stand among all entries of the node; the largest of each group is none of them."""
+    """The positions of entries of groups among all entries of the node; the largest of each group is not a term."""
     largest: Tensor | None = None
     balls: Tensor | None = None
-    """The numbers of balls that the entries are in."""
+    """The ball of each entry."""
 
 
 def saved(node: Any, name: str) -> Tensor:
-    """A tensor that a node keeps for its backward."""
+    """A tensor that a node saved for its backward."""
     value: Tensor = getattr(node, f"_saved_{name}")
     return value
 
@@ -50,19 +50,19 @@ def order_of(node: Any) -> float:
 
 
 def entries_in_balls(node: Node) -> int:
-    """How many entries Euclidean norms have that can be followed; 0 for other nodes."""
+    """The number of entries of the Euclidean norms that a node computes; 0 if their kinks cannot be used."""
     if node.name() not in NORMS or order_of(node) != 2.0:
         return 0
     try:
         argument, result = saved(node, "self"), saved(node, "result")
-    except RuntimeError:  # one of them was written over
+    except RuntimeError:  # one of them was modified in place
         return 0
-    fits = 0 < argument.numel() <= MOST_IN_A_BALL * result.numel() and argument.is_floating_point()
+    fits = 0 < argument.numel() <= MAX_NORM_ENTRIES * result.numel() and argument.is_floating_point()
     return argument.numel() if fits else 0
 
 
 def kind_of(node: Node) -> str:
-    """The name of the operation that made a node with kinks."""
+    """The name of the operation that created a node with kinks."""
     name = node.name()
     for table in (ELEMENTWISE, PAIRS, REDUCTIONS):
         if name in table:
@@ -78,7 +78,7 @@ def blocks_of(
     numbers: Iterator[int],
     balls: Iterator[int] | None = None,
 ) -> Iterator[Block]:
-    """The terms of a node; groups and balls take the next of two rows of numbers."""
+    """The terms of a node; `numbers` and `balls` supply the numbers of new groups and balls."""
     name = node.name()
     if name in ELEMENTWISE:
         argument = _argument(node, arguments)
@@ -102,7 +102,7 @@ def blocks_of(
 
 
 def argument_size(node: Any, arguments: Arguments) -> int:
-    """How many numbers the argument of a node has."""
+    """The number of entries of a node's argument."""
     if node.name() in PAIRS:
         shapes = saved(node, "self").shape, saved(node, "other").shape
         return math.prod(torch.broadcast_shapes(*shapes))  # type: ignore[no-untyped-call]
@@ -110,7 +110,7 @@ def argument_size(node: Any, arguments: Arguments) -> int:
 
 
 def _argument(node: Any, arguments: Arguments) -> Tensor:
-    """What a node was applied to."""
+    """The argument of a node."""
     if hasattr(node, "_saved_self"):
         return saved(node, "self")
     argument = arguments.of(node)
@@ -120,12 +120,13 @@ def _argument(node: Any, arguments: Arguments) -> Tensor:
 
 
 def _dimensions(node: Any, argument: Tensor) -> list[int]:
-    """The dimensions that a reduction takes together."""
-    found = getattr(node, "_saved_dim", None)
-    chosen = [found] if isinstance(found, int) else list(found or ())
-    if not chosen:
+    """The dimensions that a reduction reduces."""
+    value = getattr(node, "_saved_dim", None)
+    dimensions = [value] if isinstance(value, int) else list(value or ())
+    if not dimensions:
         return list(range(argument.dim()))
-    return [(one - 2**64 if one >= 2**63 else one) % max(argument.dim(), 1) for one in chosen]  # as unsigned numbers
+    # Negative dimensions are saved as unsigned integers.
+    return [(one - 2**64 if one >= 2**63 else one) % max(argument.dim(), 1) for one in dimensions]
 
 
 def _expanded(result: Tensor, node: Any, argument: Tensor, dimensions: Sequence[int]) -> Tensor:
@@ -146,10 +147,10 @@ def _largest(
     source: int, argument: Tensor, sensitivity: Tensor, sign: float, dimensions: Sequence[int], node: Any,
     share: Tensor | None, numbers: Iterator[int],
 ) -> Block:  # fmt: skip
-    """A maximum (or, by its sign, a minimum) over dimensions: each entry beside the first largest one, which is left out."""
-    kept = [dimension for dimension in range(argument.dim()) if dimension not in dimensions]
-    order = [*kept, *dimensions]
-    shape = [argument.shape[dimension] for dimension in kept]
+    """A maximum (with sign −1 a minimum) over dimensions: each entry minus the first largest one, which is not a term."""
+    others = [dimension for dimension in range(argument.dim()) if dimension not in dimensions]
+    order = [*others, *dimensions]
+    shape = [argument.shape[dimension] for dimension in others]
     signed = sign * argument.permute(order).reshape([*shape, -1])
     slopes = _expanded(sensitivity, node, argument, dimensions).permute(order).reshape(signed.shape)
     best = signed.detach().argmax(-1, keepdim=True)
@@ -159,14 +160,14 @@ def _largest(
         share = ties / ties.sum(-1, keepdim=True)
     else:
         share = share.permute(order).reshape(signed.shape)
-    several = [next(numbers) for _ in range(math.prod(shape))]
-    groups = torch.tensor(several, device=signed.device).reshape([*shape, 1]).expand(signed.shape)
-    others = torch.ones_like(differences, dtype=torch.bool).scatter(-1, best, value=False)
+    group_numbers = [next(numbers) for _ in range(math.prod(shape))]
+    groups = torch.tensor(group_numbers, device=signed.device).reshape([*shape, 1]).expand(signed.shape)
+    rest = torch.ones_like(differences, dtype=torch.bool).scatter(-1, best, value=False)
     places = torch.arange(signed.numel(), device=signed.device).reshape(signed.shape)
-    right = sign * slopes  # max(p) = −min(−p): where the signed differences rise, f changes by the sign times its slope
+    right = sign * slopes  # min(p) = −max(−p): f changes by the sign times its slope when the signed differences rise
     return Block(
-        source, differences[others], torch.zeros_like(right)[others], right[others], (share * right)[others], groups[others],
-        places[others], places.gather(-1, best).reshape(-1),
+        source, differences[rest], torch.zeros_like(right)[rest], right[rest], (share * right)[rest], groups[rest],
+        places[rest], places.gather(-1, best).reshape(-1),
     )  # fmt: skip
 
 
@@ -174,12 +175,12 @@ def _ball(source: int, node: Any, sensitivity: Tensor, numbers: Iterator[int]) -
     """A Euclidean norm over dimensions."""
     argument, result = saved(node, "self"), saved(node, "result")
     dimensions = _dimensions(node, argument)
-    several = [next(numbers) for _ in range(result.numel())]
-    balls = _expanded(torch.tensor(several, device=argument.device).reshape(result.shape), node, argument, dimensions)
+    ball_numbers = [next(numbers) for _ in range(result.numel())]
+    balls = _expanded(torch.tensor(ball_numbers, device=argument.device).reshape(result.shape), node, argument, dimensions)
     right, lengths = (_expanded(part, node, argument, dimensions) for part in (sensitivity, result))
     values = argument.detach()
-    taken = torch.where(lengths > 0, right * (values / torch.where(lengths > 0, lengths, 1.0)), 0.0)
-    return Block(source, argument, -right, right, taken, balls=balls.reshape(-1))
+    slopes = torch.where(lengths > 0, right * (values / torch.where(lengths > 0, lengths, 1.0)), 0.0)
+    return Block(source, argument, -right, right, slopes, balls=balls.reshape(-1))
 
 
 def _norm(source: int, node: Any, sensitivity: Tensor, numbers: Iterator[int], balls: Iterator[int] | None) -> Block:

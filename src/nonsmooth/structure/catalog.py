@@ -1,4 +1,4 @@
-"""What is known of the nodes of autograd's graphs: which have kinks and of what kind, which hide them, which are smooth."""
+"""A catalog of autograd nodes: which have kinks and of what kind, which hide kinks, and which are smooth."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from torch import Tensor
 from torch.autograd.graph import Node
 
 
-class Unreadable(Exception):  # noqa: N818 (it reads as a statement of fact)
+class Unreadable(Exception):  # noqa: N818 (control flow, not an error for users)
     """A node whose kinks cannot be read."""
 
 
 @dataclass(frozen=True)
 class Kink:
-    """One kink of an elementwise function: where its argument u is 0, the slope changes from `left` to `right`."""
+    """One kink of an elementwise function: at its threshold the slope changes from `left` to `right`."""
 
     threshold: float | Tensor = 0.0
     left: float = 0.0
     right: float = 1.0
     tie: float = 0.0
-    """The slope that torch takes at the kink itself."""
+    """The slope that torch uses at the kink itself."""
 
 
 ABS = Kink(left=-1.0)
 RISING = Kink()
-"""max(u, 0), of which torch takes the flat side at 0."""
+"""max(u, 0); torch uses the slope 0 at the kink."""
 
 
 def _bound(node: Any, name: str) -> Any:
@@ -38,7 +38,7 @@ def _bound(node: Any, name: str) -> Any:
 def _clamp(node: Any) -> list[Kink]:
     low, high = _bound(node, "min"), _bound(node, "max")
     if low is not None and high is not None and bool((torch.as_tensor(low) > torch.as_tensor(high)).any()):
-        raise Unreadable("between bounds that are the wrong way round")
+        raise Unreadable("with a lower bound above the upper one")
     lower = [] if low is None else [Kink(low, tie=1.0)]
     return lower if high is None else [*lower, Kink(high, right=-1.0)]
 
@@ -86,7 +86,7 @@ ELEMENTWISE: dict[str, tuple[str, Callable[[Any], list[Kink]]]] = {
     "EluBackward0": ("elu", _elu),
     "CeluBackward0": ("celu", _celu),
 }
-"""Functions of one argument: their name, and their kinks."""
+"""Functions of one argument: their name and their kinks."""
 
 PAIRS: dict[str, tuple[str, Kink]] = {
     "MaximumBackward0": ("maximum", Kink(tie=0.5)),
@@ -94,8 +94,8 @@ PAIRS: dict[str, tuple[str, Kink]] = {
     "MinimumBackward0": ("minimum", Kink(left=1.0, right=0.0, tie=0.5)),
     "FminBackward0": ("minimum", Kink(left=1.0, right=0.0, tie=1.0)),
 }
-"""The larger or smaller of two arguments: their name, and the kink in the difference of the two, whose slope is that of the
-first."""
+"""Elementwise maxima and minima of two arguments: their name, and the kink in the difference of the two (first minus second).
+"""
 
 
 REDUCTIONS: dict[str, tuple[str, float]] = {
@@ -126,10 +126,10 @@ HIDING = {
     "CopysignBackward0": "copysign", "NanToNumBackward0": "nan_to_num", "HypotBackward0": "hypot",
     "torch::autograd::NotImplemented": "a function without a derivative",
 }  # fmt: skip
-"""Nodes with kinks or jumps whose arguments cannot be read, or whose kinks have another form."""
+"""Nodes with kinks or jumps that cannot be read, because the argument is not stored or the kink has another form."""
 
 SINGULAR = {"SqrtBackward0": "sqrt", "StdBackward0": "std"}
-"""Nodes that are smooth but where their result vanishes, which they keep."""
+"""Nodes that are smooth except where their result vanishes; they save the result."""
 
 _SMOOTH = """
 Acos Acosh Add Addbmm Addcdiv Addcmul Addmm Addmv Addr Alias AsStrided Asin Asinh Atan Atan2 Atanh AvgPool2D AvgPool3D
@@ -146,7 +146,7 @@ Softmax Softplus Split SplitWithSizes Squeeze Stack Sub Sum Swapaxes T Take Tan 
 Triangular Tril Trilu Triu Unbind Unfold UnsafeSplit UnsafeView Unsqueeze UpsampleBilinear2D Var VarMean View Zero
 """
 SMOOTH = frozenset(f"{name}Backward" for name in _SMOOTH.split())
-"""Nodes without kinks, by their names without the number at the end."""
+"""Nodes without kinks, by their names without the trailing number."""
 UNNUMBERED = frozenset({"torch::autograd::AccumulateGrad", "torch::autograd::CopyBackwards"})
 
 
@@ -157,7 +157,7 @@ def is_smooth(node: Node) -> bool:
         return True
     stem = name.rstrip("0123456789")
     if stem == name:
-        return False  # that of a class of the user's
+        return False  # a user-defined autograd function
     if stem == "DivBackward" and getattr(node, "_saved_rounding_mode", None):
         return False
     if stem == "SmoothL1LossBackward" and not float(getattr(node, "_saved_beta", 1.0)) > 0:
@@ -166,7 +166,7 @@ def is_smooth(node: Node) -> bool:
 
 
 def _smooth_power(node: Any) -> bool:
-    """Whether a power has no kink at 0: one with a whole exponent, or where no argument is 0."""
+    """Whether a power is smooth: its exponent is an integer or at least 2, or its base is positive."""
     exponent = getattr(node, "_saved_exponent", None)
     if isinstance(exponent, int | float):
         return float(exponent).is_integer() or exponent >= 2.0 or bool((node._saved_self > 0).all())

@@ -1,7 +1,7 @@
-"""Kinks of constraints that can be seen: how each constraint depends on them, and the pieces that meet at x.
+"""Visible kinks of constraints: how each constraint depends on them, and the pieces that meet at x.
 
-A constraint c(x) = s(x) + Σ S κ(u(x)) is, near x, the largest of many linear functions where all its kinks bend it upwards: one
-for each choice of sides. Which of them matter is found by looking where a step leads, not by listing them.
+A constraint c(x) = s(x) + Σ S κ(u(x)) whose kinks are all convex is, to first order near x, a maximum of many linear functions,
+one for each choice of sides. The relevant ones are those that steps reach; they are never enumerated.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import Block, argument_size, blocks_of, kind_of
 from nonsmooth.structure.catalog import NORMS, REDUCTIONS, Unreadable
 from nonsmooth.structure.reading import (
-    LEAVING,
-    MOST_NUMBERS,
-    MOST_SOURCES,
-    enclosed,
-    few_enough,
-    look_through,
+    LEAVES_GRAPH,
+    MAX_GRADIENT_ENTRIES,
+    MAX_SOURCES,
+    find_kinks,
+    inner_sources_of,
     nodes_of,
     terms_of,
+    worth_reading,
 )
 from nonsmooth.structure.terms import ALONE, Terms
 from nonsmooth.variables import Variables
@@ -41,59 +41,59 @@ Mask = NDArray[np.bool_]
 
 
 class Pieces(NamedTuple):
-    """One linear piece of each constraint: those that meet a point, within the model at x."""
+    """One linear piece of each constraint within the model at x."""
 
     slopes: Matrix
     """The slopes of the terms in each constraint, one row each."""
     values: Vector
     """The values of the pieces at x."""
     reached: Vector
-    """The values of the model, which are those of the pieces, where the step leads."""
+    """The values of the pieces, and of the model, after the step."""
 
 
 @dataclass(frozen=True)
 class ConstraintReading:
-    """What can be seen of the kinks of the constraints at one point."""
+    """The visible kinks of the constraints at one point."""
 
     values: Vector
     jacobian: Matrix
-    """As autograd gives it."""
+    """As autograd computes it."""
     terms: Terms
-    """The kinks with the slopes of the operations themselves."""
+    """The kinks, with the slopes of the operations themselves."""
     sensitivities: Matrix
-    """How each constraint (a row) depends on the result of the operation that a term is of."""
+    """The derivative of each constraint (a row) with respect to the result of each term's operation."""
     kinds: tuple[str, ...]
-    inside: tuple[frozenset[int], ...]
+    inner_sources: tuple[frozenset[int], ...]
     nodes: tuple[Node, ...] = field(default=(), repr=False)
     inner: Mask | None = field(default=None, repr=False)
-    """Terms that stay on one side, because others lie on their kinks too and enclose them."""
+    """Terms that stay on one side because they lie within the argument of another active term."""
 
     @property
     def finite(self) -> bool:
-        """Whether all numbers are."""
+        """Whether all values are finite."""
         terms = self.terms
         return all(bool(np.isfinite(part).all()) for part in (self.jacobian, self.sensitivities, terms.values, terms.rows))
 
     def is_nested(self, near: Mask) -> bool:
-        """Whether one of some terms lies within the argument of another, where no sum of terms describes a constraint."""
+        """Whether a chosen term lies within the argument of another one, so that no sum of terms describes a constraint."""
         sources = frozenset(self.terms.sources[near].tolist())
-        return any(self.inside[source] & sources for source in sources)
+        return any(self.inner_sources[source] & sources for source in sources)
 
     def without_inner(self, near: Mask) -> ConstraintReading:
-        """The same with those of some terms on one side that lie within the arguments of others of them."""
+        """The reading with chosen terms that lie within the arguments of other chosen terms fixed to one side."""
         if not self.is_nested(near):
             return self
         sources = frozenset(self.terms.sources[near].tolist())
-        enclosed_ones = frozenset().union(*(self.inside[source] & sources for source in sources))
-        return replace(self, inner=near & np.isin(self.terms.sources, list(enclosed_ones)))
+        nested = frozenset().union(*(self.inner_sources[source] & sources for source in sources))
+        return replace(self, inner=near & np.isin(self.terms.sources, list(nested)))
 
     def resembles(self, other: ConstraintReading) -> bool:
         """Whether both are readings of the same program, so that terms correspond."""
         return self.kinds == other.kinds and self.terms.shape == other.terms.shape
 
     @property
-    def places(self) -> int:
-        """How many places terms and the largest entries of groups have."""
+    def share_count(self) -> int:
+        """The number of shares: one for each term and one for the largest entry of each group."""
         return sum(self.terms.shape)
 
     @cached_property
@@ -102,14 +102,14 @@ class ConstraintReading:
         return np.nonzero(self.sensitivities.any(axis=1))[0]
 
     @cached_property
-    def upwards(self) -> Mask:
-        """Which terms bend which constraint upwards."""
-        found: Mask = self.sensitivities * (self.terms.right - self.terms.left) > 0
-        return found if self.inner is None else found & ~self.inner
+    def convex(self) -> Mask:
+        """In which constraints (rows) which terms are convex."""
+        mask: Mask = self.sensitivities * (self.terms.right - self.terms.left) > 0
+        return mask if self.inner is None else mask & ~self.inner
 
     @cached_property
     def sides(self) -> Vector:
-        """The slopes on the side on which x is; that to the right where it is on neither."""
+        """The slopes on the side of x; the right one if x is on the kink."""
         terms = self.terms
         return np.where(terms.groups != ALONE, 0.0, np.where(terms.values >= 0, terms.right, terms.left))
 
@@ -128,73 +128,75 @@ class ConstraintReading:
             slopes[largest] = terms.right[largest]
         return slopes
 
-    def pieces(self, direction: Vector, resting: Vector | None = None) -> Pieces:
+    def pieces(self, direction: Vector, concave_slopes: Vector | None = None) -> Pieces:
         """The pieces that the constraints have after a step.
 
-        Kinks that bend a constraint downwards have the slopes at which they are `resting`; without any, those after the step.
+        Concave kinks have the slopes `concave_slopes`, by default those after the step.
         """
         slopes = self.sides_after(direction)
-        return self._pieces(np.where(self.upwards, slopes, slopes if resting is None else resting), direction)
+        return self._pieces(np.where(self.convex, slopes, slopes if concave_slopes is None else concave_slopes), direction)
 
-    def pieces_here(self, resting: Vector) -> Pieces:
-        """The pieces at x itself."""
-        return self._pieces(np.where(self.upwards, self.terms.taken, resting), np.zeros(self.jacobian.shape[1]))
+    def pieces_here(self, concave_slopes: Vector) -> Pieces:
+        """The pieces that are active at x."""
+        return self._pieces(np.where(self.convex, self.terms.autograd_slopes, concave_slopes), np.zeros(self.jacobian.shape[1]))
 
     def _pieces(self, slopes: Matrix, direction: Vector) -> Pieces:
         terms, along = self.terms, self.terms.rows @ direction
         values = self.values + (self.sensitivities * (slopes - self.sides)) @ terms.values
-        change = self.jacobian @ direction + (self.sensitivities * (slopes - terms.taken)) @ along
+        change = self.jacobian @ direction + (self.sensitivities * (slopes - terms.autograd_slopes)) @ along
         return Pieces(slopes, values, values + change)
 
     def rows(self, constraints: NDArray[np.intp], slopes: Matrix) -> Matrix:
-        """The gradients of some constraints with other slopes of the terms, one row of slopes each."""
-        changed = self.sensitivities[constraints] * (slopes - self.terms.taken)
+        """The gradients of some constraints with other slopes of their terms, one row of slopes for each constraint."""
+        changed = self.sensitivities[constraints] * (slopes - self.terms.autograd_slopes)
         used = np.nonzero(changed.any(axis=0))[0]
         rows: Matrix = self.jacobian[constraints] + changed[:, used] @ self.terms.rows[used]
         return rows
 
     def shares(self, slopes: Matrix) -> Matrix:
-        """How far slopes are from those on the left to those on the right, by places, one row each."""
+        """Slopes as shares (0 is the left slope, 1 the right one) by places, one row for each row of slopes."""
         terms = self.terms
         bends = terms.right - terms.left
         with np.errstate(divide="ignore", invalid="ignore"):
             parts = np.where(bends != 0.0, (slopes - terms.left) / bends, 0.0)
-        found = np.zeros((len(slopes), self.places))
-        found[:, terms.places] = parts
+        shares = np.zeros((len(slopes), self.share_count))
+        shares[:, terms.places] = parts
         grouped = terms.groups != ALONE
         if grouped.any():
             rests = np.ones((len(slopes), len(terms.largest)))
             np.subtract.at(rests.T, terms.groups[grouped], parts[:, grouped].T)
-            found[:, terms.largest] = rests
-        return found
+            shares[:, terms.largest] = rests
+        return shares
 
     def combined(self, shares: Matrix) -> Matrix:
-        """The Jacobian with other slopes at the kinks, a row of shares for each constraint; NaN keeps those of autograd."""
+        """The Jacobian with other slopes at the kinks, a row of shares for each constraint; NaN means autograd's slope."""
         terms, chosen = self.terms, shares[:, self.terms.places]
-        slopes = np.where(np.isfinite(chosen), terms.left + chosen * (terms.right - terms.left), terms.taken)
+        slopes = np.where(np.isfinite(chosen), terms.left + chosen * (terms.right - terms.left), terms.autograd_slopes)
         return self.rows(np.arange(len(self.values)), slopes)
 
     def gap(self, multipliers: Vector, shares: Matrix) -> float:
-        """How far the constraints, times their multipliers, lie above what these slopes make of them."""
+        """How far the constraints, times their multipliers, lie above their linearizations with these slopes."""
         terms, chosen = self.terms, shares[:, self.terms.places]
         slopes = terms.left + chosen * (terms.right - terms.left)
         below = np.where(np.isfinite(chosen), self.sensitivities * (self.sides - slopes) * terms.values, 0.0)
         return float(multipliers @ below.sum(axis=1))
 
     def weighted(self, multipliers: Vector, shares: Matrix) -> Vector:
-        """The sum of the gradients of all constraints with multipliers and with other slopes at the kinks.
+        """The combination of all constraint gradients with multipliers and other slopes at the kinks.
 
-        The shares, a row for each constraint, are multiplied by its multiplier: sums of those of several pieces.
+        The shares (one row per constraint) are already multiplied by its multiplier, and summed over its pieces.
         """
         terms = self.terms
-        slopes = multipliers[:, None] * (terms.left - terms.taken) + shares[:, terms.places] * (terms.right - terms.left)
+        slopes = multipliers[:, None] * (terms.left - terms.autograd_slopes) + shares[:, terms.places] * (
+            terms.right - terms.left
+        )
         changes = (self.sensitivities * slopes).sum(axis=0)
         used = np.nonzero(changes)[0]
         gradient: Vector = multipliers @ self.jacobian + changes[used] @ terms.rows[used]
         return gradient
 
     def scaled(self, constraints: Vector, variables: Vector | None) -> ConstraintReading:
-        """The same in other units of the constraints and of the variables."""
+        """The reading in other units of the constraints and variables."""
         terms, units = self.terms, 1.0 if variables is None else variables
         return replace(
             self,
@@ -205,7 +207,7 @@ class ConstraintReading:
         )
 
     def among(self, places: NDArray[np.intp], values: Vector, jacobian: Matrix) -> ConstraintReading:
-        """The same where these constraints stand at some places among others, which have no kinks."""
+        """The reading for a larger set of constraints, of which these have the indices `places`; the others have no kinks."""
         sensitivities = np.zeros((len(values), len(self.terms)))
         sensitivities[places] = self.sensitivities
         return replace(self, values=values, jacobian=jacobian, sensitivities=sensitivities)
@@ -214,7 +216,9 @@ class ConstraintReading:
 def read_constraints(
     c: Tensor, leaves: Sequence[Tensor], variables: Variables, arguments: Arguments
 ) -> ConstraintReading | str | None:
-    """Read the kinks of constraints, the graph of which is kept; None where there are none, or why not all can be seen.
+    """Read the kinks of constraints from their graph, which is retained.
+
+    Returns None if there are no kinks, or a string that says why they cannot be read.
 
     >>> variables = Variables(torch.tensor([3.0, 0.0], dtype=torch.float64))
     >>> x, leaves = variables.place(variables.start)
@@ -228,29 +232,29 @@ def read_constraints(
     array([ 3., -1.])
     """
     size = c.numel()
-    found, hidden = look_through(nodes_of(c))
-    leaving = None if hidden else arguments.leaving(c)
-    if hidden or leaving is not None:
-        return hidden[0] if hidden else f"{leaving}, {LEAVING}"
-    if not found:
+    sources, hidden = find_kinks(nodes_of(c))
+    exit_function = None if hidden else arguments.first_exit(c)
+    if hidden or exit_function is not None:
+        return hidden[0] if hidden else f"{exit_function}, {LEAVES_GRAPH}"
+    if not sources:
         return None
-    kinds, inside = tuple(kind_of(node) for node in found), enclosed(found)
-    declined = _declined(found, kinds, inside, arguments, size, variables.size)
+    kinds, inner_sources = tuple(kind_of(node) for node in sources), inner_sources_of(sources)
+    declined = _declined(sources, kinds, inner_sources, arguments, size, variables.size)
     if declined is not None:
         return declined
     weights = torch.eye(size, dtype=c.dtype, device=c.device).reshape(size, *c.shape)
-    parts = batched_sensitivities(c, weights, leaves, found)
+    parts = batched_sensitivities(c, weights, leaves, sources)
     blocks: list[Block] = []
     columns: list[Tensor] = []
     numbers = count()
-    for source, (node, sensitivity) in enumerate(zip(found, parts[len(leaves) :], strict=True)):
+    for source, (node, sensitivity) in enumerate(zip(sources, parts[len(leaves) :], strict=True)):
         if sensitivity is None:
             continue
         try:
             with torch.enable_grad():
                 mine = list(blocks_of(source, node, torch.ones_like(sensitivity[0]), arguments, numbers))
                 columns += _columns(source, node, sensitivity, mine, arguments)
-        except (Unreadable, RuntimeError) as error:  # torch raises this where an argument was written over
+        except (Unreadable, RuntimeError) as error:  # torch raises RuntimeError if an argument was modified in place
             return f"{kind_of(node)} ({str(error).split(':')[0]})"
         blocks += mine
     if not any(block.argument.numel() for block in blocks):
@@ -263,46 +267,47 @@ def read_constraints(
         terms_of(blocks, leaves, variables),
         torch.cat(columns, dim=1).to("cpu", torch.float64).numpy(),
         kinds,
-        inside,
-        tuple(found),
+        inner_sources,
+        tuple(sources),
     )
 
 
 def _declined(
-    found: Sequence[Node],
+    sources: Sequence[Node],
     kinds: Sequence[str],
-    inside: Sequence[frozenset[int]],
+    inner_sources: Sequence[frozenset[int]],
     arguments: Arguments,
     size: int,
     variables: int,
 ) -> str | None:
-    """Why it does not pay to read the kinks of constraints; known before anything is computed."""
-    for node, kind, inner in zip(found, kinds, inside, strict=True):
+    """Why the kinks of constraints are not worth reading, before anything is computed; None if they are."""
+    for node, kind, inner in zip(sources, kinds, inner_sources, strict=True):
         if inner and node.name() not in REDUCTIONS and node.name() not in NORMS:
-            # How a constraint depends on the inner one changes with the side of the outer one: models reach not far enough.
+            # A constraint's sensitivity to the inner kink changes with the side of the outer one, so that a model is valid
+            # only very close to x.
             return f"{kinds[min(inner)]} within the argument of {kind}"
-    if len(found) > MOST_SOURCES:
-        return f"more than {MOST_SOURCES} operations with kinks"
+    if len(sources) > MAX_SOURCES:
+        return f"more than {MAX_SOURCES} operations with kinks"
     try:
-        amount = sum(argument_size(node, arguments) for node in found)
+        amount = sum(argument_size(node, arguments) for node in sources)
     except Unreadable as error:
         return f"{kinds[0]} ({error})"
-    if not few_enough(amount, variables) or max(amount, variables) * size > MOST_NUMBERS:
+    if not worth_reading(amount, variables) or max(amount, variables) * size > MAX_GRADIENT_ENTRIES:
         return f"{amount} kinks in {size} constraints, too many for {variables} variables"
     return None
 
 
 def _columns(source: int, node: Node, sensitivity: Tensor, blocks: Sequence[Block], arguments: Arguments) -> list[Tensor]:
-    """For each block of a node, how the constraints depend on the number of its result that each term is of.
+    """For each block of a node, the sensitivities of the constraints to the entry of the result that each term belongs to.
 
-    Which that is shows in the slopes for a result of which each number counts as often as its own number says.
+    To identify that entry, the slopes are computed a second time with the sensitivities 1, 2, 3, … of the entries.
     """
     flat = sensitivity.reshape(len(sensitivity), -1)
     codes = torch.arange(1.0, flat.shape[1] + 1.0, dtype=torch.float64, device=flat.device).reshape(sensitivity.shape[1:])
-    found = []
+    columns = []
     for one, coded in zip(blocks, blocks_of(source, node, codes, arguments, count()), strict=True):
         with_right = one.right != 0
         code = torch.where(with_right, coded.right / one.right, coded.left / torch.where(with_right, 1.0, one.left))
         number = torch.nan_to_num(code, nan=1.0, posinf=1.0, neginf=1.0).round().long().reshape(-1) - 1
-        found.append(flat[:, number])
-    return found
+        columns.append(flat[:, number])
+    return columns

@@ -1,4 +1,4 @@
-"""The terms of a reading as rows, limits and cuts of the local model."""
+"""The terms of a reading as rows, bounds and cuts of the local model."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Mask = NDArray[np.bool_]
 class LocalTerms:
     """f ≈ max over cuts of (slope·d − error) + Σ limit·|u + ∇u·d| + Σ limit·‖u + ∇u·d‖₂, relative to f at the point.
 
-    Each convex term κ(u) is its middle slope times u, which the cuts hold, plus `limits` times |u|. Concave ones, and those
-    that are not `chosen`, stay on the side on which they are. Where all convex terms of groups belong to one maximum, its
-    entries are cuts. With the `shares` of an earlier step the next program begins at its answer.
+    Each convex term κ(u) is its middle slope times u, which is part of the cuts, plus `limits` times |u|. Concave terms, and
+    terms that are not `chosen`, are linear with the slope on the side of x. If all convex grouped terms belong to a single
+    maximum, its entries are cuts. The `shares` of an earlier step warm-start the next program.
     """
 
     def __init__(self, reading: Reading, chosen: Mask | None = None, shares: Vector | None = None) -> None:
@@ -28,46 +28,46 @@ class LocalTerms:
         self.reading = reading
         convex = terms.right > terms.left
         grouped = convex & (terms.groups != ALONE)
-        self._only = len(np.unique(terms.groups[grouped])) == 1
-        """Whether there is one maximum, the entries of which are cuts."""
-        self.bending = convex
+        self._single_maximum = len(np.unique(terms.groups[grouped])) == 1
+        """Whether there is exactly one maximum, whose entries are cuts."""
+        self.convex = convex
         """Terms that may be chosen."""
-        convex = convex if chosen is None else convex & (chosen | terms.round)
-        self._entries = np.nonzero(convex & grouped)[0] if self._only else np.zeros(0, dtype=np.intp)
+        convex = convex if chosen is None else convex & (chosen | terms.in_ball)
+        self._entries = np.nonzero(convex & grouped)[0] if self._single_maximum else np.zeros(0, dtype=np.intp)
         """Terms that are cuts."""
-        self._used = np.nonzero(convex & ~grouped if self._only else convex)[0]
+        self._used = np.nonzero(convex & ~grouped if self._single_maximum else convex)[0]
         self.values, self.rows = terms.values[self._used], terms.rows[self._used]
         left, right = terms.left[self._used], terms.right[self._used]
         self.limits = 0.5 * (right - left)
         self.balls = terms.balls[self._used]
-        """The balls of rows, the multipliers of which lie in balls of the size of their limits."""
-        slopes = terms.taken.copy()
+        """The ball of each row; its multipliers lie in a ball whose radius is their limit."""
+        slopes = terms.autograd_slopes.copy()
         slopes[self._used], slopes[self._entries] = 0.5 * (left + right), 0.0
-        tops = (terms.right < terms.left) & terms.at_kink(0.0)
+        maxima = (terms.right < terms.left) & terms.at_kink(0.0)
         _, first = np.unique(terms.balls, return_index=True)
-        tops &= ~terms.round | np.isin(np.arange(len(terms)), first)  # one entry of each norm: f falls as steeply along any
-        slopes[tops] = terms.right[tops]  # that of autograd there is none: f falls on either side
+        maxima &= ~terms.in_ball | np.isin(np.arange(len(terms)), first)  # one entry of each norm: all directions are alike
+        slopes[maxima] = terms.right[maxima]  # at a concave kink f decreases to either side, unlike with autograd's slope
         self._slopes = slopes
-        changed = np.nonzero(slopes != terms.taken)[0]
-        base = reading.gradient + (slopes - terms.taken)[changed] @ terms.rows[changed]
+        changed = np.nonzero(slopes != terms.autograd_slopes)[0]
+        base = reading.gradient + (slopes - terms.autograd_slopes)[changed] @ terms.rows[changed]
         entries = self._entries
         self.slopes: Matrix = np.concatenate([base[None], base + terms.right[entries, None] * terms.rows[entries]])
-        """Those of the cuts, that of the largest entry first."""
+        """The slopes of the cuts, starting with the largest entry's."""
         self.errors = np.concatenate([[0.0], -terms.right[entries] * terms.values[entries]])
-        self.start = np.clip(terms.taken[self._used] - 0.5 * (left + right), -self.limits, self.limits)
+        self.start = np.clip(terms.autograd_slopes[self._used] - 0.5 * (left + right), -self.limits, self.limits)
         self.weights = np.zeros(len(entries))
-        """Of the cuts but the first, to begin with."""
+        """The initial weights of all cuts but the first."""
         if shares is not None:
-            known = shares[terms.places]
-            earlier = (2.0 * known[self._used] - 1.0) * self.limits
+            term_shares = shares[terms.places]
+            earlier = (2.0 * term_shares[self._used] - 1.0) * self.limits
             self.start = np.where(np.isfinite(earlier), earlier, self.start)
-            self.weights = np.nan_to_num(known[entries])
+            self.weights = np.nan_to_num(term_shares[entries])
 
     def __len__(self) -> int:
         return len(self.values)
 
     @cached_property
-    def _here(self) -> float:
+    def _value_at_x(self) -> float:
         return self._sum(self.values)
 
     def _sum(self, values: Vector) -> float:
@@ -78,45 +78,45 @@ class LocalTerms:
 
     def _norms(self, values: Vector) -> float:
         terms = self.reading.terms
-        if not terms.round.any():
+        if not terms.in_ball.any():
             return 0.0
         _, first = np.unique(terms.balls, return_index=True)
-        first = first[terms.round[first] & self.bending[first]]
+        first = first[terms.in_ball[first] & self.convex[first]]
         return float(terms.right[first] @ terms.lengths(values)[first])
 
     def change(self, direction: Vector) -> float:
-        """How this sum changes along a step."""
-        return self._sum(self.values + self.rows @ direction) - self._here
+        """The change of this sum along a step."""
+        return self._sum(self.values + self.rows @ direction) - self._value_at_x
 
     def gap(self, multipliers: Vector) -> float:
-        """How far the terms are above what their multipliers make of them."""
-        return self._here - float(multipliers @ self.values)
+        """How far the terms lie above their linearization with these multipliers."""
+        return self._value_at_x - float(multipliers @ self.values)
 
     def excess(self, direction: Vector) -> Vector:
-        """How far each term that is not chosen would be above the side on which it stays; 0 for the others."""
+        """How far each term that is not chosen would lie above its linearization; 0 for the other terms."""
         terms = self.reading.terms
         values = terms.values + terms.rows @ direction
         along = np.where(values > 0, terms.right, terms.left) * values
-        found = along - np.where(terms.values > 0, terms.right, terms.left) * terms.values
-        found -= self._slopes * (values - terms.values)
-        found[~self.bending] = 0.0
-        found[self._used] = 0.0
-        if self._only:
-            # An entry counts where it is above all cuts.
-            entries = np.nonzero(self.bending & (terms.groups != ALONE))[0]
+        excess = along - np.where(terms.values > 0, terms.right, terms.left) * terms.values
+        excess -= self._slopes * (values - terms.values)
+        excess[~self.convex] = 0.0
+        excess[self._used] = 0.0
+        if self._single_maximum:
+            # An entry counts if it is above all cuts.
+            entries = np.nonzero(self.convex & (terms.groups != ALONE))[0]
             cuts = np.concatenate([[0.0], terms.right[self._entries] * values[self._entries]])
-            found[entries] = np.maximum(terms.right[entries] * values[entries] - cuts.max(), 0.0)
-            found[self._entries] = 0.0
-        return found
+            excess[entries] = np.maximum(terms.right[entries] * values[entries] - cuts.max(), 0.0)
+            excess[self._entries] = 0.0
+        return excess
 
     def shares(self, weights: Vector, multipliers: Vector) -> Vector:
-        """Where between their slopes terms are, by places, from the weights of cuts and the multipliers of rows."""
+        """The shares of terms, by places, from the weights of cuts and the multipliers of rows."""
         terms = self.reading.terms
-        found = np.full(len(terms) + len(terms.largest), np.nan)
+        shares = np.full(len(terms) + len(terms.largest), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            found[terms.places[self._used]] = 0.5 + 0.5 * np.where(self.limits > 0, multipliers / self.limits, 0.0)
-        if self._only:
-            found[terms.places[self.bending & (terms.groups != ALONE)]] = 0.0
-            found[terms.places[self._entries]] = weights[1:]
-            found[terms.largest[terms.groups[self.bending & (terms.groups != ALONE)][0]]] = weights[0]
-        return found
+            shares[terms.places[self._used]] = 0.5 + 0.5 * np.where(self.limits > 0, multipliers / self.limits, 0.0)
+        if self._single_maximum:
+            shares[terms.places[self.convex & (terms.groups != ALONE)]] = 0.0
+            shares[terms.places[self._entries]] = weights[1:]
+            shares[terms.largest[terms.groups[self.convex & (terms.groups != ALONE)][0]]] = weights[0]
+        return shares

@@ -1,4 +1,4 @@
-"""What was seen of the kinks of a problem, to be read by people."""
+"""A readable summary of the visible kinks of a problem."""
 
 from __future__ import annotations
 
@@ -19,64 +19,64 @@ class KinkSource:
     kind: str
     """"abs", "relu", "max", …"""
     line: str
-    """Where the function calls it, as `file:line`; empty where that is not known."""
+    """Where the function calls it, as `file:line`; empty if unknown."""
     terms: int
-    """How many kinks it has: one for each number, one less than the entries of each maximum, one for each Euclidean norm."""
+    """The number of its kinks: one for each entry, one less than the entries of each maximum, one for each Euclidean norm."""
     active: int
-    """How many of them the answer lies on."""
+    """The number of its kinks on which the solution lies."""
     exact: int
-    """At how many of these the argument is 0, and not just nearly so: the zeros of a sparse answer, for example."""
+    """The number of active kinks whose argument is exactly 0, such as the zeros of a sparse solution."""
     constraint: bool = False
-    """Whether a constraint depends on it, and not the objective."""
+    """Whether it belongs to a constraint, not to the objective."""
 
 
 @dataclass(frozen=True)
 class Structure:
-    """The kinks that can be seen in the program, at the answer of a run."""
+    """The visible kinks of the program, at the final point of a run."""
 
     followed: bool
-    """Whether the run went by them; a run that did not looked for kinks by stepping over them."""
+    """Whether the run used them; otherwise it detected kinks at trial points."""
     sources: tuple[KinkSource, ...]
     hidden: tuple[str, ...]
-    """The first operation found in the objective that may have kinks that cannot be seen."""
+    """The first operation of the objective that may have kinks that cannot be read."""
     assumptions: tuple[str, ...] = ()
-    """The first operation found in parts that are given as smooth that may have kinks; verdicts do not rely on the promise."""
+    """The first operation in parts declared smooth that may have kinks; verdicts do not rely on the declaration."""
     unread: str | None = None
-    """The first that may have some in the constraints; where it is one, their kinks were found by stepping over them."""
+    """The first operation of the constraints that may have unreadable kinks; if any, the run detected them at trial points."""
 
     @property
     def terms(self) -> int:
-        """How many kinks there are."""
+        """The number of visible kinks."""
         return sum(source.terms for source in self.sources)
 
     @property
     def active(self) -> int:
-        """How many of them the answer lies on."""
+        """The number of kinks on which the solution lies."""
         return sum(source.active for source in self.sources)
 
     @property
     def exact(self) -> int:
-        """At how many of these the argument is exactly 0."""
+        """The number of active kinks whose argument is exactly 0."""
         return sum(source.exact for source in self.sources)
 
     def __str__(self) -> str:
         if self.hidden:
-            return f"kinks found by stepping over them, because not all can be seen: {self.hidden[0]}"
-        unread = "" if self.unread is None else f"kinks of constraints found by stepping over them: {self.unread}"
+            return f"kinks detected at trial points, because not all are visible: {self.hidden[0]}"
+        unread = "" if self.unread is None else f"kinks of constraints detected at trial points: {self.unread}"
         if not self.terms:
             return unread or "no kinks in the program"
-        how = "followed" if self.followed else "seen, but found by stepping over them"
-        lines = [f"{self.terms} kinks {how}, {self.active} active at the answer ({self.exact} at exactly 0)"]
+        use = "used by the model" if self.followed else "not used by the model"
+        lines = [f"{self.terms} visible kinks, {use}; {self.active} active at the solution ({self.exact} exactly)"]
         for source in self.sources:
             where = f" at {source.line}" if source.line else ""
             of = ", of a constraint" if source.constraint else ""
-            lines.append(f"  {source.kind}{where}{of}: {source.terms}, {source.active} active ({source.exact} at exactly 0)")
-        lines += [f"  given as smooth, and not seen to be: {reason}" for reason in self.assumptions]
+            lines.append(f"  {source.kind}{where}{of}: {source.terms}, {source.active} active ({source.exact} exactly)")
+        lines += [f"  declared smooth, but not known to be: {reason}" for reason in self.assumptions]
         return "\n".join([*lines, unread] if unread else lines)
 
 
 def summarize(reading: Reading | None, arguments: Arguments, *, followed: bool, radius: float) -> Structure:
-    """What a reading at an answer says; kinks within a radius count as active."""
+    """Summarize a reading at a solution; kinks within a radius count as active."""
     if reading is None or reading.hidden:
         return Structure(False, (), () if reading is None else reading.hidden)
     sources = [*_sources(reading, arguments, radius)]
@@ -90,7 +90,7 @@ def _sources(reading: Reading | ConstraintReading, arguments: Arguments, radius:
     terms, constraint = reading.terms, isinstance(reading, ConstraintReading)
     near, exact = terms.near(radius), terms.at_kink(0.0)
     _, first = np.unique(terms.balls, return_index=True)
-    counted = ~terms.round | np.isin(np.arange(len(terms)), first)  # of each norm one entry
+    counted = ~terms.in_ball | np.isin(np.arange(len(terms)), first)  # one entry per norm
     for number, (kind, node) in enumerate(zip(reading.kinds, reading.nodes, strict=True)):
         mine = (terms.sources == number) & counted
         if mine.any():

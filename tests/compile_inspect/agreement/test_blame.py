@@ -12,12 +12,12 @@ from compile_inspect import verify
 from compile_inspect.agreement import make_reference
 from compile_inspect.agreement.blame import find_blame
 from compile_inspect.agreement.evidence import Evidence
-from compile_inspect.agreement.parts import PartSearch, SearchTimeoutError
-from compile_inspect.agreement.prefixes import is_wrong_alone
+from compile_inspect.agreement.graph_prefixes import is_wrong_alone
+from compile_inspect.agreement.part_search import PartSearch, SearchTimeoutError
 from compile_inspect.agreement.stages import StageTrial
 from compile_inspect.records import BlameStage, Verdict
 from compile_inspect.torch_private import LOWERINGS, PASSES, CompilerPart, GraphNode
-from compile_inspect.variants import Prepared, Refused, Task, variant
+from compile_inspect.variants import Prepared, RefusalError, Task, variant
 
 pytestmark = pytest.mark.usefixtures("unhurried")
 
@@ -46,13 +46,13 @@ def test_one_wrong_part_is_found(number: int) -> None:
 
 def test_two_parts_that_are_wrong_together_are_found() -> None:
     found = search(lambda out: "node_2" in out or "node_6" in out).find(LOWERINGS)
-    assert found is not None and found.part.name == "node_6" and found.together
+    assert found is not None and found.part.name == "node_6" and found.needs_both
     assert found.partner is not None and found.partner.name == "node_2"
 
 
 def test_two_parts_that_are_wrong_each_are_found() -> None:
     found = search(lambda out: {"node_2", "node_6"} <= out).find(LOWERINGS)
-    assert found is not None and found.part.name == "node_2" and not found.sole and not found.together
+    assert found is not None and found.part.name == "node_2" and not found.sole and not found.needs_both
     assert found.partner is not None and found.partner.name == "node_6"
 
 
@@ -72,11 +72,11 @@ def test_a_pass_is_found_with_what_it_changed() -> None:
     found = search(lambda out: "second" in out, parts).find(PASSES)
     assert found is not None and found.part.name == "second"
     # What others still read comes first; zeros were only read by what went with them.
-    assert [item.name for item in found.changed] == ["add", "exp", "zeros"]
+    assert [item.name for item in found.changed_nodes] == ["add", "exp", "zeros"]
 
 
 def test_a_search_ends_when_its_time_is_up() -> None:
-    with pytest.raises(SearchTimeoutError, match="after compilation 0"):
+    with pytest.raises(SearchTimeoutError, match="time limit at compilation 0"):
         PartSearch(lambda decide: False, seconds=-1.0).list_parts()
 
 
@@ -93,14 +93,14 @@ def test_an_operation_is_named_only_on_evidence() -> None:
     assert Evidence([WRONG], node=node, shortest_prefix=True).blame().operation == "torch.relu"
     assert Evidence([WRONG], node=node, wrong_alone=True).blame().operation == "torch.relu"
     denied = Evidence([WRONG], node=node, wrong_alone=False).blame()
-    assert denied.operation == "" and "takes several together" in denied.message
+    assert denied.operation == "" and "so several together cause it" in denied.message
 
 
 def test_a_search_that_ends_early_says_so_and_keeps_the_stage() -> None:
     found = Evidence([WRONG], failure="ValueError: no").blame()
     assert found.stage is BlameStage.AOT_AUTOGRAD
     assert "the operation is not known" in found.message
-    assert found.evidence == ("backend='aot_eager' is wrong", "the search went no further: ValueError: no")
+    assert found.evidence == ("backend='aot_eager' is wrong", "the search stopped early: ValueError: no")
 
 
 def test_where_no_stage_is_wrong_the_stages_are_listed() -> None:
@@ -108,7 +108,7 @@ def test_where_no_stage_is_wrong_the_stages_are_listed() -> None:
     reference = make_reference(task, samples=0)
     found = find_blame(reference, variant("aot_eager"), None, reference.points[0], task)
     assert found.stage is BlameStage.UNKNOWN
-    assert found.message == "no stage shows the fault by itself: backend='eager' is right; backend='aot_eager' is right"
+    assert found.message == "no stage reproduces the fault by itself: backend='eager' is right; backend='aot_eager' is right"
 
 
 def test_one_operation_is_compiled_alone_on_the_values_it_gets() -> None:
@@ -122,7 +122,7 @@ def test_one_operation_is_compiled_alone_on_the_values_it_gets() -> None:
 
     def prepare(task: Task) -> Prepared:
         given.extend(task.args)
-        raise Refused("as if it could not be compiled")
+        raise RefusalError("as if it could not be compiled")
 
     last = [node for node in graph.graph.nodes if node.op == "call_function"][-1]
     assert is_wrong_alone(graph, last, [torch.ones(2)], prepare, gradients=False) is True

@@ -48,7 +48,11 @@ def test_every_entry_says_what_is_at_fault(fault: KnownFault) -> None:
 
 
 @same_torch
-@pytest.mark.parametrize("fault", filter(quick, GALLERY), ids=named)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, marks=[pytest.mark.slow] * (fault.name not in QUICK[:2])) for fault in filter(quick, GALLERY)],
+    ids=named,
+)
 def test_what_is_at_fault_is_blamed(fault: KnownFault) -> None:
     found = measure(fault)
     assert found.caught
@@ -56,7 +60,7 @@ def test_what_is_at_fault_is_blamed(fault: KnownFault) -> None:
 
 
 @same_torch
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", GALLERY, ids=named)
 def test_every_entry_is_wrong_as_recorded(fault: KnownFault) -> None:
     torch.compiler.reset()
@@ -64,7 +68,7 @@ def test_every_entry_is_wrong_as_recorded(fault: KnownFault) -> None:
 
 
 @same_torch
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(3000)
 def test_the_whole_gallery_is_caught_and_blamed() -> None:
     found = [measure(fault) for fault in GALLERY]

@@ -55,7 +55,7 @@ def test_what_a_few_faults_are_called() -> None:
         assert found.differences[0].kind is kind, f"{fault}: {found.reason}"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(3600)
 def test_the_complete_product_of_kinds_programs_and_dtypes() -> None:
     assert len(KINDS) >= 20 and len(PROGRAMS) >= 5 and len(DTYPES) == 3

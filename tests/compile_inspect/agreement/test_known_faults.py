@@ -86,7 +86,7 @@ def scaled_by_closure() -> Callable[[torch.Tensor], torch.Tensor]:
     return function
 
 
-@pytest.mark.parametrize("name", ["inductor-callable", pytest.param("aot-inductor", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["inductor-callable", pytest.param("aot-inductor", marks=pytest.mark.exhaustive)])
 def test_a_number_of_the_closure_that_a_graph_froze(name: str) -> None:
     function = scaled_by_closure()
     found = only(function, torch.ones(2, 4), name=name)
@@ -158,7 +158,7 @@ def test_a_custom_backward_that_dynamo_dropped(name: str) -> None:
     assert float(first.eager) == pytest.approx(7 * float(first.variant))
 
 
-@pytest.mark.parametrize("name", ["inductor", pytest.param("inductor-callable", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["inductor", pytest.param("inductor-callable", marks=pytest.mark.exhaustive)])
 def test_the_row_of_torch_trace(name: str) -> None:
     inputs = torch.randn(3, 3), torch.eye(2)
     found = verify(pulled_back, *inputs, variants=["aot_eager", name])
@@ -191,7 +191,7 @@ def test_torch_has_an_accuracy_backend_to_test_with() -> None:
     assert "relu_accuracy_error_TESTING_ONLY" in wrong_backends()
 
 
-@pytest.mark.parametrize("gradients", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("gradients", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_a_fault_put_into_inductor(gradients: bool, fresh_inductor_with_wrong_relu: None) -> None:
     found = verify(with_relu, torch.randn(7, requires_grad=gradients), variants=["aot_eager", "inductor", "inductor-callable"])
     assert found.variant("aot_eager").verdict is Verdict.AGREES

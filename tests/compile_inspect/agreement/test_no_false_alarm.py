@@ -84,7 +84,7 @@ def test_with_eager_kernels(case: str) -> None:
     assert [item.verdict for item in found.variants] == [Verdict.AGREES] * 2, str(found)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES)
 def test_with_inductor(case: str) -> None:
     function, inputs = CASES[case]
@@ -93,7 +93,7 @@ def test_with_inductor(case: str) -> None:
     assert found.variant("inductor").verdict is Verdict.AGREES
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_gradients_of_a_small_network_with_inductor() -> None:
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.LayerNorm(16), torch.nn.GELU(), torch.nn.Linear(16, 4))
     found = verify(model, draw(5, 8), gradients=True, variants=["inductor", "inductor-callable", "torchscript/trace"])
@@ -126,7 +126,7 @@ def test_dropout_is_compared_from_the_same_seed() -> None:
     assert "result: random; every run starts from the same seed" in found.notes
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_dropout_in_inductor_is_compared_with_eager_random_numbers() -> None:
     def function(x: Tensor) -> Tensor:
         return functional.dropout(x, 0.5) * 2

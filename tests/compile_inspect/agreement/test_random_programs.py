@@ -14,7 +14,7 @@ from random_programs import BLOCKS, EXPRESSIONS, Program, programs
 
 from compile_inspect import verify
 from compile_inspect.agreement import compare
-from compile_inspect.agreement.inputs import cloned
+from compile_inspect.agreement.inputs import clone_inputs
 from compile_inspect.records import Verdict
 from compile_inspect.variants import Prepared, Task, Variant, variant
 
@@ -50,7 +50,7 @@ def test_no_false_alarm_with_eager_kernels(program: Program) -> None:
     assert_no_alarm(program, ["eager-backend", "aot_eager"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs())
 def test_no_false_alarm_with_eager_kernels_in_forty_programs(program: Program) -> None:
@@ -64,7 +64,7 @@ def test_no_false_alarm_in_another_order(dtype: torch.dtype, program: Program) -
     assert_no_alarm(replace(program, dtype=dtype), [Reordered()])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @settings(max_examples=334, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
@@ -73,7 +73,7 @@ def test_no_false_alarm_in_a_thousand_programs(dtype: torch.dtype, program: Prog
     assert_no_alarm(replace(program, dtype=dtype), [Reordered()])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 @settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
@@ -82,7 +82,7 @@ def test_no_false_alarm_with_inductor_in_16_bits(dtype: torch.dtype, program: Pr
     assert_no_alarm(replace(program, dtype=dtype), ["inductor"])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs())
 def test_no_false_alarm_with_inductor(program: Program) -> None:
@@ -122,7 +122,10 @@ def assert_told_apart(program: Program, place: int) -> None:
     head, found, tail = program.source.rpartition(old)
     changed = replace(program, source=head + new + tail)
     right, wrong = program.function(), changed.function()
-    assume(found and plainly_different(right(*cloned((program.inputs(), {}))[0]), wrong(*cloned((program.inputs(), {}))[0])))
+    assume(
+        found
+        and plainly_different(right(*clone_inputs((program.inputs(), {}))[0]), wrong(*clone_inputs((program.inputs(), {}))[0]))
+    )
     task = Task(right, program.inputs(), {}, False)
     claimed = Prepared(variant("aot_eager"), lambda *args: task.run(wrong, args, {}), None, 0.0)
     assert not compare(task, claimed).agrees, f"{program.source}\nagrees with\n{changed.source}"
@@ -134,7 +137,7 @@ def test_a_program_with_one_thing_changed_is_told_apart(program: Program, place:
     assert_told_apart(program, place)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs(), st.integers(0, 100))
 def test_a_hundred_programs_with_one_thing_changed_are_told_apart(program: Program, place: int) -> None:

@@ -106,7 +106,7 @@ def test_a_journal_that_raises(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 
 def test_a_hook_that_this_torch_lacks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(torch_private, "BUILD_GUARDS", torch_private.Place("torch._dynamo.guards", "NoSuchClass.method"))
+    monkeypatch.setattr(torch_private, "BUILD_GUARDS", torch_private.HookPoint("torch._dynamo.guards", "NoSuchClass.method"))
     inspection = run_recorded(monkeypatch, COLLECTORS, capsys, backend="eager")
     (missing,) = inspection.missing
     assert missing.collector == "guards"
@@ -115,8 +115,8 @@ def test_a_hook_that_this_torch_lacks(monkeypatch: pytest.MonkeyPatch, capsys: p
 
 
 def test_an_unknown_torch_is_said_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(torch_private, "OLDEST_KNOWN", (98, 0))
-    monkeypatch.setattr(torch_private, "NEWEST_KNOWN", (99, 0))
+    monkeypatch.setattr(torch_private, "OLDEST_TESTED", (98, 0))
+    monkeypatch.setattr(torch_private, "NEWEST_TESTED", (99, 0))
     inspection = run_recorded(monkeypatch, COLLECTORS, capsys, backend="eager")
     (missing,) = inspection.missing
     assert missing.collector == "torch version"

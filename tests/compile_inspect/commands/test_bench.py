@@ -107,7 +107,7 @@ def test_show_reads_it_again_without_torch(swept: Done, folder: Path) -> None:
     assert data["processes"][0]["timing"][0]["target"] == "mine.py:double"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
     options = ["--variants", "eager", "--export", "out.txt", "--format", "csv", "--capture", "new file.inspection"]
     done = in_a_process(*BENCH, *options, cwd=folder)
@@ -144,7 +144,7 @@ def test_mistakes_get_one_sentence_and_status_2(arguments: list[str], sentence: 
     assert done.stdout == ""
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_target_that_no_variant_can_run_ends_with_status_1(folder: Path) -> None:
     done = in_a_process("bench", "mine.py:fails", "--inputs", "mine.py:inputs", "--variants", "eager", cwd=folder)
     assert done.returncode == 1
@@ -166,7 +166,7 @@ def test_builds_are_cold_and_labeled(folder: Path, monkeypatch: pytest.MonkeyPat
     assert build["cold_seconds"] > 0 and build["warm_seconds"] > 0 and "reason" not in build
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_inductor_and_gradients(folder: Path) -> None:
     (folder / "training.py").write_text(
         "import torch\n\nmodel = torch.nn.Linear(16, 16)\ninputs = (torch.randn(8, 16, requires_grad=True),)\n"

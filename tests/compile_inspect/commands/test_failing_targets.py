@@ -77,7 +77,7 @@ CLAIMS = (
 def every_name_with(command: str, names: Iterable[str], *fully: str) -> list[Any]:
     """Pairs: every name with one of the commands that trace, some names with all; the others are for long runs."""
     return [
-        (name, each) if each == command or name in fully else pytest.param(name, each, marks=pytest.mark.slow)
+        (name, each) if each == command or name in fully else pytest.param(name, each, marks=pytest.mark.exhaustive)
         for name in names
         for each in TRACING
     ]

@@ -28,7 +28,7 @@ def runner(folder: Path, text: str, **files: str) -> TrialRunner:
 def by_default(cases: Iterable[str], *chosen: str) -> list[Any]:
     """The names of cases, of which those that are not chosen are for long runs."""
     assert set(chosen) <= set(cases)
-    return [name if name in chosen else pytest.param(name, marks=pytest.mark.slow) for name in cases]
+    return [name if name in chosen else pytest.param(name, marks=pytest.mark.exhaustive) for name in cases]
 
 
 FAILING = {

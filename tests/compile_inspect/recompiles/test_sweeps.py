@@ -318,7 +318,7 @@ def plain_count(sweep: Sweep) -> tuple[list[int], list[bool]]:
 
 
 @pytest.mark.parametrize(
-    "sweep", [pytest.param(sweep, id=sweep.name, marks=[pytest.mark.slow] * (sweep.name in ALIKE)) for sweep in SWEEPS]
+    "sweep", [pytest.param(sweep, id=sweep.name, marks=[pytest.mark.exhaustive] * (sweep.name in ALIKE)) for sweep in SWEEPS]
 )
 def test_prediction_matches_torch_compile(sweep: Sweep) -> None:
     compiled_for, raised = plain_count(sweep)

@@ -59,7 +59,7 @@ def test_a_named_target_is_built_twice(module: Path) -> None:
     assert found.warm_seconds > 0 and len(found.cold) == 1 and found.cold[0] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_caches_are_empty_first_and_filled_then(module: Path) -> None:
     task = Task(lambda x: x, (torch.ones(4),))
     found = build_afresh(task, "eager", place=place(module, "empty_cache"))

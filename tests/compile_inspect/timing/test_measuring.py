@@ -152,7 +152,7 @@ def test_the_payback_of_a_variant_does_not_depend_on_the_order(monkeypatch: pyte
     assert asked == [*orders[0], *orders[1]]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_cold_builds_take_as_long_in_any_order() -> None:
     """Within 25 %, as a ratio of medians of CPU time, which other work on the machine changes less than the seconds.
 

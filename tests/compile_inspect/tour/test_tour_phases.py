@@ -329,7 +329,7 @@ def test_phases_4_and_5_on_a_small_model(compiled: Guide, monkeypatch: pytest.Mo
     assert len(capture.timings) == len(capture.agreements) == 1 and len(list(capture.kernels())) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_phase_5_says_what_was_measured_under_load(compiled: Guide) -> None:
     small = replace(compiled.workshop.target("information"), args=(torch.randn(2, 4, 16),))
     idle = run_benchmark_suite(small, guide=compiled)

@@ -15,7 +15,7 @@ from test_state_changes import equal, tuned_as
 from tuning_state import attacks, settings
 from tuning_state.frozen import FrozenGraph
 
-from compile_inspect.variants import Refused
+from compile_inspect.variants import RefusalError
 
 pytestmark = pytest.mark.usefixtures("always_shortcuts")
 
@@ -76,7 +76,7 @@ def attack(name: str) -> str:
     function, change = attacks.ATTACKS[name]()
     try:
         tuned = tuned_as(function, (attacks.x,), {}, FrozenGraph())
-    except Refused:
+    except RefusalError:
         return "refused"
     assert equal(outcome(tuned), outcome(function)) and tuned.fallbacks == 0
     change()

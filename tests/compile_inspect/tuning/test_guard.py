@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from compile_inspect.tuning.fused import Body, fused
-from compile_inspect.variants import Refused, Task
+from compile_inspect.tuning.fused_call import Body, fuse
+from compile_inspect.variants import RefusalError, Task
 from compile_inspect.variants.guard import Guard
 
 X, Y = torch.randn(4, 6), torch.randn(4, 6)
@@ -31,7 +31,7 @@ def guard_of(task: Task) -> Guard:
 def check(task: Task) -> Callable[..., str]:
     """Says how a call passes: at once, after a closer look, or not at all."""
     guard = guard_of(task)
-    return fused(
+    return fuse(
         guard,
         Body(("return 'at once'",), {}),
         lambda args, kwargs: "closer look" if guard.matches(args, kwargs) else "no",
@@ -57,7 +57,7 @@ def test_other_inputs_do_not_pass(other: Any, reason: str) -> None:
     checked = check(task)
     assert checked(X, Y) == checked(Y, X) == "at once"
     assert checked(X, other) == "no"
-    assert re.search(reason, guard_of(task).why_not((X, other), {}))
+    assert re.search(reason, guard_of(task).failure_reason((X, other), {}))
 
 
 def test_structures_and_numbers() -> None:
@@ -97,13 +97,13 @@ def test_equal_values_pass_and_others_do_not() -> None:
     assert checked(X) == "at once"
     factor = 3.0
     assert checked(X) == "no"
-    assert "== 2.0" in guard_of(task).why_not((X,), {})
+    assert "== 2.0" in guard_of(task).failure_reason((X,), {})
     factor = 2.0
     offset += 1  # in place: it is an input of the graph
     assert checked(X) == "at once"
     offset = torch.ones(6)
     assert checked(X) == "no"
-    assert "is the same tensor" in guard_of(task).why_not((X,), {})
+    assert "is the same tensor" in guard_of(task).failure_reason((X,), {})
 
 
 def test_a_module_that_changes() -> None:
@@ -111,14 +111,14 @@ def test_a_module_that_changes() -> None:
     task = Task(model, (X,))
     checked = check(task)
     assert checked(X) == "no"  # its parameters want gradients
-    assert "gradients are wanted" in guard_of(task).why_not((X,), {})
+    assert "gradients are required" in guard_of(task).failure_reason((X,), {})
     with torch.no_grad():
         assert checked(X) == "at once"
         model[0].weight.mul_(2)
         assert checked(X) == "at once"
         model.train()
         assert checked(X) == "no"
-        assert "training" in guard_of(task).why_not((X,), {})
+        assert "training" in guard_of(task).failure_reason((X,), {})
         model.eval()
         handle = model[0].register_forward_hook(lambda *_: None)
         assert checked(X) == "no"
@@ -231,9 +231,9 @@ def test_a_harmless_change_of_a_class_passes_after_a_closer_look() -> None:
 
 
 def test_what_is_not_captured_whole_has_no_guard() -> None:
-    with pytest.raises(Refused, match="Dynamo cannot capture it whole: Data-dependent branching"):
+    with pytest.raises(RefusalError, match="Dynamo cannot capture it as one graph: Data-dependent branching"):
         guard_of(Task(lambda x: x if x.sum() > 0 else -x, (X,)))
-    with pytest.raises(Refused, match="computes nothing"):
+    with pytest.raises(RefusalError, match="computes nothing"):
         guard_of(Task(lambda x: 1, (X,)))
 
 
@@ -242,7 +242,7 @@ def test_errors_of_the_function_come_through_as_they_are(failure: type[Exception
     def raises(*_: Any) -> Any:
         raise failure("the user's")
 
-    inside = fused(guard_of(Task(add, (X,))), Body(("return call(*args)",), {"call": raises}), raises)
+    inside = fuse(guard_of(Task(add, (X,))), Body(("return call(*args)",), {"call": raises}), raises)
     for argument in (X, torch.zeros(1), None):
         with pytest.raises(failure, match="the user's") as caught:
             inside(argument)

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compile_inspect.torch_private.object_memory import Words, is_immutable, supported, take
+from compile_inspect.torch_private.object_memory import WatchedWords, is_immutable, supported, take
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this interpreter keeps no versions of dictionaries")
 
@@ -101,7 +101,7 @@ KINDS: dict[str, tuple[Callable[[], Any], tuple[Any, ...], Callable[[Any], Any]]
 @given(data=st.data())
 def test_every_change_shows(kind: str, data: st.DataObject) -> None:
     make, operations, content = KINDS[kind]
-    value, words = make(), Words()
+    value, words = make(), WatchedWords()
     assert words.add(value)
     places = words.places()
     for operation in data.draw(st.lists(st.sampled_from(operations), min_size=1, max_size=12)):
@@ -116,7 +116,7 @@ def test_every_change_shows(kind: str, data: st.DataObject) -> None:
 
 
 def test_slots_show() -> None:
-    value, words = Slotted(), Words()
+    value, words = Slotted(), WatchedWords()
     assert words.add(value)
     places = words.places()
     for content in (1.5, None, "x"):
@@ -145,12 +145,12 @@ class Listed(list[int]):
     ids=lambda value: type(value).__name__,
 )
 def test_what_may_change_outside_of_its_words_is_left_to_others(value: Any) -> None:
-    assert not Words().add(value)
+    assert not WatchedWords().add(value)
 
 
 @pytest.mark.parametrize("value", [1, "a", None, (1, ("b",)), torch.float32, torch.device("cpu"), torch.Size([2]), Color.RED])
 def test_values_that_can_be_watched(value: Any) -> None:
-    assert Words().add(value)
+    assert WatchedWords().add(value)
 
 
 def test_a_tuple_of_lists_is_not_immutable() -> None:
@@ -162,7 +162,7 @@ def test_another_class_shows() -> None:
     class Other(Plain):
         pass
 
-    value, words = Plain(), Words()
+    value, words = Plain(), WatchedWords()
     words.add(value)
     seen = take(words.places()).tobytes()
     value.__class__ = Other
@@ -170,7 +170,7 @@ def test_another_class_shows() -> None:
 
 
 def test_memory_is_held() -> None:
-    words = Words()
+    words = WatchedWords()
     for number in range(100):
         value = Plain()
         value.a = number

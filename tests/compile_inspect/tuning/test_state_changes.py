@@ -12,9 +12,9 @@ from tuning_state.frozen import FrozenGraph
 from tuning_state.mutations import Mutation, mutations
 from tuning_state.programs import PROGRAMS
 
-from compile_inspect.agreement.observation import same
-from compile_inspect.tuning.choosing import decide
-from compile_inspect.tuning.runners import runner
+from compile_inspect.agreement.run_outcome import same_value
+from compile_inspect.tuning.callables import make_callable
+from compile_inspect.tuning.selection import decide
 from compile_inspect.tuning.tuned import Tuned
 from compile_inspect.variants import Task, Variant, variant
 
@@ -30,7 +30,7 @@ def tuned_as(function: Callable[..., Any], args: Any, kwargs: Any, chosen: Varia
     """A tuned callable that uses a variant whatever its speed."""
     task = Task(function, args, kwargs)
     tuned = Tuned(function, function, decide(task, chosen.name, "", 0.0, {}))
-    tuned.replace(runner(task, chosen.prepare(task), tuned.fall_back), tuned.decision)
+    tuned.replace(make_callable(task, chosen.prepare(task), tuned.fall_back), tuned.decision)
     return tuned
 
 
@@ -52,7 +52,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def _close(one: Any, other: Any) -> bool:
-    if same(one, other):
+    if same_value(one, other):
         return True
     both = isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
     if not both or one.dtype != other.dtype or one.shape != other.shape or not one.is_floating_point():
@@ -111,7 +111,7 @@ def test_changes_of_transformers_models_are_noticed(name: str) -> None:
     assert different >= 5
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LARGE)
 def test_all_changes_of_transformers_models_are_noticed(name: str) -> None:
     different, wrong = changes_noticed(name, FrozenGraph())
@@ -119,7 +119,7 @@ def test_all_changes_of_transformers_models_are_noticed(name: str) -> None:
     assert different >= 50
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["private attribute", "dataclass config", "residual", "closures"])
 @pytest.mark.parametrize("chosen", ["aot-inductor", "inductor-callable", "torchscript/trace"])
 def test_changes_are_noticed_by_compiled_variants(name: str, chosen: str) -> None:

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 import compile_inspect
 from compile_inspect import TargetError
 from compile_inspect.records.decision import Decision, Outcome
-from compile_inspect.tuning import choosing
-from compile_inspect.tuning.key import program_key
-from compile_inspect.tuning.store import Store
+from compile_inspect.tuning import selection
+from compile_inspect.tuning.cache_key import program_key
+from compile_inspect.tuning.decision_cache import DecisionCache
 from compile_inspect.variants import Task
 
 torch.manual_seed(0)
@@ -29,13 +29,13 @@ def pointwise(x: Tensor) -> Tensor:
 
 def variants_win(patch: pytest.MonkeyPatch) -> None:
     """All are timed, and eager is then said to take ten times as long: which is chosen does not depend on the machine."""
-    interleave = choosing.interleave
+    interleave = selection.interleave
 
     def timed(calls: Any, **options: Any) -> dict[str, tuple[float, ...]]:
         found = interleave(calls, **options)
         return {name: ((1e-4,) if name == "eager" else (1e-5,)) * len(times) for name, times in found.items()}
 
-    patch.setattr(choosing, "interleave", timed)
+    patch.setattr(selection, "interleave", timed)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_an_earlier_decision_is_reused(fast: compile_inspect.Tuned, kept: Path) 
 
 def test_damaged_and_stale_entries_are_dropped(fast: compile_inspect.Tuned, kept: Path, tmp_path: Path) -> None:
     task = Task(pointwise, (X,))
-    store = Store(tmp_path)
+    store = DecisionCache(tmp_path)
     assert store.load(task) is None
     store.save(task, fast.decision, None)
     loaded = store.load(task)
@@ -116,7 +116,7 @@ def test_what_an_entry_depends_on() -> None:
     assert program_key(Task(lambda x: x * scale + 1, (X,))) != program_key(Task(lambda x: x * scale + 2, (X,)))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_eager_is_kept_where_nothing_wins() -> None:
     big = torch.randn(300, 300)
     tuned = compile_inspect.tune(torch.mm, big, big, variants=["torchscript/trace"])
@@ -222,7 +222,7 @@ def test_decisions_survive_json() -> None:
     assert serialization.from_data(Decision, serialization.to_data(tuned.decision)) == tuned.decision
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_in_the_background(tmp_path: Path) -> None:
     tuned = compile_inspect.tune(pointwise, X, background=True, cache=tmp_path)
     assert tuned.decision.chosen == "eager" and "another process" in tuned.decision.reason
@@ -307,7 +307,7 @@ def test_a_function_that_changes_by_itself_is_refused_by_every_variant() -> None
     assert tuned.decision.chosen == "eager"
     for item in tuned.decision.tried:
         if item.variant != "eager":
-            assert item.outcome is Outcome.REFUSED and "eager itself gives a different" in item.reason
+            assert item.outcome is Outcome.REFUSED and "eager itself returns a different" in item.reason
 
 
 def test_fallbacks_that_go_on_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:

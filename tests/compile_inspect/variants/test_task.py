@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from compile_inspect.variants.program import traced
+from compile_inspect.variants.captured_program import trace_task
 from compile_inspect.variants.task import Task
 
 
@@ -34,7 +34,7 @@ def test_what_an_object_holds_is_an_input_of_the_graph() -> None:
     def function(x: Tensor) -> Tensor:
         return x * data(x)
 
-    _, graph, inputs = traced(Task(function, (torch.ones(3),)))
+    _, graph, inputs = trace_task(Task(function, (torch.ones(3),)))
     assert len(inputs) == 3
     data.values.mul_(10.0)  # in place: it is an input, not frozen
     torch.testing.assert_close(graph(*inputs)[0], function(torch.ones(3)))
@@ -59,7 +59,7 @@ def test_objects_that_do_not_like_it_are_left_alone() -> None:
     def function(x: Tensor) -> Tensor:
         return x if hostile is None else x + 1
 
-    assert Task(function, (torch.ones(3),)).held == Task(hostile, (torch.ones(3),)).held == ()
+    assert Task(function, (torch.ones(3),)).held_tensors == Task(hostile, (torch.ones(3),)).held_tensors == ()
 
 
 SCALE = 3.0
@@ -81,4 +81,4 @@ def test_what_a_method_or_a_callable_object_is_about(method: bool) -> None:
     data = Data()
     task = Task(data.scaled if method else data, (torch.ones(3),))
     assert "self.factor" in [item.name for item in task.constants]
-    assert "self.values" in [item.name for item in task.held]
+    assert "self.values" in [item.name for item in task.held_tensors]

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from compile_inspect import TargetError, verify
 from compile_inspect.torch_private import flatten
-from compile_inspect.variants import Prepared, Refused, Task, default_variants, named_variants, variant
-from compile_inspect.variants.reached import replaced
+from compile_inspect.variants import Prepared, RefusalError, Task, default_variants, named_variants, variant
+from compile_inspect.variants.reachable_state import replace_tensors
 
 torch.manual_seed(0)
 MODEL = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 3))
@@ -56,7 +56,7 @@ def assert_equal_steps(first: Any, second: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
-        pytest.param(kind, name, marks=pytest.mark.slow if name == "aot-inductor" and kind != "module" else ())
+        pytest.param(kind, name, marks=pytest.mark.exhaustive if name == "aot-inductor" and kind != "module" else ())
         for kind in TASKS
         for name in NAMES
         if name != "torchscript/trace"
@@ -102,14 +102,14 @@ def test_what_a_function_holds() -> None:
         return MODEL(x) * weight + offset * SCALE
 
     task = Task(function, (X,))
-    assert [item.name for item in task.held] == ["0.weight", "0.bias", "2.weight", "2.bias", "offset"]
+    assert [item.name for item in task.held_tensors] == ["0.weight", "0.bias", "2.weight", "2.bias", "offset"]
     values = {item.name: item.value for item in task.constants}
     assert values == {"weight": 1.5, "SCALE": 2.0, "training": True, "0.training": True, "1.training": True, "2.training": True}
-    with replaced(task.held, [torch.zeros_like(item.now()) for item in task.held]):
+    with replace_tensors(task.held_tensors, [torch.zeros_like(item.now()) for item in task.held_tensors]):
         assert function(X).abs().sum() == 0
     assert offset.sum() == 3 and MODEL[0].weight.abs().sum() > 0
     offset, weight = torch.full((3,), 2.0), 2.5
-    assert task.held[-1].now() is offset
+    assert task.held_tensors[-1].now() is offset
 
 
 def test_closure_tensors_are_inputs_of_a_graph() -> None:
@@ -134,7 +134,7 @@ REFUSALS = {
 @pytest.mark.parametrize("kind", REFUSALS)
 def test_what_a_graph_cannot_say_is_refused_in_one_line(kind: str) -> None:
     function, reason = REFUSALS[kind]
-    with pytest.raises(Refused, match=reason) as refusal:
+    with pytest.raises(RefusalError, match=reason) as refusal:
         variant("inductor-callable").prepare(Task(function, (torch.randn(3),)))
     assert "\n" not in str(refusal.value)
 
@@ -153,7 +153,7 @@ def test_a_tensor_of_a_class_is_an_input_and_not_frozen() -> None:
 
 @pytest.mark.parametrize("name", ["cuda-graph/eager", "cuda-graph/inductor", "cudagraphs", "inductor/reduce-overhead"])
 def test_what_needs_a_gpu_says_so(name: str) -> None:
-    with pytest.raises(Refused, match="CUDA"):
+    with pytest.raises(RefusalError, match="CUDA"):
         variant(name).prepare(Task(MODEL, (X,)))
 
 
@@ -164,7 +164,7 @@ def test_graph_breaks_are_refused_by_fullgraph_only() -> None:
 
     task = Task(function, (torch.ones(2),))
     assert variant("eager-backend").prepare(task).run(torch.ones(2)).result.tolist() == [2, 2]
-    with pytest.raises(Refused, match="graph_break"):
+    with pytest.raises(RefusalError, match="graph_break"):
         variant("eager-backend/fullgraph").prepare(task)
 
 

@@ -25,7 +25,7 @@ def graphs_of(function: Callable[..., object], *inputs: object, **options: objec
 
 
 def decorator() -> None:
-    """`@torch.compile` and `torch.compile(model)` both compile (002, Basic Usage)."""
+    """`@torch.compile` and `torch.compile(model)` both compile."""
 
     @torch.compile(backend="eager")
     def waves(x: torch.Tensor) -> torch.Tensor:
@@ -36,7 +36,7 @@ def decorator() -> None:
 
 
 def print_splits() -> None:
-    """`print` in straight code makes two graphs of one (002, Graph Breaks)."""
+    """`print` in straight-line code splits one graph into two."""
 
     def fn(x: torch.Tensor) -> torch.Tensor:
         x = x + 1
@@ -47,7 +47,7 @@ def print_splits() -> None:
 
 
 def fullgraph_error() -> None:
-    """`fullgraph=True` raises `Unsupported: Data-dependent branching` for a branch on a sum (003, fullgraph Mode)."""
+    """`fullgraph=True` raises `Unsupported: Data-dependent branching` for a branch on a sum."""
 
     def broken(x: torch.Tensor) -> torch.Tensor:
         if x.sum() > 0:
@@ -63,7 +63,7 @@ def fullgraph_error() -> None:
 
 
 def item_breaks() -> None:
-    """`if x.item() > 0:` breaks the graph (004, How torch.compile Works Internally)."""
+    """`if x.item() > 0:` breaks the graph."""
 
     def fn(x: torch.Tensor) -> torch.Tensor:
         y = x + 1
@@ -75,13 +75,13 @@ def item_breaks() -> None:
 
 
 def explain_works() -> None:
-    """`torch._dynamo.explain(fn)(x)` works, also on a compiled function (002, Debugging; 003, torch._dynamo.explain())."""
+    """`torch._dynamo.explain(fn)(x)` works, also for a compiled function."""
     compiled = torch.compile(lambda x: torch.relu(x + 1), backend="eager")
     assert torch._dynamo.explain(compiled)(torch.randn(3, 3)).graph_count == 1
 
 
 def custom_backend() -> None:
-    """A function decorated with `register_backend` is a backend that returns `gm.forward` (002, Custom Backends)."""
+    """A function that is decorated with `register_backend` and returns `gm.forward` is a backend."""
 
     @torch._dynamo.register_backend
     def backend_of_the_statement(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable[..., object]:
@@ -91,7 +91,7 @@ def custom_backend() -> None:
 
 
 def aot_function_works() -> None:
-    """`aot_function(fn, my_compiler)` works, with a warning about boxed arguments (002, AOTAutograd)."""
+    """`aot_function(fn, my_compiler)` works, with a warning about boxed arguments."""
     from torch._functorch.aot_autograd import aot_function
 
     with warnings.catch_warnings():
@@ -100,7 +100,7 @@ def aot_function_works() -> None:
 
 
 def stances() -> None:
-    """`force_eager` ignores torch.compile, and `eager_then_compile` runs the first call eagerly (002, Compilation Stances)."""
+    """`force_eager` ignores torch.compile, and `eager_then_compile` runs the first call eagerly."""
     graphs = []
 
     def keep(graph: torch.fx.GraphModule, _: object) -> Callable[..., object]:
@@ -119,7 +119,7 @@ def stances() -> None:
 
 
 def compiler_utilities() -> None:
-    """`is_compiling`, `disable`, `allow_in_graph`, `cudagraph_mark_step_begin` and `list_options` exist and work (002)."""
+    """`is_compiling`, `disable`, `allow_in_graph`, `cudagraph_mark_step_begin` and `list_options` exist and work."""
 
     @torch.compiler.disable
     def eager_only(x: torch.Tensor) -> bool:
@@ -132,13 +132,13 @@ def compiler_utilities() -> None:
 
 
 def defaults() -> None:
-    """The recompile limit is 8, and errors are not suppressed (002, Dynamo Config)."""
+    """The recompile limit is 8, and errors are not suppressed."""
     assert torch._dynamo.config.recompile_limit == 8
     assert torch._dynamo.config.suppress_errors is False
 
 
 def files() -> None:
-    """The fifteen files and folders of torch that are named without lines exist (002, Implementation Files)."""
+    """The fifteen files and folders of torch that are listed without line numbers exist."""
     found = importlib.util.find_spec("torch")
     assert found is not None and found.origin is not None
     named = {
@@ -153,7 +153,7 @@ def files() -> None:
 
 
 def trace_is_saved() -> None:
-    """A traced function can be saved and loaded (003, torch.jit.trace)."""
+    """A traced function can be saved and loaded."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         traced = torch.jit.trace(lambda x, y: torch.relu(x + y), (torch.randn(3, 3), torch.randn(3, 3)))
@@ -170,7 +170,7 @@ def importing() -> int:
 
 
 def script_refuses_imports() -> None:
-    """`import` inside a scripted function is refused (003, TorchScript Limitations)."""
+    """TorchScript rejects an `import` inside a scripted function."""
     try:
         torch.jit.script(importing)
     except torch.jit.frontend.UnsupportedNodeError as error:
@@ -180,7 +180,7 @@ def script_refuses_imports() -> None:
 
 
 def deprecated() -> None:
-    """TorchScript is deprecated (004, What is torch.compile?)."""
+    """TorchScript is deprecated."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         torch.jit.trace(torch.cos, torch.ones(1))
@@ -188,7 +188,7 @@ def deprecated() -> None:
 
 
 def same_shape() -> None:
-    """A second call with the same shape does not compile again (003, Compilation Cache Management)."""
+    """A second call with the same shape does not compile again."""
     graphs = []
 
     def keep(graph: torch.fx.GraphModule, _: object) -> Callable[..., object]:
@@ -202,14 +202,14 @@ def same_shape() -> None:
 
 
 def no_annotations() -> None:
-    """`torch.compile` needs no type annotations (003, TorchScript Limitations)."""
+    """`torch.compile` does not need type annotations."""
     compiled = torch.compile(lambda x, y: x + y, backend="eager")
     assert compiled(torch.ones(1), 2).item() == 3
     assert compiled("a", "b") == "ab"
 
 
 def log_switches() -> None:
-    """`torch._logging.set_logs` takes `graph_code`, `graph_breaks` and `recompiles` (003, Debugging and Profiling)."""
+    """`torch._logging.set_logs` accepts `graph_code`, `graph_breaks` and `recompiles`."""
     try:
         torch._logging.set_logs(graph_code=True, graph_breaks=True, recompiles=True)
         with contextlib.redirect_stderr(io.StringIO()):
@@ -219,7 +219,7 @@ def log_switches() -> None:
 
 
 def backends_agree() -> None:
-    """`eager`, `aot_eager` and `inductor` give the results of eager for a small MLP (004, Phase 1)."""
+    """For a small MLP, `eager`, `aot_eager` and `inductor` give the results of eager."""
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     batch = torch.randn(3, 4)
@@ -228,7 +228,7 @@ def backends_agree() -> None:
 
 
 def vectorized_lbfgs() -> None:
-    """The vectorized inner loop of L-BFGS gives what the loop gives (001, Vectorize L-BFGS Loops)."""
+    """The vectorized inner loop of L-BFGS gives the same result as the loop."""
     torch.manual_seed(0)
     q, alpha, y = torch.randn(5, 3), torch.randn(3), torch.randn(5)
     looped = q.clone()
@@ -238,7 +238,7 @@ def vectorized_lbfgs() -> None:
 
 
 def in_place_bfgs() -> None:
-    """The update of H in place gives what the update of a copy gives (001, Optimize BFGS Updates)."""
+    """The in-place update of H gives the same result as the update of a copy."""
     torch.manual_seed(0)
     matrix, product, s = torch.eye(3), torch.randn(3, 3), torch.randn(3, 1)
     copied = matrix - (torch.conj(product.t()) + product) + s @ torch.conj(s.t())
@@ -246,14 +246,14 @@ def in_place_bfgs() -> None:
 
 
 def direct_csc() -> None:
-    """`sparse.eye(n, format='csc')` and `sparse.vstack(…, format='csc')` make the CSC matrix directly (001)."""
+    """`sparse.eye(n, format='csc')` and `sparse.vstack(…, format='csc')` create the CSC matrix directly."""
     from scipy import sparse
 
     assert sparse.vstack([sparse.eye(3, format="csc"), sparse.eye(3, format="csc")], format="csc").format == "csc"
 
 
 def profile_runs() -> None:
-    """The profiling recipe runs; on torch 2.13 its `with_stack=True` fills the table with Python frames (001, Profiling)."""
+    """The profiling recipe runs; on torch 2.13 its `with_stack=True` fills the table with Python frames."""
     import torch.profiler as profiler
 
     with warnings.catch_warnings():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from nonsmooth.arrays import rows as module
-from nonsmooth.arrays.rows import LARGE, PIECE, Rows, inner_products, stack, triangular_factor
+from nonsmooth.arrays.rows import CHUNK_SIZE, MAX_DENSE_VARIABLES, Rows, inner_products, stack, triangular_factor
 
-SIZE = 2 * PIECE + 77
+SIZE = 2 * CHUNK_SIZE + 77
 """More than two pieces."""
 
 
@@ -46,9 +46,9 @@ def test_nothing_is_copied(generator: np.random.Generator) -> None:
 
 
 def test_small_rows_become_one_matrix(generator: np.random.Generator) -> None:
-    parts = generator.standard_normal((1, LARGE)), generator.standard_normal((2, LARGE))
+    parts = generator.standard_normal((1, MAX_DENSE_VARIABLES)), generator.standard_normal((2, MAX_DENSE_VARIABLES))
     np.testing.assert_array_equal(stack(*parts), np.concatenate(parts))
-    assert isinstance(stack(generator.standard_normal((1, LARGE + 1))), Rows)
+    assert isinstance(stack(generator.standard_normal((1, MAX_DENSE_VARIABLES + 1))), Rows)
 
 
 def test_a_product_does_not_depend_on_what_it_is_computed_with(generator: np.random.Generator) -> None:
@@ -69,7 +69,7 @@ def test_products_of_a_block_of_several_rows(generator: np.random.Generator) -> 
 
 
 def test_the_factor_made_of_pieces(generator: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PIECE", 7)
+    monkeypatch.setattr(module, "CHUNK_SIZE", 7)
     matrix, last, lengths = generator.standard_normal((4, 50)), generator.standard_normal(4), np.array([1.0, 2.0, 0.5, 3.0])
     factor = triangular_factor(Rows([matrix[0], matrix[1:]]), last, lengths)
     system = np.vstack([matrix.T, last]) / lengths

@@ -254,12 +254,12 @@ def test_the_points_that_carry_a_claim_are_enough_to_make_it_again() -> None:
     """At 0 the slopes of five absolute values have to be found; knowing where, each is evaluated once."""
     found, evaluator = checked(lambda x: (x * torch.arange(1.0, 6.0)).abs().sum(), [1e-9] * 5)
     assert found.certificate.stationary and found.certificate.radius > 0
-    assert 1 < len(found.carrying) <= found.certificate.samples
+    assert 1 < len(found.support) <= found.certificate.samples
     searched = evaluator.costs.values
-    again = check(evaluator, evaluator(np.full(5, 1e-9)), TOLERANCES, hints=found.carrying)
+    again = check(evaluator, evaluator(np.full(5, 1e-9)), TOLERANCES, hints=found.support)
     assert again.certificate.stationary
     assert again.certificate.residual == pytest.approx(found.certificate.residual, abs=1e-9)
-    assert evaluator.costs.values - searched <= 1 + 3 + len(found.carrying)
+    assert evaluator.costs.values - searched <= 1 + 3 + len(found.support)
 
 
 def test_gradients_beside_a_point_are_used() -> None:

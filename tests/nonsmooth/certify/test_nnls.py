@@ -63,7 +63,7 @@ def test_many_columns_are_left_to_scipy(monkeypatch: pytest.MonkeyPatch) -> None
     generator = np.random.default_rng(0)
     matrix, target = generator.standard_normal((40, 80)), generator.standard_normal(40)
     x, distance = nnls(matrix, target, maxiter=4000)
-    monkeypatch.setattr(module, "FEW_COLUMNS", 80)
+    monkeypatch.setattr(module, "MAX_COLUMNS_IN_PYTHON", 80)
     other, its = nnls(matrix, target, maxiter=4000)
     np.testing.assert_allclose(x, other, atol=1e-10)
     assert distance == pytest.approx(its)

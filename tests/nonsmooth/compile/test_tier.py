@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from black_box import minimize
-from nonsmooth.compile import Outcome, Tier, reuse, tier
-from nonsmooth.compile.cache_index import note, noted
+from nonsmooth.compile import CompileOutcome, Tier, reuse, tier
+from nonsmooth.compile.cache_index import add_entry, has_entry
 from nonsmooth.compile.compiled import Compiled, Packages
 from nonsmooth.compile.flat import flat_form
 from nonsmooth.errors import OptionError
@@ -49,7 +49,7 @@ def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LOOK_AFTER", "LOOK_AFTER_WITH_IMPORT"):
+    for name in ("LOOKUP_AFTER_SECONDS", "LOOKUP_AFTER_SECONDS_WITH_IMPORT"):
         monkeypatch.setattr(tier, name, 0.0)
 
 
@@ -57,7 +57,7 @@ def eagerly(packages: Packages) -> Compiled:
     """The compiled form with functions that are not compiled, behind the real guard."""
     captured = packages.captured
     flats = {"rows": lambda inputs: captured.rows(*inputs), "penalty": lambda inputs: captured.penalty(*inputs)}
-    return packages._ready({name: flats[name] for name in packages._inputs})
+    return packages._assemble({name: flats[name] for name in packages._inputs})
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         self.from_disk = True
         return eagerly(self)
 
-    monkeypatch.setattr(Packages, "kept", kept)
-    monkeypatch.setattr(tier, "noted", lambda *sizes: True)
+    monkeypatch.setattr(Packages, "load_saved", kept)
+    monkeypatch.setattr(tier, "has_entry", lambda *sizes: True)
     _look_at_once(monkeypatch)
     # What runs eagerly is not faster.
     monkeypatch.setattr(Tier, "_prove", _without_asking_for_speed(Tier._prove))
@@ -125,8 +125,8 @@ def test_arguments_with_tensors_and_numbers() -> None:
 def test_runs_end_at_the_same_point(function: Callable[..., Any], start: Any) -> None:
     plain = minimize(function, start, compile="never")
     result = minimize(function, start)
-    assert plain.compilation.outcome is Outcome.NOT_WANTED
-    assert result.compilation.outcome is Outcome.USED and result.compilation.evaluations > 10
+    assert plain.compilation.outcome is CompileOutcome.NOT_WANTED
+    assert result.compilation.outcome is CompileOutcome.USED and result.compilation.evaluations > 10
     assert result.compilation.checks > 2 and result.compilation.from_disk
     assert result.success and result.f == pytest.approx(plain.f, abs=1e-8)
     assert result.check().stationary
@@ -135,14 +135,14 @@ def test_runs_end_at_the_same_point(function: Callable[..., Any], start: Any) ->
 
 def test_short_runs_stay_eager() -> None:
     result = minimize(dictionary, START)
-    assert result.compilation.outcome is Outcome.NOT_WORTH_IT and result.time["build"] < 1.0
+    assert result.compilation.outcome is CompileOutcome.NOT_WORTH_IT and result.time["build"] < 1.0
 
 
 @pytest.mark.usefixtures("at_once")
 def test_scaled_problems_and_bounds() -> None:
     plain = minimize(dictionary, START, bounds=(-0.9, 0.9), prescaling_threshold=0.01, compile="never")
     result = minimize(dictionary, START, bounds=(-0.9, 0.9), prescaling_threshold=0.01)
-    assert result.compilation.outcome is Outcome.USED
+    assert result.compilation.outcome is CompileOutcome.USED
     assert result.success and result.f == pytest.approx(plain.f, abs=1e-7)
 
 
@@ -159,7 +159,10 @@ def test_results_that_go_wrong_are_noticed_and_undone(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Compiled, "__call__", lying)
     result = minimize(dictionary, START)
-    assert result.compilation.outcome is Outcome.DISAGREED and "the objective was 5.0e-01 apart" in result.compilation.reason
+    assert (
+        result.compilation.outcome is CompileOutcome.DISAGREED
+        and "the objective differed by 5.0e-01" in result.compilation.reason
+    )
     assert result.success and result.check().stationary
     x = result.x
     assert result.f == pytest.approx(float(dictionary(x)[0]), rel=1e-12)
@@ -266,14 +269,14 @@ def test_what_changes_during_a_run_or_between_runs_is_noticed(name: str) -> None
     try:
         change(1.0)
         first = minimize(function, START, max_iterations=6, scaling="none")
-        assert first.compilation.outcome is Outcome.USED
+        assert first.compilation.outcome is CompileOutcome.USED
 
         def callback(state: Any) -> None:
             if state.iteration == 4:
                 change(3.0)
 
         during = minimize(function, START, max_iterations=8, scaling="none", callback=callback)
-        assert during.compilation.outcome is Outcome.CHANGED
+        assert during.compilation.outcome is CompileOutcome.CHANGED
         after = minimize(function, START, max_iterations=6, scaling="none")
         assert after.f == pytest.approx(3 * first.f, rel=1e-9)
     finally:
@@ -290,7 +293,7 @@ def test_a_function_with_state_of_its_own_is_refused() -> None:
             return self.factor * (q @ DATA).abs().sum(), None, None
 
     result = minimize(Hidden(), START, max_iterations=5)
-    assert result.compilation.outcome is Outcome.REFUSED
+    assert result.compilation.outcome is CompileOutcome.REFUSED
     assert result.compilation.reason.startswith("it has side effects: it sets factor")
     assert result.compilation.evaluations == 0
 
@@ -305,7 +308,7 @@ def test_a_function_with_state_of_its_own_is_refused() -> None:
 def test_what_is_not_compiled(function: Callable[..., Any], start: Any, choices: dict[str, Any], reason: str) -> None:
     result = minimize(function, start, **choices)
     assert result.success
-    assert result.compilation.outcome is Outcome.REFUSED and reason in result.compilation.reason
+    assert result.compilation.outcome is CompileOutcome.REFUSED and reason in result.compilation.reason
 
 
 def test_a_wrong_choice_is_refused() -> None:
@@ -318,7 +321,7 @@ def test_a_function_that_branches_on_values_is_refused_by_the_compiler() -> None
         return x.square().sum() if x[0] > 0.3 else (x - 0.5).abs().sum()
 
     result = minimize(branching, START, compile="always")
-    assert result.compilation.outcome is Outcome.REFUSED, result.compilation
+    assert result.compilation.outcome is CompileOutcome.REFUSED, result.compilation
     assert result.time["build"] > 0
 
 
@@ -333,19 +336,19 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Resu
     patch.undo()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_packages_are_built_used_and_kept(built: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
     place, first = built
-    assert first.compilation.outcome is Outcome.USED and not first.compilation.from_disk, first.compilation
+    assert first.compilation.outcome is CompileOutcome.USED and not first.compilation.from_disk, first.compilation
     assert first.success and first.compilation.build_seconds > 1
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(place))
     _look_at_once(monkeypatch)
     again = minimize(dictionary, START)
-    assert again.compilation.outcome is Outcome.USED and again.compilation.from_disk, again.compilation
+    assert again.compilation.outcome is CompileOutcome.USED and again.compilation.from_disk, again.compilation
     assert again.success and again.f == pytest.approx(first.f, abs=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_the_function_reads_changes(built: tuple[Path, Result], monkeypatch: pytest.MonkeyPatch) -> None:
     """A closure tensor that is replaced is noticed at the next call; one that changes in place is read as it is."""
     place, _ = built
@@ -364,11 +367,11 @@ def test_what_the_function_reads_changes(built: tuple[Path, Result], monkeypatch
         result = minimize(dictionary, START, callback=replace)
     finally:
         globals()["DATA"] = before
-    assert result.compilation.outcome is Outcome.CHANGED and "another tensor" in result.compilation.reason
+    assert result.compilation.outcome is CompileOutcome.CHANGED and "another tensor" in result.compilation.reason
     assert result.success and result.check().stationary
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_damaged_package_is_dropped(built: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 
@@ -379,30 +382,30 @@ def test_a_damaged_package_is_dropped(built: tuple[Path, Result], tmp_path: Path
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(copy))
     _look_at_once(monkeypatch)
     result = minimize(dictionary, START)
-    assert result.success and result.compilation.outcome is Outcome.NOT_WORTH_IT
+    assert result.success and result.compilation.outcome is CompileOutcome.NOT_WORTH_IT
     assert not list(copy.rglob("package.pt2"))
 
 
 def test_the_report_says_when_the_run_was_over_first(monkeypatch: pytest.MonkeyPatch) -> None:
     _look_at_once(monkeypatch)
-    monkeypatch.setattr(tier, "BUILD_AFTER", 0.0)
-    monkeypatch.setattr(tier, "BUILD_AFTER_ALONE", 0.0)
+    monkeypatch.setattr(tier, "BUILD_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(tier, "BUILD_AFTER_SECONDS_ON_ONE_CORE", 0.0)
     result = minimize(dictionary, START, max_iterations=3)
-    assert result.compilation.outcome is Outcome.NOT_READY
+    assert result.compilation.outcome is CompileOutcome.NOT_READY
     (packages,) = tier._pending.values()
     packages.stop()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_runs_that_follow_each_other_share_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tier, "BUILD_AFTER", 0.05)
-    monkeypatch.setattr(tier, "BUILD_AFTER_ALONE", 0.05)
+    monkeypatch.setattr(tier, "BUILD_AFTER_SECONDS", 0.05)
+    monkeypatch.setattr(tier, "BUILD_AFTER_SECONDS_ON_ONE_CORE", 0.05)
     outcomes = [minimize(dictionary, START).compilation.outcome for _ in range(3)]
-    assert outcomes[-1] in (Outcome.NOT_READY, Outcome.USED)
+    assert outcomes[-1] in (CompileOutcome.NOT_READY, CompileOutcome.USED)
     for packages in tier._pending.values():
         packages.wait()
     result = minimize(dictionary, START)
-    assert result.compilation.outcome is Outcome.USED and result.compilation.from_disk, result.compilation
+    assert result.compilation.outcome is CompileOutcome.USED and result.compilation.from_disk, result.compilation
     assert not tier._pending
 
 
@@ -417,11 +420,11 @@ def test_what_was_refused_is_not_tried_again(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Packages, "begin", refuse)
     _look_at_once(monkeypatch)
-    monkeypatch.setattr(tier, "_patience", lambda: 0.0)
+    monkeypatch.setattr(tier, "_build_after_seconds", lambda: 0.0)
     assert minimize(dictionary, START).compilation.reason == "ValueError: not today"
     monkeypatch.setattr(Packages, "begin", lambda self, **how: pytest.fail("it was tried again"))
     result = minimize(dictionary, START)
-    assert result.compilation.outcome is Outcome.REFUSED and result.success
+    assert result.compilation.outcome is CompileOutcome.REFUSED and result.success
 
 
 @pytest.mark.usefixtures("at_once")
@@ -432,34 +435,34 @@ def test_the_next_run_of_the_same_function_begins_with_them() -> None:
         return factor[0] * (q @ DATA).abs().sum() / 40, None, q @ q - 1
 
     first = minimize(function, START)
-    assert first.compilation.outcome is Outcome.USED
+    assert first.compilation.outcome is CompileOutcome.USED
     second = minimize(function, START)
-    assert second.compilation.outcome is Outcome.USED
+    assert second.compilation.outcome is CompileOutcome.USED
     assert first.compilation.from_disk and not second.compilation.from_disk
     assert second.success and second.f == pytest.approx(first.f, abs=1e-9)
     factor = 2.0 * factor  # another tensor: what was compiled is not for it
     third = minimize(function, START)
     assert third.success and third.f == pytest.approx(float(2.0 * (third.x @ DATA).abs().sum() / 40), abs=1e-12)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Packages, "kept", lambda self: None)
-        patch.setattr(tier, "_patience", lambda: float("inf"))
+        patch.setattr(Packages, "load_saved", lambda self: None)
+        patch.setattr(tier, "_build_after_seconds", lambda: float("inf"))
         other = minimize(lambda q: function(q), START)  # another function, though it calls the same
-    assert other.compilation.outcome is Outcome.NOT_WORTH_IT
+    assert other.compilation.outcome is CompileOutcome.NOT_WORTH_IT
 
 
 def test_nothing_is_looked_for_where_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _look_at_once(monkeypatch)
-    monkeypatch.setattr(Packages, "kept", lambda self: pytest.fail("it was looked for"))
-    monkeypatch.setattr(tier, "_patience", lambda: float("inf"))
+    monkeypatch.setattr(Packages, "load_saved", lambda self: pytest.fail("it was looked for"))
+    monkeypatch.setattr(tier, "_build_after_seconds", lambda: float("inf"))
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path))
     for name in ("kernels", "0123"):  # of other programs
         (tmp_path / name).mkdir()
-    note(len(START) + 1, 1, 1)
-    note(len(START), 1, 0)
+    add_entry(len(START) + 1, 1, 1)
+    add_entry(len(START), 1, 0)
     assert minimize(dictionary, START).success
-    note(len(START), 1, 1)
+    add_entry(len(START), 1, 1)
     looked: list[Packages] = []
-    monkeypatch.setattr(Packages, "kept", lambda self: looked.append(self))
+    monkeypatch.setattr(Packages, "load_saved", lambda self: looked.append(self))
     assert minimize(dictionary, START).success
     assert len(looked) == 1
 
@@ -472,7 +475,7 @@ def test_a_function_that_was_compiled_can_still_be_sent_elsewhere() -> None:
     def function(q: Tensor) -> Any:
         return scale * (q - 0.3).abs().sum(), None, None
 
-    assert minimize(function, START).compilation.outcome is Outcome.USED
+    assert minimize(function, START).compilation.outcome is CompileOutcome.USED
     assert reuse.NAME in vars(function)
     there = cloudpickle.loads(cloudpickle.dumps(function))
     assert vars(there)[reuse.NAME] is None
@@ -494,7 +497,7 @@ def test_a_certificate_is_drafted_by_compiled_functions_and_proven_by_the_others
     without, calls = calls, 0
     result = minimize(dictionary, START)
     assert plain.success and result.success and result.certificate.radius > 0
-    assert result.compilation.outcome is Outcome.USED
+    assert result.compilation.outcome is CompileOutcome.USED
     # Those before it took over, the proof of its being right, and one proof that the point is stationary.
     assert calls < 0.6 * without
     assert calls >= result.certificate.samples
@@ -503,7 +506,7 @@ def test_a_certificate_is_drafted_by_compiled_functions_and_proven_by_the_others
 @pytest.mark.usefixtures("at_once")
 def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """From some point on all compiled gradients are zero, as they are at a stationary point, while the values are right."""
-    from nonsmooth.evaluate.differentiation import Given
+    from nonsmooth.evaluate.differentiation import GivenDerivatives
 
     honest, calls = Compiled.__call__, 0
 
@@ -513,7 +516,7 @@ def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) 
         f, c, derivatives = honest(self, x, costs)
         if calls < 20:
             return f, c, derivatives
-        return f, c, Given(np.zeros(len(x)), np.zeros((len(c), len(x))), costs)
+        return f, c, GivenDerivatives(np.zeros(len(x)), np.zeros((len(c), len(x))), costs)
 
     monkeypatch.setattr(Compiled, "__call__", lying)
     result = minimize(dictionary, START)
@@ -524,12 +527,12 @@ def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path / "cache"))
-    assert not noted(3, 2, 1)
-    note(3, 2, 1)
-    assert noted(3, 2, 1) and not noted(3, 2, 0) and not noted(32, 1, 0)
+    assert not has_entry(3, 2, 1)
+    add_entry(3, 2, 1)
+    assert has_entry(3, 2, 1) and not has_entry(3, 2, 0) and not has_entry(32, 1, 0)
     monkeypatch.setenv("COMPILE_INSPECT_CACHE", str(tmp_path / "cache" / "of-the-solver" / "3-2-1"))  # a file
-    note(3, 2, 1)
-    assert not noted(3, 2, 1)
+    add_entry(3, 2, 1)
+    assert not has_entry(3, 2, 1)
 
 
 def positive_definite(x: Tensor) -> Any:
@@ -542,21 +545,21 @@ def positive_definite(x: Tensor) -> Any:
 def test_exceptions_are_skipped_with_compiled_functions_in_use() -> None:
     start = torch.tensor([2.0, 4.0, 3.0, 0.01], dtype=torch.float64)
     result = minimize(positive_definite, start, on_error="skip")
-    assert result.compilation.outcome is Outcome.USED and result.compilation.evaluations
+    assert result.compilation.outcome is CompileOutcome.USED and result.compilation.evaluations
     assert result.skipped_errors.count and isinstance(result.skipped_errors.last, torch.linalg.LinAlgError)
     assert result.success and result.f == pytest.approx(3 + 3 * np.log(10))
 
 
 @pytest.mark.usefixtures("at_once")
 def test_compiled_functions_that_are_finite_where_the_functions_raise_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    original, threshold = Evaluator._recorded, 0.5
+    original, threshold = Evaluator._with_autograd, 0.5
 
     def raising(self: Evaluator, x: Any, argument: Any, leaves: Any) -> Any:
         if self.forms is not None and float(x[0]) < threshold:
             raise ArithmeticError("only the functions themselves see this")
         return original(self, x, argument, leaves)
 
-    monkeypatch.setattr(Evaluator, "_recorded", raising)
+    monkeypatch.setattr(Evaluator, "_with_autograd", raising)
     result = minimize(lambda x: (x - torch.tensor([0.0, 1.0])).abs().sum(), torch.tensor([2.0, 3.0]).double(), on_error="skip")
-    assert result.compilation.outcome is Outcome.DISAGREED
+    assert result.compilation.outcome is CompileOutcome.DISAGREED
     assert float(result.x[0]) >= threshold

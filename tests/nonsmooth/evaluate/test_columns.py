@@ -11,7 +11,7 @@ from torch import Tensor
 
 from nonsmooth import Problem
 from nonsmooth.evaluate import Evaluator, differentiation
-from nonsmooth.evaluate.columns import by_columns, worthwhile
+from nonsmooth.evaluate.columns import columns_are_cheaper, jacobian_by_columns
 from nonsmooth.variables import Variables
 
 MATRIX = torch.randn(60, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -26,7 +26,7 @@ def evaluated(function: Any, start: Any = START, point: np.ndarray = POINT) -> t
 
 def by_rows(function: Any, monkeypatch: pytest.MonkeyPatch, start: Any = START, point: np.ndarray = POINT) -> np.ndarray:
     with monkeypatch.context() as patch:
-        patch.setattr(differentiation, "worthwhile", lambda constraints, variables: False)
+        patch.setattr(differentiation, "columns_are_cheaper", lambda constraints, variables: False)
         return np.array(evaluated(function, start, point)[1].jacobian)
 
 
@@ -45,7 +45,7 @@ FUNCTIONS: dict[str, Any] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_columns_are_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluator, trial = evaluated(FUNCTIONS[name])
-    assert worthwhile(len(trial.c), 4)
+    assert columns_are_cheaper(len(trial.c), 4)
     np.testing.assert_allclose(trial.jacobian, by_rows(FUNCTIONS[name], monkeypatch), rtol=1e-12, atol=1e-12)
     assert not evaluator.costs.once_only
     signs = np.linspace(0, 1, len(trial.c))
@@ -126,5 +126,5 @@ def test_where_something_is_not_finite_the_rows_tell(monkeypatch: pytest.MonkeyP
 def test_nothing_of_c_depends_on_the_variables() -> None:
     x = torch.ones(3, dtype=torch.float64, requires_grad=True)
     c = (x.detach() * 2).repeat(20) + 0 * x.sum()
-    found = by_columns(c, [x])
+    found = jacobian_by_columns(c, [x])
     assert found is None or not found.any()

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from nonsmooth import Problem, minimize
 from nonsmooth.evaluate import Evaluator, Trial
-from nonsmooth.evaluate.trial import FEW_ROWS
+from nonsmooth.evaluate.trial import MAX_ROWS_WITH_FULL_JACOBIAN
 from nonsmooth.variables import Variables
 
 
@@ -37,7 +37,7 @@ def test_gradients_that_are_the_same_are_kept_once() -> None:
     assert len(free.keys) == 1
 
 
-@pytest.mark.parametrize("count", [FEW_ROWS, FEW_ROWS + 1])
+@pytest.mark.parametrize("count", [MAX_ROWS_WITH_FULL_JACOBIAN, MAX_ROWS_WITH_FULL_JACOBIAN + 1])
 def test_few_constraints_are_differentiated_at_once(count: int) -> None:
     """Else a point that is searched and then kept would be differentiated twice."""
 
@@ -50,7 +50,7 @@ def test_few_constraints_are_differentiated_at_once(count: int) -> None:
     f, c, _ = function(leaf)
     (right,) = torch.autograd.grad(f + 3.0 * torch.relu(c).sum(), leaf)
     np.testing.assert_allclose(trial.penalty_gradient(3.0), right.numpy(), rtol=1e-12)
-    few = count <= FEW_ROWS
+    few = count <= MAX_ROWS_WITH_FULL_JACOBIAN
     assert (evaluator.costs.gradients, evaluator.costs.jacobians) == ((0, 1) if few else (1, 0))
     _ = trial.jacobian
     assert (evaluator.costs.gradients, evaluator.costs.jacobians) == ((0, 1) if few else (1, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nonsmooth.hessian.corrections import FIRST, Corrections
+from nonsmooth.hessian.corrections import INITIAL_CAPACITY, Corrections
 
 
 def some(count: int, size: int = 7) -> tuple[Corrections, np.ndarray]:
@@ -19,12 +19,12 @@ def some(count: int, size: int = 7) -> tuple[Corrections, np.ndarray]:
     return corrections, matrix
 
 
-@pytest.mark.parametrize("count", [0, 1, FIRST - 1, FIRST, FIRST + 1, 5 * FIRST])
+@pytest.mark.parametrize("count", [0, 1, INITIAL_CAPACITY - 1, INITIAL_CAPACITY, INITIAL_CAPACITY + 1, 5 * INITIAL_CAPACITY])
 def test_they_are_the_matrix_they_add_up_to(count: int) -> None:
     corrections, matrix = some(count)
     assert len(corrections) == count
     assert len(corrections.rows) == 2 * count
-    np.testing.assert_allclose(np.triu(corrections.added_up()), np.triu(matrix), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.triu(corrections.upper_triangle()), np.triu(matrix), rtol=1e-12, atol=1e-12)
     for columns in (np.arange(7.0), np.ones((7, 1)), np.arange(21.0).reshape(7, 3), np.arange(21.0).reshape(3, 7).T):
         np.testing.assert_allclose(corrections.apply(columns), matrix @ columns, rtol=1e-11, atol=1e-11)
 

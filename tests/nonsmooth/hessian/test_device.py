@@ -42,7 +42,7 @@ def test_all_products_are_those_of_the_host() -> None:
 def test_a_limited_memory_with_them_is_the_same_matrix_and_can_be_saved() -> None:
     generator = np.random.default_rng(1)
     host = LimitedMemory(SIZE, pairs=COUNT)
-    there = LimitedMemory(SIZE, pairs=COUNT, kept=DevicePairs(COUNT, SIZE, torch.device("cpu")))
+    there = LimitedMemory(SIZE, pairs=COUNT, storage=DevicePairs(COUNT, SIZE, torch.device("cpu")))
     for _ in range(7):
         s = generator.standard_normal(SIZE)
         y = s * generator.uniform(0.5, 2.0, SIZE)
@@ -52,6 +52,6 @@ def test_a_limited_memory_with_them_is_the_same_matrix_and_can_be_saved() -> Non
         np.testing.assert_allclose(host.apply(vector), there.apply(vector), rtol=1e-9, atol=1e-12)
         rows = Rows([generator.standard_normal(SIZE) for _ in range(3)])
         np.testing.assert_allclose(host.form(rows).matrix, there.form(rows).matrix, rtol=1e-9)
-    again = LimitedMemory(SIZE, pairs=COUNT, kept=DevicePairs(COUNT, SIZE, torch.device("cpu")))
+    again = LimitedMemory(SIZE, pairs=COUNT, storage=DevicePairs(COUNT, SIZE, torch.device("cpu")))
     again.restore(there.arrays())
     np.testing.assert_array_equal(again.apply(vector), there.apply(vector))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, Outcome, curvature_pair, limit_growth
+from nonsmooth.hessian import FullMemory, InverseHessian, LimitedMemory, UpdateOutcome, curvature_pair, limit_growth
 
 
 def pairs(size: int, count: int, seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -39,7 +39,7 @@ def test_the_secant_equation_and_symmetry() -> None:
 def test_the_formula_of_the_books() -> None:
     hessian, matrix = FullMemory(4, scale=False), np.eye(4)
     for s, y in pairs(4, 7):
-        assert hessian.update(curvature_pair(s, y, None, 0.0)) is Outcome.UPDATED
+        assert hessian.update(curvature_pair(s, y, None, 0.0)) is UpdateOutcome.UPDATED
         matrix = textbook(matrix, s, y)
         np.testing.assert_allclose(hessian.matrix, matrix, rtol=1e-8, atol=1e-10)
 
@@ -48,9 +48,9 @@ def test_the_first_update_scales() -> None:
     (s, y), (s2, y2) = pairs(3, 2)
     for gamma in (1.0, 0.01):
         hessian = FullMemory(3, gamma=gamma)
-        assert hessian.update(curvature_pair(s, y, None, 0.0)) is Outcome.SCALED
+        assert hessian.update(curvature_pair(s, y, None, 0.0)) is UpdateOutcome.SCALED
         np.testing.assert_allclose(hessian.matrix, textbook(s @ y / (y @ y) * np.eye(3), s, y), rtol=1e-10, atol=1e-14)
-        assert hessian.update(curvature_pair(s2, y2, None, 0.0)) is Outcome.UPDATED
+        assert hessian.update(curvature_pair(s2, y2, None, 0.0)) is UpdateOutcome.UPDATED
 
 
 def test_limited_memory_with_room_for_all_pairs_is_the_full_matrix() -> None:
@@ -67,7 +67,7 @@ def test_limited_memory_is_the_formula_over_the_last_pairs() -> None:
     given = pairs(6, 9, seed=1)
     limited = LimitedMemory(6, pairs=4)
     for s, y in given:
-        assert limited.update(curvature_pair(s, y, None, 0.0)) is Outcome.SCALED
+        assert limited.update(curvature_pair(s, y, None, 0.0)) is UpdateOutcome.SCALED
     s, y = given[-1]
     matrix = s @ y / (y @ y) * np.eye(6)
     for s, y in given[-4:]:
@@ -82,7 +82,7 @@ def test_a_fixed_scaling_is_kept() -> None:
     given = pairs(4, 5)
     limited = LimitedMemory(4, pairs=3, fixed_scaling=True)
     outcomes = [limited.update(curvature_pair(s, y, None, 0.0)) for s, y in given]
-    assert outcomes == [Outcome.SCALED, *[Outcome.UPDATED] * 4]
+    assert outcomes == [UpdateOutcome.SCALED, *[UpdateOutcome.UPDATED] * 4]
     s, y = given[0]
     assert limited.gamma == pytest.approx(s @ y / (y @ y))
 
@@ -92,12 +92,12 @@ def test_updates_that_would_spoil_the_matrix_are_skipped(hessian: InverseHessian
     s = np.array([1.0, 0.0, 0.0])
     hessian.update(curvature_pair(s, np.array([2.0, 1.0, 0.0]), None, 0.0))
     before = dense(hessian, 3).copy()
-    assert hessian.update(curvature_pair(s, -s, None, 0.0)) is Outcome.NOT_POSITIVE
-    assert hessian.update(curvature_pair(s, np.zeros(3), None, 0.0)) is Outcome.NOT_POSITIVE
-    assert hessian.update(curvature_pair(s, np.full(3, np.nan), None, 0.0)) is Outcome.NOT_POSITIVE
+    assert hessian.update(curvature_pair(s, -s, None, 0.0)) is UpdateOutcome.NOT_POSITIVE
+    assert hessian.update(curvature_pair(s, np.zeros(3), None, 0.0)) is UpdateOutcome.NOT_POSITIVE
+    assert hessian.update(curvature_pair(s, np.full(3, np.nan), None, 0.0)) is UpdateOutcome.NOT_POSITIVE
     assert hessian.update(curvature_pair(s, np.array([1.0, np.inf, 0.0]), None, 0.0)) in (
-        Outcome.NOT_FINITE,
-        Outcome.NOT_POSITIVE,
+        UpdateOutcome.NOT_FINITE,
+        UpdateOutcome.NOT_POSITIVE,
     )
     np.testing.assert_array_equal(dense(hessian, 3), before)
 
@@ -115,7 +115,7 @@ def test_an_update_beyond_the_largest_number_is_skipped() -> None:
     tiny = np.array([1e-200, 0.0])
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         outcome = hessian.update(curvature_pair(tiny, np.array([1e-150, 1e150]), None, 0.0))
-    assert outcome in (Outcome.NOT_FINITE, Outcome.NOT_POSITIVE)
+    assert outcome in (UpdateOutcome.NOT_FINITE, UpdateOutcome.NOT_POSITIVE)
     np.testing.assert_array_equal(hessian.matrix, np.eye(2))
 
 

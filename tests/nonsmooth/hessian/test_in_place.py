@@ -49,5 +49,6 @@ def test_pairs_are_written_into_their_slots() -> None:
     places = set()
     for s in np.random.default_rng(0).standard_normal((10, 50)):
         hessian.update(curvature_pair(s, 2.0 * s, None, 0.0))
-        places.add((hessian._kept.steps.__array_interface__["data"][0], hessian._kept.changes.__array_interface__["data"][0]))
+        storage = hessian._storage
+        places.add(tuple(array.__array_interface__["data"][0] for array in (storage.steps, storage.changes)))
     assert len(places) == 1

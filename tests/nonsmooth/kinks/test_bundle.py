@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nonsmooth.arrays.rows import PIECE, Rows
+from nonsmooth.arrays.rows import CHUNK_SIZE, Rows
 from nonsmooth.arrays.window import Window
 from nonsmooth.evaluate import Trial
 from nonsmooth.kinks import linearizations as linearizations
@@ -124,9 +124,9 @@ def long_trial(generator: np.random.Generator, size: int) -> Trial:
 
 def test_long_vectors_are_kept_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """By reference, and with the same cuts as those of short ones, from one point after another."""
-    size, generator = PIECE + 100, np.random.default_rng(0)
+    size, generator = CHUNK_SIZE + 100, np.random.default_rng(0)
     bundle, cuts, restored = Bundle(size, 4), ConstraintPieces(size, 4), Bundle(size, 4)
-    monkeypatch.setattr(linearizations, "LARGE", size)
+    monkeypatch.setattr(linearizations, "MAX_DENSE_VARIABLES", size)
     other, others = Bundle(size, 4), ConstraintPieces(size, 4)
     at = long_trial(generator, size)
     for number in range(7):
@@ -154,8 +154,8 @@ def test_a_kept_constraint_does_not_hold_the_others() -> None:
     cuts, size = ConstraintPieces(5000, 3), 5000
     jacobian = np.ones((20, size))
     cuts.add(Trial.stored(np.zeros(size), 0.0, np.ones(20), 0, np.zeros(size), jacobian), 7)
-    assert not np.shares_memory(cuts._kept.rows.dense(), jacobian)
-    assert all(block.base is None for block in cuts._kept.rows.blocks)
+    assert not np.shares_memory(cuts._linearizations.rows.dense(), jacobian)
+    assert all(block.base is None for block in cuts._linearizations.rows.blocks)
 
 
 def test_capacity_follows_the_size() -> None:
@@ -174,11 +174,11 @@ def test_a_window_shows_the_last_of_them(capacity: int, count: int, width: int) 
     for number in range(count):
         everything.append(np.full(width, float(number)))
         window.add(everything[-1])
-        shown.append((window.kept, np.array(everything[-capacity:])))
-        np.testing.assert_array_equal(window.kept, shown[-1][1])
+        shown.append((window.entries, np.array(everything[-capacity:])))
+        np.testing.assert_array_equal(window.entries, shown[-1][1])
     for kept, wanted in shown:
         np.testing.assert_array_equal(kept, wanted)
-    assert len(window.kept) == min(count, capacity)
+    assert len(window.entries) == min(count, capacity)
 
 
 def test_a_value_that_is_an_integer() -> None:
@@ -214,8 +214,8 @@ def test_cuts_above_the_function_are_dropped(size: int) -> None:
     np.testing.assert_array_equal(bundle.weights, [1.0, 0.5, 3.0])
     np.testing.assert_array_equal(cuts.keys, keys[[0, 2, 3]])  # they are still known by their numbers
     np.testing.assert_allclose(cuts.errors[1:], np.maximum([1.0, 1.5, 1.0], 1e-3 * size * np.array([64.0, 36.0, 25.0])))
-    if cuts.lines is not None:
-        assert cuts.lines.places[0] == cuts.lines.points.ctypes.data
+    if cuts.table is not None:
+        assert cuts.table.addresses[0] == cuts.table.points.ctypes.data
     bundle.add(at)
     bundle.add(at)
     assert len(bundle) == 4

@@ -14,7 +14,7 @@ from nonsmooth import State, Status, minimize
 from nonsmooth.evaluate import Trial
 from nonsmooth.hessian import FullMemory
 from nonsmooth.kinks.bundle import own_cut
-from nonsmooth.kinks.jumps import crossed, jumped, keep_gradients
+from nonsmooth.kinks.jumps import gradient_jumped, sign_changes, store_gradients
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.qp import QPSolver
 from nonsmooth.step.model import Model
@@ -37,36 +37,36 @@ def corner(x: list[float]) -> Trial:
 
 
 def test_values_that_change_sides() -> None:
-    found = crossed(np.array([1.0, 1.0, -1.0, 1e-9, 0.0]), np.array([2.0, -2.0, 1.0, -1.0, 1.0]))
+    found = sign_changes(np.array([1.0, 1.0, -1.0, 1e-9, 0.0]), np.array([2.0, -2.0, 1.0, -1.0, 1.0]))
     assert found.tolist() == [False, True, True, False, False]
 
 
 def test_a_smooth_constraint_that_turns_is_no_kink() -> None:
     cuts = ConstraintPieces(2, 10)
-    assert keep_gradients(cuts, sphere([1.0, 0.0]), sphere([1.0, 0.8]), [0], apart=THRESHOLDS.jump)
+    assert store_gradients(cuts, sphere([1.0, 0.0]), sphere([1.0, 0.8]), [0], least_change=THRESHOLDS.jump)
     assert len(cuts) == 1 and not len(cuts.kinked)
     assert not cuts.carry(np.ones(1))
-    assert not jumped(cuts, np.ones(1), sphere([1.0, 0.0]), sphere([1.0, 0.8]))
+    assert not gradient_jumped(cuts, np.ones(1), sphere([1.0, 0.0]), sphere([1.0, 0.8]))
 
 
 @pytest.mark.parametrize("there", [[0.0, -1.0], [0.3, -0.2], [0.0, -0.25]])
 def test_a_corner_is_a_kink(there: list[float]) -> None:
     cuts, here = ConstraintPieces(2, 10), corner([0.0, 0.05])
-    assert keep_gradients(cuts, here, corner([2.0 * part for part in there]), [0], apart=THRESHOLDS.jump)
+    assert store_gradients(cuts, here, corner([2.0 * part for part in there]), [0], least_change=THRESHOLDS.jump)
     assert cuts.kinked.tolist() == [0]
     assert cuts.carry(np.ones(1)) and not cuts.carry(np.zeros(1))
-    assert jumped(cuts, np.ones(1), here, corner(there))
-    assert not jumped(cuts, np.zeros(1), here, corner(there))  # it does not matter
-    assert not jumped(cuts, np.ones(1), here, corner([-1.0, 2.0]))  # the same piece
+    assert gradient_jumped(cuts, np.ones(1), here, corner(there))
+    assert not gradient_jumped(cuts, np.zeros(1), here, corner(there))  # it does not matter
+    assert not gradient_jumped(cuts, np.ones(1), here, corner([-1.0, 2.0]))  # the same piece
 
 
 def test_what_is_known_as_a_kink_stays_one() -> None:
     cuts = ConstraintPieces(2, 2)
-    assert keep_gradients(cuts, corner([0.0, 0.1]), corner([0.0, -1.0]), [0], apart=THRESHOLDS.jump)
+    assert store_gradients(cuts, corner([0.0, 0.1]), corner([0.0, -1.0]), [0], least_change=THRESHOLDS.jump)
     turned = point([0.5, 0.5], [0.9], [[1.0, 0.85]])
-    assert keep_gradients(cuts, corner([0.0, 0.1]), turned, [0], apart=THRESHOLDS.jump)  # by less than a jump
+    assert store_gradients(cuts, corner([0.0, 0.1]), turned, [0], least_change=THRESHOLDS.jump)  # by less than a jump
     assert len(cuts) == 2 and cuts.kinked.tolist() == [0]
-    assert keep_gradients(cuts, corner([0.0, 0.1]), turned, [0])  # the oldest goes
+    assert store_gradients(cuts, corner([0.0, 0.1]), turned, [0])  # the oldest goes
     assert len(cuts) == 2 and cuts.kinked.tolist() == [0]
     cuts.clear()
     assert not len(cuts.kinked)
@@ -76,19 +76,19 @@ def test_an_equality_next_to_0_has_no_side() -> None:
     """With rounding on the other side, gradients beyond the kink are those that are missing."""
     cuts = ConstraintPieces(2, 10)
     here = point([0.0, 1e-17], [-1e-17], [[1.0, 1.0]], equalities=1)
-    assert keep_gradients(cuts, here, point([0.0, -0.1], [0.1], [[1.0, -1.0]], equalities=1), [0])
+    assert store_gradients(cuts, here, point([0.0, -0.1], [0.1], [[1.0, -1.0]], equalities=1), [0])
     far = point([0.0, 0.1], [-0.1], [[1.0, 1.0]], equalities=1)
-    assert not keep_gradients(cuts, far, point([0.0, -0.1], [0.1], [[1.0, -1.0]], equalities=1), [0])
+    assert not store_gradients(cuts, far, point([0.0, -0.1], [0.1], [[1.0, -1.0]], equalities=1), [0])
 
 
 def test_an_equality_that_is_never_negative_may_be_a_norm() -> None:
     """Its gradients jump where it vanishes, but to more others than can be kept."""
     cuts = ConstraintPieces(2, 10)
     here = point([1e-3, 0.0], [1e-3], [[1.0, 0.0]], equalities=1)
-    assert keep_gradients(cuts, here, point([0.0, 0.5], [0.5], [[0.0, 1.0]], equalities=1), [0])
+    assert store_gradients(cuts, here, point([0.0, 0.5], [0.5], [[0.0, 1.0]], equalities=1), [0])
     assert len(cuts) == 1 and not len(cuts.kinked) and cuts.never_negative.tolist() == [0]
     cuts.notice(point([0.0, 0.0], [-1e-17], [[1.0, 1.0]], equalities=1))
-    assert keep_gradients(cuts, here, point([0.0, 0.5], [0.5], [[0.0, 1.0]], equalities=1), [0])
+    assert store_gradients(cuts, here, point([0.0, 0.5], [0.5], [[0.0, 1.0]], equalities=1), [0])
     assert cuts.kinked.tolist() == [0] and not len(cuts.never_negative)
 
 
@@ -217,10 +217,10 @@ def test_the_model_knows_all_pieces() -> None:
     here = point([0.0, 1e-9], [1e-9], [[1.0, 1.0]])
     at = Trial.stored(here.x, 0.0, here.c, 0, np.array([-1.0, -0.5]), here.jacobian)
     cuts = ConstraintPieces(2, 10)
-    keep_gradients(cuts, at, corner([0.0, -0.5]), [0])
+    store_gradients(cuts, at, corner([0.0, -0.5]), [0])
     step = Model(at, own_cut(at), cuts.at(at), FullMemory(2), QPSolver()).step(10.0)
     np.testing.assert_allclose(step.direction, 0.0, atol=1e-3)  # what is known from afar is trusted a little less
-    np.testing.assert_allclose(step.rows, [0.75, 0.25], atol=1e-3)
+    np.testing.assert_allclose(step.row_multipliers, [0.75, 0.25], atol=1e-3)
     assert step.multipliers.tolist() == pytest.approx([1.0], abs=1e-3)
 
 

@@ -480,14 +480,16 @@ def test_another_format_is_named(good: Path) -> None:
 
 
 def test_a_state_of_another_problem(good: Path) -> None:
-    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem 3 and 0"):
+    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem has 3 and 0"):
         minimize(lambda x: (x**2).sum(), torch.ones(3).double(), state=State.load(good))
-    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem 2 and 1"):
+    with pytest.raises(StateError, match="the saved state has 2 variables and 2 constraints, this problem has 2 and 1"):
         minimize(lambda x: ((x**2).sum(), x[0], None), START, state=State.load(good))
 
 
 def test_a_state_with_another_memory(good: Path) -> None:
-    with pytest.raises(StateError, match="the saved state used FullMemory, these options LimitedMemory; use the same memory"):
+    with pytest.raises(
+        StateError, match="the saved state uses FullMemory and these options LimitedMemory; use the same memory"
+    ):
         minimize(rosenbrock, START, state=State.load(good), memory=5)
 
 

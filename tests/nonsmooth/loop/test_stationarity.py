@@ -252,7 +252,7 @@ def test_forty_random_problems(plan: Plan) -> None:
     solved_and_confirmed(plan, evaluations=400)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @settings(SETTINGS, max_examples=200)
 @given(plans)
 @example(Plan(1, 0, ("absolute_values",), (), (), True))

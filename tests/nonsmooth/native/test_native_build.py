@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="the library is not built on Windows")]
+pytestmark = [pytest.mark.exhaustive, pytest.mark.skipif(sys.platform == "win32", reason="the library is not built on Windows")]
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = """

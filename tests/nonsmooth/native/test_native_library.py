@@ -88,7 +88,7 @@ def test_a_library_of_other_sources_is_not_used(
     assert load() is not None  # without sources, as installed
     load.cache_clear()
     (tmp_path / "step.c").write_text("int changed;")
-    assert load() is None and "other sources" in caplog.text
+    assert load() is None and "different sources" in caplog.text
 
 
 def test_the_digest_depends_on_contents_not_on_line_ends(tmp_path: Path) -> None:

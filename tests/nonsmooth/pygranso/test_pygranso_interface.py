@@ -40,9 +40,15 @@ def quiet(**options: Any) -> pygransoStruct:
     "statement",
     [
         "from nonsmooth.pygranso import pygranso, pygransoStruct",
-        "from nonsmooth.pygranso.pygranso import pygranso; from nonsmooth.pygranso.pygransoStruct import pygransoStruct",
-        "import nonsmooth.pygranso.pygranso, nonsmooth.pygranso.pygransoStruct; "
-        "from nonsmooth.pygranso import pygranso, pygransoStruct",
+        pytest.param(
+            "from nonsmooth.pygranso.pygranso import pygranso; from nonsmooth.pygranso.pygransoStruct import pygransoStruct",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "import nonsmooth.pygranso.pygranso, nonsmooth.pygranso.pygransoStruct; "
+            "from nonsmooth.pygranso import pygranso, pygransoStruct",
+            marks=pytest.mark.slow,
+        ),
         "from nonsmooth.pygranso.private.getNvar import getNvarTorch; from nonsmooth.pygranso.pygransoStruct import *; "
         "from nonsmooth.pygranso.pygranso import *; from nonsmooth.pygranso import *",
     ],

@@ -56,7 +56,7 @@ def test_published(name: str) -> None:
     assert answer.quadprog_failure_rate == 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", SLOW)
 def test_large_published(name: str) -> None:
     check(name)

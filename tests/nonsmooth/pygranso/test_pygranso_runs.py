@@ -185,7 +185,9 @@ def test_the_matrix_goes_round_unchanged() -> None:
     assert torch.equal(same.final.x, first.final.x) and same.final.mu == pytest.approx(first.final.mu)
 
 
-@pytest.mark.parametrize("pairs", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "pairs", [pytest.param(1, marks=pytest.mark.exhaustive), 3, pytest.param(10, marks=pytest.mark.exhaustive)]
+)
 def test_restart_with_limited_memory(pairs: int) -> None:
     first = solve(PUBLISHED["B2"](), limited_mem_size=10, maxit=pairs)
     assert first.H_final["S"].shape[1] <= pairs

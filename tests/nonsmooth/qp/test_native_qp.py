@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
-from nonsmooth.qp.active import active_set
+from nonsmooth.qp.active_set import active_set
 from nonsmooth.qp.native import Kernel
 from nonsmooth.qp.program import Program
 

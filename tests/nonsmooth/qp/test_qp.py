@@ -12,7 +12,7 @@ from scipy.optimize import minimize as scipy_minimize
 
 from nonsmooth import QPError, minimize
 from nonsmooth.qp import Program, QPSolver, available
-from nonsmooth.qp.active import active_set
+from nonsmooth.qp.active_set import active_set
 from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
 from nonsmooth.qp.solver import closed_form
 

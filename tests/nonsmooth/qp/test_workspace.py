@@ -13,7 +13,7 @@ from nonsmooth.kinks.bundle import Bundle, own_cut
 from nonsmooth.kinks.pieces import ConstraintPieces
 from nonsmooth.native import load
 from nonsmooth.qp import QPSolver
-from nonsmooth.qp.native import MOST
+from nonsmooth.qp.native import MAX_NATIVE_ENTRIES
 from nonsmooth.report.clock import Clock, Phase
 from nonsmooth.step.model import Model, Step
 
@@ -58,7 +58,7 @@ def assert_same(one: Step, other: Step) -> None:
         np.testing.assert_allclose(here, there, rtol=0, atol=1e-5 * (1 + np.abs(there).max()), err_msg=name)
     for name in ("objective_change", "predicted_violation", "decrease", "error", "weight"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-5, abs=1e-5), name
-    assert len(one.multipliers) == len(other.multipliers) and len(one.rows) == len(other.rows)
+    assert len(one.multipliers) == len(other.multipliers) and len(one.row_multipliers) == len(other.row_multipliers)
     assert one.weights.sum() == pytest.approx(1.0, abs=1e-12) and (one.weights >= 0).all()
 
 
@@ -96,9 +96,10 @@ def test_the_smallest_programs(shape: tuple[int, int, int]) -> None:
 def test_a_step_stays_what_it_is_when_another_is_found() -> None:
     native, _ = both(1, size=5, cuts=4, equalities=1, inequalities=2, extra=2)
     first = native.step(1.0)
-    kept = {name: getattr(first, name).copy() for name in ("direction", "gradient", "multipliers", "weights", "rows")}
+    names = ("direction", "gradient", "multipliers", "weights", "row_multipliers")
+    copies = {name: getattr(first, name).copy() for name in names}
     native.step(50.0)
-    for name, value in kept.items():
+    for name, value in copies.items():
         np.testing.assert_array_equal(getattr(first, name), value)
 
 
@@ -145,7 +146,9 @@ def test_what_fits() -> None:
         at = trial(generator, np.zeros(300), 0, constraints)
         return Model(at, own_cut(at), None, hessian, solver)._native is not None
 
-    assert laid(MOST - 1, QPSolver(), FullMemory(300)) and not laid(MOST, QPSolver(), FullMemory(300))
+    assert laid(MAX_NATIVE_ENTRIES - 1, QPSolver(), FullMemory(300)) and not laid(
+        MAX_NATIVE_ENTRIES, QPSolver(), FullMemory(300)
+    )
     without = QPSolver()
     without.kernel = None
     assert not laid(3, without, FullMemory(300))
@@ -252,8 +255,8 @@ def test_the_same_gradient_twice() -> None:
     for _ in range(4):
         bundle.add(trial(generator, 0.2 * generator.standard_normal(4), 0, 2))
     cuts = bundle.cuts(at)
-    assert cuts.lines is not None
-    cuts.lines.keys[2] = cuts.lines.keys[1]
+    assert cuts.table is not None
+    cuts.table.keys[2] = cuts.table.keys[1]
     expected = Model(at, cuts, None, hessian, QPSolver())
     expected._native = None
     for _ in range(3):

@@ -112,7 +112,7 @@ def test_the_objective_is_shifted_where_that_shows_more(
     np.testing.assert_allclose(shown, drawn, rtol=1e-9)
 
 
-@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+@pytest.mark.parametrize("suffix", ["svg", *(pytest.param(suffix, marks=pytest.mark.slow) for suffix in ("png", "pdf"))])
 def test_a_path_gets_the_picture(result: Result, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"run.{suffix}"
     assert len(result.plot(path).axes) == 4

@@ -92,7 +92,7 @@ def test_what_is_not_finite_is_still_json(tmp_path: Path) -> None:
 def test_events_beyond_the_limit_are_counted_only(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     now = 0.0
-    clock = Clock(now=lambda: now, trace=Trace(path, most=4))
+    clock = Clock(now=lambda: now, trace=Trace(path, max_events=4))
     for number in range(5):
         for phase in (Phase.VALUES, Phase.QP):
             with clock.phase(phase):
@@ -104,7 +104,7 @@ def test_events_beyond_the_limit_are_counted_only(tmp_path: Path) -> None:
     assert [event["name"] for event in found] == ["minimize", "iteration 0", "values", "QP", "values"]
     check_nesting(found)
     (message,) = events(path, "i")
-    assert message["name"] == "11 events left out: only 4 are kept" and message["ts"] == 3e6
+    assert message["name"] == "11 events left out: only 4 are stored" and message["ts"] == 3e6
     assert clock.times()["QP"] == 5.0
 
 
@@ -181,7 +181,7 @@ def test_a_file_that_cannot_be_written_does_not_cost_the_answer(
     def full(self: Trace, ended: float) -> Any:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(Trace, "_described", full)
+    monkeypatch.setattr(Trace, "_entries", full)
     with caplog.at_level(logging.WARNING, logger="nonsmooth"):
         result = minimize(absolute, START, profile=tmp_path / "trace.json")
     assert result.success and "no space left on device" in caplog.text

@@ -22,8 +22,8 @@ from nonsmooth.qp import QPSolver
 from nonsmooth.step import attempt
 from nonsmooth.step.fallback import plain_step
 from nonsmooth.step.model import Model, Step
-from nonsmooth.step.null_steps import gather
-from nonsmooth.step.outcome import Evidence
+from nonsmooth.step.null_steps import add_cuts
+from nonsmooth.step.outcome import CutKind
 from nonsmooth.thresholds import THRESHOLDS
 
 torch.manual_seed(3)
@@ -100,8 +100,8 @@ def test_gradients_from_where_a_function_rises_late_are_left_to_the_line_search(
     """A quadratic, the power 2, is no kink; only where kinks have been met is everything gathered."""
     state, step, there = rising(power)
     model = Model(state.current, own_cut(state.current), None, state.hessian, QPSolver())
-    assert gather(state, model, step, there) is (Evidence.KINK if kept else None)
+    assert add_cuts(state, model, step, there) is (CutKind.KINK if kept else None)
     assert len(state.bundle) == kept
     kinked, *_ = rising(power)
     kinked.near_kink = True
-    assert gather(kinked, model, step, there) is Evidence.KINK and len(kinked.bundle) == 1
+    assert add_cuts(kinked, model, step, there) is CutKind.KINK and len(kinked.bundle) == 1

@@ -12,7 +12,7 @@ from torch import Tensor
 from nonsmooth import Status, minimize
 from nonsmooth.evaluate import Trial
 from nonsmooth.step import attempt
-from nonsmooth.step.correction import correct, correct_parts
+from nonsmooth.step.correction import correct, correct_shorter
 from nonsmooth.step.fallback import plain_step
 
 
@@ -47,7 +47,7 @@ def test_a_correction_leads_back_to_the_constraint() -> None:
     step = plain_step(at, direction, at.gradient, -0.4, 10.0)
     trial = on_sphere(at.x + direction)
     assert trial.penalty(10.0) > at.penalty(10.0)  # the Maratos effect
-    found = correct(on_sphere, at, step, trial, at.penalty(10.0) - 0.3, among_pieces=False)
+    found = correct(on_sphere, at, step, trial, at.penalty(10.0) - 0.3, uses_pieces=False)
     assert found is not None and found.low_enough and abs(found.trial.c[0]) < 1e-2
     assert found.trial.penalty(10.0) < at.penalty(10.0) - 0.3
 
@@ -62,11 +62,11 @@ def test_parts_of_a_step_that_is_too_long_are_corrected(curvature: float) -> Non
 
     at, direction, weight = curved(np.array([0.0, 1.0])), np.array([3.0 / curvature, 0.0]), 1e3
     step = plain_step(at, direction, at.gradient, -3.0 / curvature, weight)
-    full = correct(curved, at, step, curved(at.x + direction), at.penalty(weight), among_pieces=False)
+    full = correct(curved, at, step, curved(at.x + direction), at.penalty(weight), uses_pieces=False)
     assert full is not None and not full.low_enough
     straight = [curved(at.x + 0.5**k * direction).penalty(weight) for k in range(1, 5)]
     assert min(straight) > at.penalty(weight)
-    part = correct_parts(curved, at, step, at.penalty(weight), 1e-4)
+    part = correct_shorter(curved, at, step, at.penalty(weight), 1e-4)
     assert part is not None
     trial, length = part
     assert length in (0.5, 0.25) and trial.penalty(weight) < at.penalty(weight) - 1e-4 * length * 3.0 / curvature
@@ -79,7 +79,7 @@ def test_where_the_objective_is_to_blame_nothing_is_corrected(weight: float) -> 
     step = plain_step(at, np.array([0.4, 0.0]), at.gradient, -0.4, weight)
     risen = Trial.stored(np.array([0.4, 1.0]), 5.0, np.array([0.16]), 1, np.zeros(2), np.zeros((1, 2)))
     calls: list[Any] = []
-    assert correct(calls.append, at, step, risen, -1.0, among_pieces=False) is None and not calls  # type: ignore[arg-type]
+    assert correct(calls.append, at, step, risen, -1.0, uses_pieces=False) is None and not calls  # type: ignore[arg-type]
 
 
 def test_dependent_rows_are_corrected_together() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nonsmooth import Options
 from nonsmooth.evaluate import Trial
-from nonsmooth.step.line_search import Ending, Search, search
+from nonsmooth.step.line_search import Ending, SearchResult, search
 
 Function = Callable[[float], tuple[float, float]]
 
@@ -24,7 +24,7 @@ def trial_of(function: Function) -> Callable[[np.ndarray], Trial]:
 
 def along(
     function: Function, options: Options | None = None, *, start: float = 0.0, direction: float = 1.0, **more: int
-) -> Search:
+) -> SearchResult:
     evaluate = trial_of(function)
     at = evaluate(np.array([start]))
     slope = float(at.gradient[0] * direction)

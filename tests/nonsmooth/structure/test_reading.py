@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nonsmooth.structure import Arguments, Reading, read
-from nonsmooth.structure.reading import MOST_NODES
+from nonsmooth.structure.reading import MAX_NODES
 from nonsmooth.variables import Variables
 from programs_with_kinks import Program
 
@@ -35,7 +35,9 @@ def one_sided_derivative(function: Callable[[Tensor], Tensor], x: Tensor, direct
     return 2.0 * short - long
 
 
-@pytest.mark.parametrize("seeds", [range(250), pytest.param(range(250, 1000), marks=pytest.mark.slow)], ids=["250", "1000"])
+@pytest.mark.parametrize(
+    "seeds", [range(250), pytest.param(range(250, 1000), marks=pytest.mark.exhaustive)], ids=["250", "1000"]
+)
 def test_random_programs_are_read_rightly_or_declined(seeds: range) -> None:
     """Many of their kinks are met exactly."""
     told, kinked = 0, 0
@@ -110,7 +112,7 @@ class Add(torch.autograd.Function):
 
 
 def long_chain(x: Tensor) -> Tensor:
-    for _ in range(MOST_NODES):
+    for _ in range(MAX_NODES):
         x = x + 1.0
     return x.abs().sum()
 
@@ -132,7 +134,7 @@ def test_what_takes_no_values_out_of_the_graph(name: str) -> None:
     assert reading.hidden == () and len(reading.terms) >= 4
 
 
-LEAVING: dict[str, Callable[[Tensor], object]] = {
+LEAVES_GRAPH: dict[str, Callable[[Tensor], object]] = {
     "gt": lambda x: x > 0,
     "argmax": lambda x: x.argmax(),
     "item": lambda x: x.sum().item(),
@@ -143,10 +145,10 @@ LEAVING: dict[str, Callable[[Tensor], object]] = {
 }
 
 
-@pytest.mark.parametrize("name", LEAVING)
+@pytest.mark.parametrize("name", LEAVES_GRAPH)
 def test_what_takes_values_out_of_the_graph(name: str) -> None:
     def function(x: Tensor) -> Tensor:
-        LEAVING[name](x)
+        LEAVES_GRAPH[name](x)
         return x.abs().sum()
 
     reading = reading_of(function, torch.tensor([1.0, -2.0, 3.0, 0.5], dtype=torch.float64))
@@ -164,8 +166,8 @@ HIDDEN: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "root of 0": (lambda x: (x - x.detach()).square().sum().sqrt(), "sqrt of 0"),
     "power of 0": (lambda x: (x - x.detach()).abs().pow(1.5).sum(), "PowBackward0"),
     "the user's own": (lambda x: Add.apply(x).sum(), "AddBackward"),
-    "relu in place": (lambda x: (2.0 * x).relu_().sum(), "relu (argument not seen)"),
-    "a long program": (long_chain, f"more than {MOST_NODES} operations"),
+    "relu in place": (lambda x: (2.0 * x).relu_().sum(), "relu (argument not recorded)"),
+    "a long program": (long_chain, f"more than {MAX_NODES} operations"),
 }
 
 

@@ -99,30 +99,30 @@ def test_the_result_says_what_was_seen_and_where() -> None:
     zeros, exact = int((result.x.abs() < 1e-9).sum()), int((result.x == 0).sum())
     assert (source.kind, source.terms, source.active, source.exact) == ("abs", 20, zeros, exact) and zeros > 2
     assert source.line.startswith("test_structured_runs.py:")
-    told = f"20 kinks followed, {zeros} active at the answer ({exact} at exactly 0)\n  abs at test_structured_runs.py:"
-    assert str(found).startswith(told)
+    summary = f"20 visible kinks, used by the model; {zeros} active at the solution ({exact} exactly)"
+    assert str(found).startswith(f"{summary}\n  abs at test_structured_runs.py:")
     assert pickle.loads(pickle.dumps(result)).structure == found
 
 
 def test_what_was_not_seen_is_said() -> None:
     hidden = minimize(lambda x: x.sort().values @ torch.arange(3.0, dtype=torch.float64) + x @ x, start(3))
-    assert str(hidden.structure) == "kinks found by stepping over them, because not all can be seen: sort"
+    assert str(hidden.structure) == "kinks detected at trial points, because not all are visible: sort"
     smooth = minimize(lambda x: x @ x, start(3))
     assert str(smooth.structure) == "no kinks in the program"
     masked = minimize(lambda x: (x * (x > 0)).sum() + x @ x, start(3))
-    assert str(masked.structure).endswith("can be seen: gt, which takes values out of the graph")
+    assert str(masked.structure).endswith("are visible: gt, which takes values out of the graph")
     off = minimize(lasso, start(20), structure="off")
-    assert str(off.structure).startswith("20 kinks seen, but found by stepping over them")
+    assert str(off.structure).startswith("20 visible kinks, not used by the model")
     assert not off.structure.followed
 
 
-@pytest.mark.parametrize("seeds", [range(80), pytest.param(range(80, 600), marks=pytest.mark.slow)], ids=["80", "600"])
+@pytest.mark.parametrize("seeds", [range(80), pytest.param(range(80, 600), marks=pytest.mark.exhaustive)], ids=["80", "600"])
 def test_no_false_verdict_on_random_programs(seeds: range) -> None:
     by_kinks = 0
     for seed in seeds:
         program = Program(seed, growth=1.0)
         result = minimize(program, program.point + start(3), compile="never", max_evaluations=2000)
-        if not result.success or "seen in the program" not in result.certificate.reason:
+        if not result.success or "read from the program" not in result.certificate.reason:
             continue
         by_kinks += 1
         x = torch.as_tensor(result.x)
@@ -380,7 +380,7 @@ def test_kinks_that_change_from_point_to_point(name: str) -> None:
 
 def test_own_gradients_hide_the_program() -> None:
     result = minimize(lambda x: (x.abs().sum(), x.sign()), start(3), gradients=True, max_iterations=20)
-    assert result.structure.hidden == ("gradients given by the function",)
+    assert result.structure.hidden == ("the function computes its own gradients",)
 
 
 def test_a_box_of_many_kinks_at_once() -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from compile_inspect.capture.tap import Tap
 
 Rows = tuple[tuple[str, int, str, str], ...]
-Observations = Iterable[tuple[torch_private.Place, torch_private.Observer, bool]]
+Observations = Iterable[tuple[torch_private.HookPoint, torch_private.Observer, bool]]
 
 
 class Collector:
@@ -24,7 +24,7 @@ class Collector:
 
     name: ClassVar[str]
     trace_names: ClassVar[frozenset[str]] = frozenset()
-    failures: ClassVar[frozenset[torch_private.Place]] = frozenset()
+    failures: ClassVar[frozenset[torch_private.HookPoint]] = frozenset()
 
     def __init__(self, tap: Tap) -> None:
         self.tap = tap

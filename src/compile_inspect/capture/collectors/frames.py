@@ -21,7 +21,7 @@ class FrameCollector(Collector):
 
     name = "frames"
     trace_names: ClassVar[frozenset[str]] = frozenset({"dynamo_start", "compilation_metrics", "bwd_compilation_metrics"})
-    failures: ClassVar[frozenset[torch_private.Place]] = frozenset({torch_private.COMPILE_FRAME})
+    failures: ClassVar[frozenset[torch_private.HookPoint]] = frozenset({torch_private.COMPILE_FRAME})
 
     def observations(self) -> Observations:
         """Observe the compile of a frame for its backend and `fullgraph`."""

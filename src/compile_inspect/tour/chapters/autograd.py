@@ -172,7 +172,7 @@ def _gradients(target: Target, function: Callable[..., Any]) -> list[Any]:
 
     def slopes(*args: Any, **kwargs: Any) -> list[Any]:
         outputs = _differentiable(function(*args, **kwargs))
-        wanted = task.wanted(args, kwargs)
+        wanted = task.differentiated_tensors(args, kwargs)
         if not wanted or not outputs:
             return []
         ones = [torch.ones_like(output) for output in outputs]
@@ -185,7 +185,7 @@ def _gradients(target: Target, function: Callable[..., Any]) -> list[Any]:
 def _differentiable(result: Any) -> list[Any]:
     """The tensors of a result that require a gradient, wherever they are in it."""
     from compile_inspect import torch_private
-    from compile_inspect.agreement.observation import named_leaves
+    from compile_inspect.agreement.run_outcome import named_leaves
 
     return [leaf for _, leaf in named_leaves(result) if torch_private.is_tensor(leaf) and leaf.requires_grad]
 

@@ -163,7 +163,7 @@ def _by_hand(target: Target, place: int, args: tuple[Any, ...], kwargs: dict[str
     import torch
 
     from compile_inspect import torch_private
-    from compile_inspect.agreement.observation import named_leaves
+    from compile_inspect.agreement.run_outcome import named_leaves
 
     leaves, structure = torch_private.flatten((args, kwargs))
     x = leaves[place].detach().clone()

@@ -168,7 +168,7 @@ def _run(target: Target, sizes: Sequence[int], setting: str, dynamic: bool | Non
         def called(*args: Any, **kwargs: Any) -> Any:
             for leaf in torch_private.flatten((args, kwargs))[0] if marked else ():
                 if torch_private.is_tensor(leaf) and leaf.dim() and leaf.shape[0] == rows:
-                    dynamo_state.mark(leaf, 0, firmly=True)
+                    dynamo_state.mark_dynamic(leaf, 0, firmly=True)
             return compiled(*args, **kwargs)
 
         return backend.watch(lambda: called_with_rows(target, called, rows), rows)

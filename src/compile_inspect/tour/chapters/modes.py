@@ -96,7 +96,7 @@ def _run(target: Target, mode: str, device: str, *, steady: bool) -> tuple[ModeR
     from compile_inspect import torch_private
     from compile_inspect.capture.recorder import record
     from compile_inspect.silence import silence
-    from compile_inspect.torch_private.tour import said_by_torch
+    from compile_inspect.torch_private.tour import collect_torch_messages
 
     torch_private.forget_compiled_code()
     compiled: Any = torch.compile(target.function, mode=mode)
@@ -109,7 +109,7 @@ def _run(target: Target, mode: str, device: str, *, steady: bool) -> tuple[ModeR
 
     with silence():
         expected = result_of(target)
-        with said_by_torch() as said, record() as recording:
+        with collect_torch_messages() as said, record() as recording:
             build = result_of(target, first)
             for _ in range(CALLS_MADE - 1):
                 result = result_of(target, compiled)

@@ -133,7 +133,7 @@ def _run(target: Target, sizes: Sequence[int], stance: str, prepared: bool) -> S
     def call(rows: int) -> Call:
         return backend.watch(lambda: called_with_rows(target, compiled, rows), rows)
 
-    with silence(), torch.no_grad(), torch_private.own_examples():
+    with silence(), torch.no_grad(), torch_private.fresh_stance():
         if prepared:
             call(sizes[0])
         with torch.compiler.set_stance(stance):

@@ -127,7 +127,7 @@ def _capture(target: Target, guide: Guide) -> ModelCapture:
     with guide.working(f"capturing {name}"), torch_private.suppressed_compiler_output(), silence():
         torch_private.forget_compiled_code()
         inspection = inspect(replace(target, gradients=False, further=()), backend="eager")
-        _, _, operations = torch_private.explained(target.function, target.args, dict(target.kwargs))
+        _, _, operations = torch_private.explain(target.function, target.args, dict(target.kwargs))
     graphs = inspection.graphs_at(Stage.DYNAMO)
     inputs = [node for graph in graphs for node in graph.nodes if node.operation == "placeholder"]
     lines = _lines(target, inspection, graphs)

@@ -208,7 +208,7 @@ def _measured(
 
     targets = (load_target(specification, inputs), load_target(specification, inputs, runner.texts(proposal)))
     kernels, calls = [], {}
-    with torch.no_grad(), torch_private.preserved_configuration(), silence(), torch_private.suppressed_compiler_output():
+    with torch.no_grad(), torch_private.preserve_configuration(), silence(), torch_private.suppressed_compiler_output():
         for setting in proposal.settings:
             torch_private.run_setting(setting.code)
         torch_private.forget_compiled_code()

@@ -1,1 +1,1 @@
-"""The helpers that PyGRANSO's examples import from its private folder."""
+"""Helpers that PyGRANSO's examples import from its private folder."""

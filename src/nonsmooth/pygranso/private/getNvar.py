@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def getNvarTorch(parameters: Iterable[Tensor]) -> int:  # noqa: N802 (PyGRANSO's name)
-    """The number of elements of all tensors together.
+    """The total number of elements of all tensors.
 
     >>> import torch
     >>> getNvarTorch(torch.nn.Linear(3, 2).parameters())
@@ -19,7 +19,7 @@ def getNvarTorch(parameters: Iterable[Tensor]) -> int:  # noqa: N802 (PyGRANSO's
 
 
 def getNvar(var_dim_map: Mapping[str, Sequence[int]]) -> int:  # noqa: N802 (PyGRANSO's name)
-    """The number of elements of variables given by their shapes.
+    """The total number of elements of variables with these shapes.
 
     >>> getNvar({"U": [5, 2], "v": [3]})
     13

@@ -1,4 +1,4 @@
-"""Gradients of a vector of constraints by automatic differentiation, for functions that bring their own gradients."""
+"""Gradients of a vector of constraints by automatic differentiation, for functions that compute their own gradients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def getCiGradVec(  # noqa: N802 (PyGRANSO's name)
     """The gradients of constraints with respect to all variables, one column each: nvar × nconstr_ci_total.
 
     The variables are the attributes of X named by `var_dim_map`, and must have required gradients when the constraints were
-    computed. The graph is kept.
+    computed. The graph is retained.
 
     >>> from nonsmooth.pygranso import pygransoStruct
     >>> q = torch.tensor([[1.0], [2.0]], dtype=torch.double, requires_grad=True)
@@ -38,25 +38,25 @@ def getCiGradVec(  # noqa: N802 (PyGRANSO's name)
     sizes = [math.prod(shape) for shape in var_dim_map.values()]
     if sum(sizes) != nvar or any(value.numel() != size for value, size in zip(variables, sizes, strict=True)):
         raise ProblemError(
-            f"var_dim_map has {sum(sizes)} numbers, X {sum(value.numel() for value in variables)}, nvar is {nvar}"
+            f"var_dim_map has {sum(sizes)} numbers, X has {sum(value.numel() for value in variables)}, and nvar is {nvar}"
         )
     constraints = ci_vec_torch.reshape(-1)
     if len(constraints) != nconstr_ci_total:
-        raise ProblemError(f"ci_vec_torch has {len(constraints)} constraints, nconstr_ci_total is {nconstr_ci_total}")
+        raise ProblemError(f"ci_vec_torch has {len(constraints)} constraints, but nconstr_ci_total is {nconstr_ci_total}")
     columns = torch.zeros((nvar, nconstr_ci_total), dtype=dtype, device=torch_device)
-    used = [place for place, value in enumerate(variables) if value.requires_grad]
-    if not used or not constraints.requires_grad:
+    differentiable = [index for index, value in enumerate(variables) if value.requires_grad]
+    if not differentiable or not constraints.requires_grad:
         raise ProblemError(
             "no variable requires a gradient; call X.name.requires_grad_(True) before the constraints are computed"
         )
-    starts = [sum(sizes[:place]) for place in range(len(sizes))]
-    for index in range(nconstr_ci_total):
+    starts = [sum(sizes[:index]) for index in range(len(sizes))]
+    for row in range(nconstr_ci_total):
         gradients = torch.autograd.grad(
-            constraints[index], [variables[place] for place in used], retain_graph=True, allow_unused=True
+            constraints[row], [variables[index] for index in differentiable], retain_graph=True, allow_unused=True
         )
-        for place, gradient in zip(used, gradients, strict=True):
+        for index, gradient in zip(differentiable, gradients, strict=True):
             if gradient is not None:
-                columns[starts[place] : starts[place] + sizes[place], index] = gradient.reshape(-1)
+                columns[starts[index] : starts[index] + sizes[index], row] = gradient.reshape(-1)
     return columns
 
 

@@ -65,7 +65,7 @@ def inverse_hyperbolic_cosine_of_a_large_number(x: Tensor) -> Tensor:
     compiled="[0, 0, 0, 0, 0, 0, 0, 0, …]",
 )
 def expm1_of_small_numbers(x: Tensor) -> Tensor:
-    """expm1 of small numbers is 0 in vectorized code, which is what expm1 is there to avoid."""
+    """expm1 of small numbers is 0 in vectorized code, although expm1 exists to avoid that."""
     rate = x / 2
     growth = torch.expm1(rate)
     return growth * 2

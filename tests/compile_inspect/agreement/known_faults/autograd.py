@@ -22,7 +22,7 @@ from known_faults.entry import known_fault
     compiled="[3, 3]",
 )
 def interpolation_that_keeps_the_size(x: Tensor) -> Tensor:
-    """Nearest interpolation by 1.3 of two pixels gives two pixels, and reads the first of them twice."""
+    """Nearest interpolation of two pixels by 1.3 returns two pixels, but reads the first one twice."""
     doubled = x * 2
     larger = F.interpolate(doubled, scale_factor=1.3, mode="nearest")
     return larger + 1
@@ -38,7 +38,7 @@ def interpolation_that_keeps_the_size(x: Tensor) -> Tensor:
     compiled="[0, 0, 4]",
 )
 def interpolation_of_one_dimension(x: Tensor) -> Tensor:
-    """A dimension whose size stays is resampled by its scale all the same."""
+    """A dimension that keeps its size is still resampled by its scale."""
     shifted = x - x.amin()
     stretched = F.interpolate(shifted, scale_factor=(1.3, 1.5), mode="nearest")
     return stretched[0, 0, :, 0]
@@ -54,7 +54,7 @@ def interpolation_of_one_dimension(x: Tensor) -> Tensor:
     compiled="[1, 2, 2, 3]",
 )
 def update_of_overlapping_memory(x: Tensor) -> Tensor:
-    """An update in place of a view that overlaps itself adds once where eager adds twice."""
+    """An in-place update of a view that overlaps itself adds once where eager adds twice."""
     copy = x.clone()
     window = copy.as_strided((2, 2), (1, 1), 0)
     window.add_(1.0)
@@ -72,7 +72,7 @@ def update_of_overlapping_memory(x: Tensor) -> Tensor:
     shown="x after the call",
 )
 def update_through_a_dropout(x: Tensor) -> Tensor:
-    """Dropout in evaluation gives its input itself, and an update of that is lost."""
+    """Dropout in evaluation mode returns its input itself, and an update of that result is lost."""
     same = F.dropout(x, 0.5, False)
     same += same
     return same.sum()

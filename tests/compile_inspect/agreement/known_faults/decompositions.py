@@ -38,7 +38,7 @@ def gradient_of_a_robust_loss_at_nan(x: Tensor, target: Tensor) -> Tensor:
     compiled="[inf, 1]",
 )
 def standard_deviation_of_large_numbers(x: Tensor) -> Tensor:
-    """The standard deviation overflows where eager's does not: it is made of a variance in float32."""
+    """The standard deviation overflows where eager's does not, because it is computed from a float32 variance."""
     centered = x - 1
     spread = centered.std(dim=1)
     return spread.abs()

@@ -37,7 +37,7 @@ def floor_division_of_floats(values: Tensor, width: Tensor) -> Tensor:
     compiled="[inf, -inf, 5]",
 )
 def floor_division_of_infinity(x: Tensor) -> Tensor:
-    """An infinity divided and rounded down stays one; in eager mode it is NaN."""
+    """Floor division of infinity gives infinity; in eager mode it gives NaN."""
     raised = x + 2
     whole = torch.div(raised, 1.0, rounding_mode="floor")
     return whole.clone()
@@ -84,7 +84,7 @@ def remainder_by_a_python_number(x: Tensor) -> Tensor:
     compiled="[inf, -2.54149, 0.5]",
 )
 def elu_of_negative_zero(x: Tensor) -> Tensor:
-    """elu of -0.0 is 0.0, and its reciprocal an infinity with the other sign."""
+    """elu of -0.0 is 0.0, so its reciprocal is an infinity with the other sign."""
     bent = F.elu(x)
     return torch.reciprocal(bent)
 
@@ -130,7 +130,7 @@ def largest_of_small_integers(x: Tensor) -> Tensor:
     compiled="0",
 )
 def mean_of_nothing(x: Tensor) -> Tensor:
-    """The mean that var_mean gives of an empty tensor is 0."""
+    """The mean that var_mean returns for an empty tensor is 0."""
     raised = x + 1
     _, mean = torch.var_mean(raised)
     return mean * 2
@@ -160,7 +160,7 @@ def large_multiples_of_a_range(x: Tensor) -> Tensor:
     lines=("rounded = x.to(torch.float16)", "widened = rounded.to(torch.float32)"),
     eager="[142.822, 285.645, 428.467, 571.289]",
     compiled="[142.857, 285.714, 428.571, 571.429]",
-    missed="the float64 reference does not round either, and the compiled result is nearer to it than eager's.",
+    missed="the float64 reference does not round either, so the compiled result is closer to it than eager's result is.",
 )
 def rounding_to_half_precision(x: Tensor) -> Tensor:
     """A conversion to float16 and back does not round."""
@@ -181,7 +181,7 @@ def rounding_to_half_precision(x: Tensor) -> Tensor:
     gradients=True,
 )
 def gradient_of_a_root_at_negative_zero(x: Tensor) -> Tensor:
-    """The gradient of a root at -0.0 has the other sign, and at minus infinity it is 0."""
+    """The gradient of a square root at -0.0 has the other sign, and at minus infinity it is 0."""
     root = x**0.5
     return root.sum()
 
@@ -196,7 +196,7 @@ def gradient_of_a_root_at_negative_zero(x: Tensor) -> Tensor:
     compiled="[inf, 5]",
 )
 def quotient_with_weight_zero(x: Tensor, y: Tensor) -> Tensor:
-    """An infinite quotient with weight 0 is left out, where eager gives NaN."""
+    """An infinite quotient with weight 0 is dropped, where eager gives NaN."""
     moved = torch.addcdiv(x, x, y, value=0)
     return moved + y
 
@@ -212,6 +212,6 @@ def quotient_with_weight_zero(x: Tensor, y: Tensor) -> Tensor:
     shown="strides",
 )
 def strides_of_copysign(x: Tensor, y: Tensor) -> Tensor:
-    """copysign of a transposed tensor gives a contiguous one."""
+    """copysign of a transposed tensor returns a contiguous one."""
     signed = torch.copysign(x, y)
     return signed

@@ -19,7 +19,7 @@ from known_faults.entry import known_fault
     compiled="[12884901886, 8589934592, 17179869192, 17179869192, 17179869192, 17179869192]",
 )
 def reinterpreted_input_that_is_changed_later(x: Tensor) -> Tensor:
-    """What is computed from an input in another dtype is computed after the input was changed."""
+    """A result computed from an input viewed in another dtype is computed after the input has changed."""
     doubled = x.view(torch.int32) * 2
     doubled.sub_(-4)
     x[:, 2:5] = 2
@@ -36,7 +36,7 @@ def reinterpreted_input_that_is_changed_later(x: Tensor) -> Tensor:
     compiled="[11, 15, 11, 15, 19, 25, 23, 29]",
 )
 def update_from_flipped_rows(x: Tensor) -> Tensor:
-    """Rows are read after they were written, when an update follows an index_put_."""
+    """When an update follows an index_put_, rows are read after they have been written."""
     x.index_put_((torch.arange(4),), x * 2.0)
     x.add_(x.flip(0))
     return x - 1
@@ -52,7 +52,7 @@ def update_from_flipped_rows(x: Tensor) -> Tensor:
     compiled="[6, 6, 6, 6, 6, 6, 6, 6]",
 )
 def sum_into_expanded_rows(source: Tensor, index: Tensor) -> Tensor:
-    """Rows of an expanded tensor share their memory when they are added to."""
+    """Rows of an expanded tensor share their memory when index_add adds to them."""
     rows = torch.zeros(1, 2).expand(4, -1)
     total = rows.index_add(0, index, source)
     return total * 2

@@ -21,7 +21,7 @@ from known_faults.entry import known_fault
     compiled="[-inf, -inf, 0.5]",
 )
 def sum_with_zeros(x: Tensor) -> Tensor:
-    """Adding zeros is left out, and with it the change of -0.0 to 0.0."""
+    """Adding zeros is optimized away, and with it the change of -0.0 to 0.0."""
     rounded = torch.ceil(x)
     zeros = torch.zeros_like(rounded)
     total = rounded + zeros
@@ -38,7 +38,7 @@ def sum_with_zeros(x: Tensor) -> Tensor:
     compiled="[1, 1, 1]",
 )
 def product_with_zero(x: Tensor) -> Tensor:
-    """A product with 0 is taken to be 0, for NaN and infinity too."""
+    """A product with 0 is assumed to be 0, even for NaN and infinity."""
     nothing = x * 0
     return nothing + 1
 
@@ -54,7 +54,7 @@ def product_with_zero(x: Tensor) -> Tensor:
     shown="target after the call",
 )
 def copy_before_an_update(target: Tensor, source: Tensor) -> Tensor:
-    """A copy of an input is made after the input was changed."""
+    """A copy of an input is made after the input has changed."""
     target[0:, :] = source[0:, :]
     source.add_(1)
     return source * 2
@@ -76,7 +76,7 @@ def reverse_into(source: Tensor, target: Tensor) -> None:
     compiled="[0, 2, 4, 4, 2, 0]",
 )
 def clone_for_a_custom_operator(x: Tensor) -> Tensor:
-    """A clone is left out, and a custom operator reads what it is writing."""
+    """A clone is optimized away, so a custom operator reads the memory that it is writing."""
     original = x.clone()
     reverse_into(original, x)
     return x * 2
@@ -92,6 +92,6 @@ def clone_for_a_custom_operator(x: Tensor) -> Tensor:
     compiled="[2, 1, 1, 1, 2, 1, 1, 1, …]",
 )
 def gradient_of_a_trace_under_vmap(x: Tensor, vectors: Tensor) -> Tensor:
-    """Rows of a batched gradient of torch.trace are written over one another."""
+    """Rows of a batched gradient of torch.trace overwrite one another."""
     _, pull = torch.func.vjp(lambda value: torch.stack([value.sum(), torch.trace(value)]), x)
     return torch.vmap(lambda vector: pull(vector)[0])(vectors)

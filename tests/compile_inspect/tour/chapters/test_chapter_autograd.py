@@ -59,7 +59,7 @@ def test_the_answer_is_made_of_the_results() -> None:
     assert "a forward of 40" in " ".join(replace(found, forward=40).answer())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_kernels_of_both_directions_are_named(with_compiler: Guide) -> None:
     found = run_autograd_graphs(guide=with_compiler)
     assert found.backend == "inductor" and with_compiler.notes == []

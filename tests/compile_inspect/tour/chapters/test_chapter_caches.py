@@ -51,7 +51,7 @@ def test_a_program_that_fails_is_told_in_one_sentence(tmp_path: Path) -> None:
         _run("empty", program, "cpu", str(tmp_path))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_second_process_finds_what_the_first_has_left(with_compiler: Guide) -> None:
     found = run_cache_comparison(guide=with_compiler)
     cold, warm = found.runs

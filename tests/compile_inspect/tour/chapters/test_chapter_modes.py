@@ -12,8 +12,8 @@ from compile_inspect import torch_private
 from compile_inspect.records import Inspection
 from compile_inspect.records.runtime import CudaGraphEvent, CudaGraphOutcome
 from compile_inspect.target import Target
-from compile_inspect.torch_private.dynamo_state import quiet
-from compile_inspect.torch_private.tour import said_by_torch
+from compile_inspect.torch_private.dynamo_state import silence_loggers
+from compile_inspect.torch_private.tour import collect_torch_messages
 from compile_inspect.tour.chapters.generated_code import GeneratedCode
 from compile_inspect.tour.chapters.mode_findings import Effect, ModeComparison, ModeRun
 from compile_inspect.tour.chapters.modes import _became, run_mode_comparison
@@ -139,7 +139,7 @@ def test_without_a_compiler_the_settings_are_still_shown(without_compiler: Guide
     assert set(settings) == set(torch_private.mode_settings()) >= {"default", "max-autotune"}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_mode_runs_and_cuda_graphs_come_to_nothing_on_a_cpu(with_compiler: Guide) -> None:
     found = run_mode_comparison(guide=with_compiler)
     assert with_compiler.notes == []
@@ -212,7 +212,7 @@ def test_descriptions_of_kernels_are_not_kernels() -> None:
 
 def test_what_torch_says_is_heard_and_not_shown(capfd: pytest.CaptureFixture[str]) -> None:
     log = logging.getLogger("torch._inductor")
-    with quiet(), said_by_torch() as said:
+    with silence_loggers(), collect_torch_messages() as said:
         log.warning("skipping %s\n  because", "this")
         logging.getLogger("torch._dynamo.somewhere").warning("a limit was hit")
         log.info("nobody sees this")

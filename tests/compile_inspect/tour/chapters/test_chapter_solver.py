@@ -7,7 +7,7 @@ import scipy.optimize  # noqa: F401 - adds filters of warnings when it is import
 from chapter_state import guide_with_compiler, guide_without_compiler, unchanged
 
 from compile_inspect.tour.guide import Guide
-from nonsmooth.lesson import SolverRun, WithAndWithout, run_with_and_without_compile
+from nonsmooth.lesson import CompileComparison, SolverRun, run_with_and_without_compile
 
 unchanged = pytest.fixture(autouse=True)(unchanged)
 with_compiler = pytest.fixture(guide_with_compiler)
@@ -24,7 +24,7 @@ def test_without_a_compiler_the_functions_run_as_they_are(without_compiler: Guid
     assert f"{run.evaluations} evaluations" in found.answer()[0]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_compiled_functions_give_the_same_answer(with_compiler: Guide) -> None:
     found = run_with_and_without_compile(guide=with_compiler)
     plain, built, again = found.runs
@@ -35,34 +35,36 @@ def test_compiled_functions_give_the_same_answer(with_compiler: Guide) -> None:
 
 
 def test_the_answer_is_made_of_the_results() -> None:
-    plain = SolverRun("never", "never", 3.0, 0.0, 2.0, 500, 0, 7.0, 0.0, "fine", True, 1e-9, "It was not wanted.")
+    plain = SolverRun("never", "never", 3.0, 0.0, 2.0, 500, 0, 7.0, 0.0, "fine", True, 1e-9, "Compiling was switched off.")
     built = replace(plain, name="always", seconds=12.0, build_seconds=10.0, evaluating_seconds=0.5, compiled_evaluations=480)
-    found = WithAndWithout((plain, built), ((3.0, 2.0), (3.5, 2.0), (3.0, 2.9)))
+    found = CompileComparison((plain, built), ((3.0, 2.0), (3.5, 2.0), (3.0, 2.9)))
     text = " ".join(found.answer())
-    assert (
-        "never: 3.00 s, of which 0.00 s for building; 500 evaluations of 4000 µs each, 0 of them compiled and 0 checked" in text
-    )
-    assert "2 of 2 answers are proven" in text and "paid back after 10 such runs" in text
+    assert "never: 3.00 s, including 0.00 s for the build; 500 evaluations of 4000 µs each" in text
+    assert "0 of them compiled and 0 checked" in text
+    assert "2 of 2 answers are proven" in text and "pays back after 10 such runs" in text
     other = replace(built, f=7.5, proven=False, seconds=14.0)
-    text = " ".join(WithAndWithout((plain, other), ((3.0, 4.0), (3.0, 3.5))).answer())
+    text = " ".join(CompileComparison((plain, other), ((3.0, 4.0), (3.0, 3.5))).answer())
     assert "differs from it by more than 0.5" in text and "1 of 2 answers" in text and "is slower here, by 0.75 s" in text
     busy = replace(plain, evaluating_seconds=1.0)  # a third of the run: the rest is the solver's own
-    assert "the functions are not what it spends its time on" in WithAndWithout((busy, other), ((3.0, 4.0),)).answer()[-1]
+    assert (
+        "evaluating the functions takes less than half of its time"
+        in CompileComparison((busy, other), ((3.0, 4.0),)).answer()[-1]
+    )
 
 
 def test_runs_that_do_not_agree_say_nothing_about_payback() -> None:
-    plain = SolverRun("never", "never", 3.0, 0.0, 2.0, 500, 0, 7.0, 0.0, "fine", True, 1e-9, "It was not wanted.")
+    plain = SolverRun("never", "never", 3.0, 0.0, 2.0, 500, 0, 7.0, 0.0, "fine", True, 1e-9, "Compiling was switched off.")
     built = replace(plain, name="always", seconds=12.0, build_seconds=10.0, compiled_evaluations=480)
-    last = WithAndWithout((plain, built), ((3.0, 2.0), (3.0, 3.1), (3.5, 2.0))).answer()[-1]
-    assert last == "Whether a run on what is built is faster cannot be told in 3 pairs of runs."
-    assert "paid back" not in " ".join(WithAndWithout((plain, built)).answer())
+    last = CompileComparison((plain, built), ((3.0, 2.0), (3.0, 3.1), (3.5, 2.0))).answer()[-1]
+    assert last == "The measurements do not show whether a run with the existing build is faster in 3 pairs of runs."
+    assert "pays back" not in " ".join(CompileComparison((plain, built)).answer())
 
 
 def test_one_is_not_many() -> None:
-    plain = SolverRun("never", "never", 3.0, 0.0, 2.0, 500, 0, 7.0, 0.0, "fine", True, 1e-9, "It was not wanted.")
-    assert WithAndWithout((plain,)).answer()[-1] == "The objective at the answer is 7; the answer is proven."
+    plain = SolverRun("never", "never", 3.0, 0.0, 2.0, 500, 0, 7.0, 0.0, "fine", True, 1e-9, "Compiling was switched off.")
+    assert CompileComparison((plain,)).answer()[-1] == "The objective at the answer is 7; the answer is proven."
     built = replace(plain, name="always", seconds=1.5, build_seconds=0.5, compiled_evaluations=480)
-    assert "paid back after 1 such run, or" in WithAndWithout((plain, built), ((3.0, 1.0),)).answer()[-1]
+    assert "pays back after 1 such run, or" in CompileComparison((plain, built), ((3.0, 1.0),)).answer()[-1]
 
 
 def test_without_a_compiler_nothing_is_asked(without_compiler: Guide) -> None:

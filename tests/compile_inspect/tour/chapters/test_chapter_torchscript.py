@@ -38,7 +38,7 @@ def test_the_trace_goes_the_wrong_way_and_the_others_do_not(without_compiler: Gu
     assert "verify says of trace: it does not agree with eager" in text
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_same_with_inductor(with_compiler: Guide) -> None:
     check(run_torchscript_comparison(guide=with_compiler))
     assert with_compiler.notes == []

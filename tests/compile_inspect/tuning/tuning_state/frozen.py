@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compile_inspect.variants import Prepared, Task, Variant
-from compile_inspect.variants.inductor import from_flat
-from compile_inspect.variants.program import traced
+from compile_inspect.variants.captured_program import trace_task
+from compile_inspect.variants.inductor import prepare_flat
 
 
 @dataclass(frozen=True)
@@ -18,5 +18,5 @@ class FrozenGraph(Variant):
         return "frozen-graph"
 
     def build(self, task: Task) -> Prepared:
-        program, graph, _ = traced(task)
-        return from_flat(self, program, lambda tensors: list(graph(*tensors)))
+        program, graph, _ = trace_task(task)
+        return prepare_flat(self, program, lambda tensors: list(graph(*tensors)))

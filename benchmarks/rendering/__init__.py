@@ -1,0 +1,1 @@
+"""Tables and pictures made of the stored results."""
