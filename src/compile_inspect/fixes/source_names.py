@@ -34,15 +34,15 @@ def specification_of(function: Callable[..., Any]) -> str:
 
 def function_of(specification: str) -> Callable[..., Any]:
     """The callable that a specification names."""
-    found = find_object(specification)
-    if not callable(found) or isinstance(found, type):
-        raise TargetError(f"{specification} is a {type(found).__name__}, which cannot be called with the example inputs")
-    function: Callable[..., Any] = found
+    value = find_object(specification)
+    if not callable(value) or isinstance(value, type):
+        raise TargetError(f"{specification} is a {type(value).__name__}, which cannot be called with the example inputs")
+    function: Callable[..., Any] = value
     return function
 
 
 def _candidates(function: Callable[..., Any]) -> Iterator[tuple[ModuleType, str]]:
-    """Modules and names under which a callable may be found, the likeliest first."""
+    """Modules and names that may refer to a callable, the most likely first."""
     home = sys.modules.get(getattr(function, "__module__", None) or "")
     owner = getattr(function, "__self__", None)
     if owner is not None and not isinstance(owner, (type, ModuleType)):
@@ -63,14 +63,14 @@ def _top_level_names(value: Any) -> Iterator[tuple[ModuleType, str]]:
 
 def _names(module: ModuleType, name: str, function: Callable[..., Any]) -> bool:
     """Whether a dotted name in a module refers to the callable, or to a compiled version of it."""
-    found: Any = module
+    value: Any = module
     for part in name.split("."):
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except (AttributeError, InspectError):
             return False
-    found = dynamo_state.original_function(found)
-    return bool(found is function or found == function)
+    value = dynamo_state.original_function(value)
+    return bool(value is function or value == function)
 
 
 def _is_in_package(module: ModuleType) -> bool:

@@ -38,7 +38,7 @@ def predict_recompiles(
 ) -> RecompileForecast:
     """Predict which of a sequence of calls make torch.compile compile, why, and what would avoid that.
 
-    The calls are given in one of three ways: as ranges of sizes and numbers that are applied to `args` and `kwargs`, such as
+    Describe the calls in one of three ways: as ranges of sizes and numbers that are applied to `args` and `kwargs`, such as
     `sweep={"batch": "1..64"}` or `sweep={"batch": [1, 2, 8], "steps": range(4)}`, in all combinations; as pairs of arguments
     and keyword arguments, such as `calls=[((x,), {}), ((y,), {})]`; or as the inputs of a `Target` and its further inputs. A
     sweep names sizes as `time_variants` does, and a number among the arguments by its parameter.
@@ -55,7 +55,7 @@ def predict_recompiles(
     """
     target = target_of_call(function, args, kwargs, caller="predict_recompiles", options=_OPTIONS)
     if calls is not None and sweep is not None:
-        raise TargetError("the calls are given twice: pass either sweep or calls")
+        raise TargetError("sweep and calls both describe the calls: pass either sweep or calls")
     if calls is not None:
         if target.args or target.kwargs:
             raise TargetError("calls has its own inputs: leave out the others, or describe the calls with sweep")
