@@ -1,10 +1,10 @@
-"""Print docs/reference/commands.md: every command with its arguments and options, from the commands themselves.
+"""Print docs/reference/commands.md: every command with its arguments and options, generated from the code.
 
     python docs/generate_commands.py             # print the page
     python docs/generate_commands.py --update    # write it
 
-`STATUSES` below describes the exit statuses. A command without an entry, or an entry without a command, is an error.
-tests/docs/test_reference.py runs this.
+`EXIT_STATUSES` below describes the exit statuses; a command without an entry, or an entry without a command, is an
+error. tests/docs/test_reference.py runs this.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from compile_inspect.commands import app
 
 PAGE = Path(__file__).parent / "reference" / "commands.md"
 
-STATUSES = {
-    "run": "The status of the program; 128 plus the number of the signal if one ended it, as in a shell. 2 also if `run` "
-    "cannot start, for instance because the capture exists already; the program is then not run.",
-    "inspect": "1 if a compilation failed or nothing was compiled; the capture is written anyway. With `--fullgraph`, most "
-    "kinds of graph breaks make the compilation fail, but not all: `.item()`, for example, is captured then, and breaks the "
-    "graph otherwise.",
-    "breaks": "0, with or without breaks. Programs that need a decision can read `--json`.",
-    "fix": "1 if something is left for you to do by hand.",
-    "guards": "0; 1 if a compilation or a predicted call failed, or if nothing was compiled.",
-    "verify": "1 if a variant does not agree with eager, if none could run, or if eager gives a different result when it runs "
-    "again. A variant that cannot run does not count if others run; `--json` names it.",
-    "bench": "1 if nothing could be timed, not even eager; 130 if Ctrl-C ended the run. Speed does not affect the status.",
+EXIT_STATUSES = {
+    "run": "the exit status of the program; 128 plus the number of the signal if a signal ended it, as in a shell. 2 also if "
+    "`run` cannot start, for example because the capture already exists; the program then does not run.",
+    "inspect": "1 if a compilation failed or nothing was compiled; the capture is written all the same. With `--fullgraph`, "
+    "most kinds of graph breaks raise an error, but not all: `.item()`, for example, is captured then, and breaks the graph "
+    "otherwise.",
+    "breaks": "1 if a compilation failed or nothing was compiled. Graph breaks have no effect; use `--json` in scripts.",
+    "fix": "1 if some breaks must still be fixed by hand.",
+    "guards": "1 if a compilation or one of the calls failed, or nothing was compiled. The prediction has no effect.",
+    "verify": "1 if a variant does not agree with eager, no variant could run, or eager returns a different result when it "
+    "runs again. A variant that cannot run next to others that do has no effect; `--json` names it.",
+    "bench": "1 if nothing could be timed, not even eager; 130 if Ctrl-C ended it. Speed has no effect.",
     "show": "0.",
     "report": "0.",
-    "tour": "0.",
+    "tour": "1 if a lesson failed; 130 if Ctrl-C ended it.",
 }
 
 INTRODUCTION = """\
@@ -43,21 +43,21 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_commands.py; do not edit. -->
 
-`python -m compile_inspect` is the same as `compile-inspect`. `-h` and `--help` print the information on this page.
+`python -m compile_inspect` is the same as `compile-inspect`. `-h` and `--help` print the texts of this page.
 
 A TARGET is `module:attribute` or `file.py:attribute`: a function, a module (`torch.nn.Module`) or a
-[`Target`](compile_inspect.md), which includes inputs. If it has no inputs, `--inputs` says where they are.
+[`Target`](compile_inspect.md), which includes inputs. For a target without inputs, use `--inputs`.
 
-Every command ends with status 0 if it succeeds and with 2 if it cannot work: an option that does not exist, a file that
-exists already, a capture that cannot be read. It then prints the reason on standard error. Other statuses are described with
-each command.
+Every command exits with status 0 after it has done its work, and with 2 if it cannot: for an unknown option, a file that
+already exists, or a capture that cannot be read. The reason is then printed to standard error. Other exit statuses are listed
+with each command.
 """
 
 
 def page() -> str:
     """The whole page."""
     functions = {_name(command): command.callback for command in app.registered_commands}
-    assert set(functions) == set(STATUSES), set(functions) ^ set(STATUSES)
+    assert set(functions) == set(EXIT_STATUSES), set(functions) ^ set(EXIT_STATUSES)
     return "\n".join([INTRODUCTION, *(section(name, function) for name, function in functions.items())])
 
 
@@ -66,23 +66,22 @@ def _name(command: Any) -> str:
 
 
 def section(name: str, function: Any) -> str:
-    """One command, from the signature of its function."""
+    """The section of one command, from the signature of its function."""
     hints = typing.get_type_hints(function, include_extras=True)
     usage, rows = ["compile-inspect", name, "[OPTIONS]"], []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name == "context":
             continue
-        kind, described = typing.get_args(hints[parameter.name])[:2]
-        if isinstance(described, typer.models.ArgumentInfo):
-            shown = f"{described.metavar}{'...' if typing.get_origin(kind) is list else ''}"
-            usage.append(shown)
+        kind, info = typing.get_args(hints[parameter.name])[:2]
+        if isinstance(info, typer.models.ArgumentInfo):
+            syntax = f"{info.metavar}{'...' if typing.get_origin(kind) is list else ''}"
+            usage.append(syntax)
         else:
-            shown = _flags(described, kind)
-        rows.append(
-            f"| {_code(shown)} | {_default(parameter, described)} | {str(described.help).replace('|', chr(92) + '|')} |"
-        )
+            syntax = _flags(info, kind)
+        rows.append(f"| {_code(syntax)} | {_default(parameter, info)} | {str(info.help).replace('|', chr(92) + '|')} |")
     table = ["| | Default | Meaning |", "|---|---|---|", *rows]
-    parts = [f"## {name}", f"`{' '.join(usage)}`", inspect.getdoc(function), "\n".join(table), f"Exit status: {STATUSES[name]}"]
+    exit_status = f"Exit status: {EXIT_STATUSES[name]}"
+    parts = [f"## {name}", f"`{' '.join(usage)}`", inspect.getdoc(function), "\n".join(table), exit_status]
     return "\n\n".join(map(str, parts)) + "\n"
 
 
@@ -97,19 +96,20 @@ def _flags(option: Any, kind: Any) -> str:
 
 
 def _names(option: Any) -> list[str]:
-    # Inside Annotated, typer keeps the first name where a default would be otherwise.
-    return [name for item in (option.default, *(option.param_decls or ())) for name in str(item).split("/")]
+    # Inside Annotated, typer stores the first name in the place of a default.
+    names = (name.strip() for item in (option.default, *(option.param_decls or ())) for name in str(item).split("/"))
+    return [name for name in names if name]
 
 
-def _code(shown: str) -> str:
-    return ", ".join(f"`{item}`" for item in shown.split(", "))
+def _code(syntax: str) -> str:
+    return ", ".join(f"`{item}`" for item in syntax.split(", "))
 
 
-def _default(parameter: inspect.Parameter, described: Any) -> str:
+def _default(parameter: inspect.Parameter, info: Any) -> str:
     if parameter.default is inspect.Parameter.empty:
         return "required"
     if parameter.default is True:
-        return f"`{_names(described)[0]}`"
+        return f"`{_names(info)[0]}`"
     return "" if parameter.default in (None, False, "") else f"`{parameter.default}`"
 
 

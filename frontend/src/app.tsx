@@ -20,7 +20,7 @@ export function App({ page }: { page: Page }): JSX.Element {
   useEffect(followFragments, []);
   // Effects of the parts run before those of the whole: from here on keys and links are listened to.
   useEffect(() => void (document.documentElement.dataset["ready"] = "yes"), []);
-  if (!capture && page.lessons.length === 0) return <p>This page holds no capture.</p>;
+  if (!capture && page.lessons.length === 0) return <p>This page contains no capture.</p>;
   const chooseAbove = (index: number): void => {
     choose(index);
     // The lessons stand between the list and what it changes: without a look at that, nothing would seem to happen.
@@ -29,7 +29,7 @@ export function App({ page }: { page: Page }): JSX.Element {
   return (
     <>
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <div class="masthead">
         <header class="top">
@@ -44,7 +44,7 @@ export function App({ page }: { page: Page }): JSX.Element {
               </select>
             </label>
           ) : null}
-          <button type="button" class="theme" onClick={() => setTheme(nextTheme(theme))} title="Light, dark, or as the system">
+          <button type="button" class="theme" onClick={() => setTheme(nextTheme(theme))} title="Light, dark, or system theme">
             {THEME_TITLES[theme]}
           </button>
         </header>

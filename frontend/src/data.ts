@@ -122,7 +122,7 @@ export interface Verdict {
   origin: string;
   facts: Fact[];
   /** What is worth doing, most worthwhile first; at most three. */
-  todo: Todo[];
+  recommendations: Recommendation[];
 }
 
 export interface Fact {
@@ -136,7 +136,7 @@ export interface Fact {
   link: string;
 }
 
-export interface Todo {
+export interface Recommendation {
   title: string;
   why: string;
   link: string;

@@ -18,16 +18,17 @@ function fail(message: string): void {
 async function start(): Promise<void> {
   const holder = document.getElementById("page");
   const text = document.getElementById("data")?.textContent?.trim();
-  if (!holder || !text) return fail("This page holds no data: it was cut off. Make it again with compile-inspect report.");
+  if (!holder || !text)
+    return fail("This page contains no data: the file is truncated. Create it again with compile-inspect report.");
   if (typeof DecompressionStream === "undefined")
-    return fail("This browser is too old for this page: any from 2023 on will do.");
+    return fail("This browser is too old for this page. Use a browser from 2023 or later.");
   try {
     const page = await unpack(text);
     // Until now it held the line that says why there is nothing to see where this script may not run.
     holder.replaceChildren();
     render(<App page={page} />, holder);
   } catch (error) {
-    fail(`This page cannot be shown (${String(error)}): it may be damaged. Make it again with compile-inspect report.`);
+    fail(`This page cannot be shown (${String(error)}): the file may be damaged. Create it again with compile-inspect report.`);
     throw error;
   }
 }

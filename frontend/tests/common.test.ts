@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { messageOf } from "../src/common/boundary";
 import { exploredCompilations, positionOf } from "../src/common/compilations";
-import { fileName, MOST_TEXT, shorten, together } from "../src/common/format";
+import { fileName, MAX_TEXT, shorten, together } from "../src/common/format";
 import { fragmentId, hasAddress, positionIn } from "../src/common/navigation";
 import { bounded } from "../src/common/text";
 import type { Capture, Page } from "../src/data";
@@ -42,7 +42,7 @@ test("long texts are cut at a character", () => {
   assert.equal(shorten("x".repeat(1_000_000)).length, 300);
   assert.equal(shorten("ab😀cd", 4), "ab…");
   assert.equal(bounded("x"), "x");
-  assert.match(bounded("x".repeat(MOST_TEXT + 500)), /x… \(501 more characters not shown\)$/);
+  assert.match(bounded("x".repeat(MAX_TEXT + 500)), /x… \(501 more characters not shown\)$/);
 });
 
 test("files are named after their folders on every system", () => {

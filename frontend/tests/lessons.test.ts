@@ -46,7 +46,7 @@ test("lines of a diff have their classes, the names of files are not changes", (
 
 test("captures are processes, versions or models", () => {
   assert.deepEqual(CHOOSER, { program: "Process", comparison: "Showing", tour: "Models" });
-  assert.equal(wordsOf("program").above(1_200), "1,200 processes together");
+  assert.equal(wordsOf("program").above(1_200), "1,200 processes in total");
   const models = wordsOf("tour");
   assert.doesNotMatch(JSON.stringify([models, models.above(2)]), /process/i);
 });
@@ -160,9 +160,9 @@ test("a chart needs two measurements of one kind, and not too many rows", () => 
 test("a number with an interval beside it is a ratio, on a scale that holds 1", () => {
   const [chart] = measuredColumns(
     table(
-      ["Model", ">Batch", ">Eager", ">Times as fast", ">95 % interval"],
+      ["Model", ">Batch", ">Eager", ">Speedup over eager", ">95 % interval"],
       [
-        ["m", "1", "1 ms", "0.64", "0.63 to 0.65"],
+        ["m", "1", "1 ms", "0.64×", "0.63 to 0.65"],
         ["m", "64", "2 ms", "0.75", "0.70 to 0.80"],
       ],
     ),

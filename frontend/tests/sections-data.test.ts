@@ -24,7 +24,7 @@ import { frameOf, timelineOf } from "../src/sections/timeline";
 
 const EMPTY: Capture = {
   label: "x",
-  verdict: { sentence: "", tone: "plain", further: [], origin: "", facts: [], todo: [] },
+  verdict: { sentence: "", tone: "plain", further: [], origin: "", facts: [], recommendations: [] },
   left_out: [],
   complete: true,
   notes: [],
@@ -417,7 +417,7 @@ test("caches are summed up", () => {
   });
   assert.equal(
     cacheSummary([lookup("hit", 2), lookup("miss", null), lookup("miss", null)]),
-    "1 hit, 2 misses; 2.00 s of compiling saved",
+    "1 hit, 2 misses; 2.00 s of compile time saved",
   );
 });
 
@@ -429,8 +429,8 @@ test("nothing but fragments of the page is linked to", () => {
 test("proofs and ratios in words", () => {
   assert.equal(proofText("The break is still there. It is."), ": the break is still there. It is.");
   assert.equal(proofText(""), ".");
-  assert.equal(ratioInWords(2, 1), "A call is 2.00× as fast.");
-  assert.equal(ratioInWords(1, 1.001), "A call takes as long as before.");
+  assert.equal(ratioInWords(2, 1), "Speedup 2.00×.");
+  assert.equal(ratioInWords(1, 1.001), "No change in call time.");
 });
 
 test("the badges of the navigation are read as words, and those of damaged parts left out", () => {

@@ -106,9 +106,9 @@ def _from_report(name: str, *arguments: object, **options: object) -> str:
     return text
 
 
-rendering.register(rendering.Form.SUMMARY, partial(_from_report, "summary_text"))
-rendering.register(rendering.Form.TIMING, partial(_from_report, "timing_text"))
-rendering.register(rendering.Form.PAGE, partial(_from_report, "html"))
-rendering.register(rendering.Form.BREAKS, partial(_from_report, "breaks_text"))
-rendering.register(rendering.Form.FIX, partial(_from_report, "fix_text"))
-rendering.register(rendering.Form.FORECAST, partial(_from_report, "forecast_text"))
+rendering.register(rendering.Format.SUMMARY, partial(_from_report, "summary_text"))
+rendering.register(rendering.Format.TIMING, partial(_from_report, "timing_text"))
+rendering.register(rendering.Format.PAGE, partial(_from_report, "html"))
+rendering.register(rendering.Format.BREAKS, partial(_from_report, "breaks_text"))
+rendering.register(rendering.Format.FIX, partial(_from_report, "fix_text"))
+rendering.register(rendering.Format.FORECAST, partial(_from_report, "forecast_text"))

@@ -1,4 +1,4 @@
-"""Phase 1 of the tour: one model, every backend; what the first call costs, and where that time goes.
+"""Phase 1 of the tour: one model, every backend; what the first call costs and where that time goes.
 
 python -m compile_inspect.basics
 python -m compile_inspect.basics --target model.py:model --inputs model.py:inputs --explain
@@ -11,6 +11,6 @@ from compile_inspect.tour.phases.basics import BackendComparison, run_backend_co
 __all__ = ["BackendComparison", "run_backend_comparison"]
 
 if __name__ == "__main__":
-    from compile_inspect.tour.command import run_chapter
+    from compile_inspect.tour.command_line import run_lesson_command
 
-    run_chapter("basics")
+    run_lesson_command("basics")

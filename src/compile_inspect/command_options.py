@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they are called and explained the same everywhere."""
+"""Options that several commands share, so that they have the same names and help texts everywhere."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ InputsOption = Annotated[
     typer.Option(
         "--inputs",
         metavar="INPUTS",
-        help="Where the inputs are, module:attribute: a tuple, a mapping, a tensor, or a function that makes one. "
-        "Or what they look like: 'float32[16, 8], int64[16], scale=0.5'.",
+        help="The inputs, as module:attribute or file.py:attribute: a tuple, a mapping, a tensor, or a function that returns "
+        "one. Or a description of them: 'float32[16, 8], int64[16], scale=0.5'.",
     ),
 ]
 NoGradOption = Annotated[bool, typer.Option("--no-grad", help="Run without gradients, as under torch.no_grad().")]
-NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colors, as with NO_COLOR=1.")]
+NoColorOption = Annotated[bool, typer.Option("--no-color", help="Disable colors, as with NO_COLOR=1.")]

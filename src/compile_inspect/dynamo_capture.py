@@ -1,4 +1,4 @@
-"""Phase 2 of the tour: the graph that Dynamo captures, held against the lines it came from.
+"""Phase 2 of the tour: the graph that Dynamo captures, compared with the lines it came from.
 
 python -m compile_inspect.dynamo_capture
 python -m compile_inspect.dynamo_capture --target model.py:model --inputs model.py:inputs
@@ -11,6 +11,6 @@ from compile_inspect.tour.phases.dynamo_capture import DynamoExploration, run_dy
 __all__ = ["DynamoExploration", "run_dynamo_exploration"]
 
 if __name__ == "__main__":
-    from compile_inspect.tour.command import run_chapter
+    from compile_inspect.tour.command_line import run_lesson_command
 
-    run_chapter("dynamo_capture")
+    run_lesson_command("dynamo_capture")

@@ -1,4 +1,4 @@
-"""Phase 4 of the tour: the kernels that Inductor writes, what is in each of them, and what was kept apart.
+"""Phase 4 of the tour: the kernels that Inductor generates, what each computes, and which pairs were not fused.
 
 python -m compile_inspect.inductor_codegen
 python -m compile_inspect.inductor_codegen --target model.py:model --inputs model.py:inputs
@@ -11,6 +11,6 @@ from compile_inspect.tour.phases.inductor_codegen import InductorInspection, run
 __all__ = ["InductorInspection", "run_inductor_inspection"]
 
 if __name__ == "__main__":
-    from compile_inspect.tour.command import run_chapter
+    from compile_inspect.tour.command_line import run_lesson_command
 
-    run_chapter("inductor_codegen")
+    run_lesson_command("inductor_codegen")

@@ -1,4 +1,4 @@
-"""All five phases of the tour and its chapters, and a report of what was measured.
+"""Every lesson of the tour, and a report of the measurements.
 
 python -m compile_inspect.main
 """

@@ -1,7 +1,7 @@
-"""Text and pages of records, without records that know how to make them.
+"""Render records as text and pages without an import of the report from the records.
 
-`print(inspection)` and `inspection.to_html()` belong to records; how they look belongs to the report, which is made of records.
-The package puts the two together when it is imported: it registers one function for each form.
+`print(inspection)` and `inspection.to_html()` are methods of records, but the report does the rendering, and imports records.
+The package connects the two when it is imported: it registers one function for each format.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from enum import Enum
 
 
-class Form(Enum):
-    """A form in which people read a record."""
+class Format(Enum):
+    """An output format of a record."""
 
     SUMMARY = "the summary of a capture as text"
     TIMING = "the tables of a timing as text"
@@ -21,19 +21,19 @@ class Form(Enum):
     PAGE = "captures as one HTML page"
 
 
-_RENDERERS: dict[Form, Callable[..., str]] = {}
+_RENDERERS: dict[Format, Callable[..., str]] = {}
 
 
-def register(form: Form, renderer: Callable[..., str]) -> None:
-    """Make `renderer` the function that `render` calls for this form."""
-    _RENDERERS[form] = renderer
+def register(format: Format, renderer: Callable[..., str]) -> None:
+    """Register `renderer` as the function that `render` calls for this format."""
+    _RENDERERS[format] = renderer
 
 
-def render(form: Form, *arguments: object, **options: object) -> str:
-    """Bring records into a form.
+def render(format: Format, *arguments: object, **options: object) -> str:
+    """Render records in a format.
 
     >>> from compile_inspect.records import Inspection
-    >>> render(Form.SUMMARY, Inspection())
-    'Nothing was compiled while this was recorded.'
+    >>> render(Format.SUMMARY, Inspection())
+    'Nothing was compiled during the recording.'
     """
-    return _RENDERERS[form](*arguments, **options)
+    return _RENDERERS[format](*arguments, **options)

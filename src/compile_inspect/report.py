@@ -1,4 +1,4 @@
-"""Captures as one HTML file: what was recorded, what follows from it, and what was tried."""
+"""Captures as one HTML file: the recording, the conclusions, and the fixes that were tried."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from compile_inspect.records.break_reports import BreakReport, FixReport
     from compile_inspect.records.lessons import Lesson
     from compile_inspect.records.recompile_forecast import RecompileForecast
-    from compile_inspect.reporters.html import Shown
+    from compile_inspect.reporters.html import CaptureReport
 
 _WIDTH = 100
 
@@ -34,11 +34,11 @@ def html(
 ) -> str:
     """The page of some captures, each with a name.
 
-    Several are processes of one program, or with `comparison` two versions to hold against each other. `whole` leaves
-    nothing out of captures that would make a page too large to be handy.
+    Several captures are processes of one program, or with `comparison` two versions to compare. `whole` leaves
+    nothing out, however large the page becomes.
 
-    With `lessons` it is the page of a tour: they come first, and the captures are the models that they were about, or
-    none. `sentence` tells of all of them (how many, in what time), `origin` of the machine.
+    With `lessons` it is the page of a tour: they come first, and the captures are their models, if any.
+    `sentence` summarizes the lessons (how many, in what time), and `origin` names the machine.
 
     >>> page = html([("empty", Inspection())])
     >>> page.startswith("<!doctype html>"), "Nothing was compiled" in page
@@ -47,43 +47,43 @@ def html(
     from compile_inspect.reporters.html import Limits, Tour, render
 
     if comparison and len(captures) != 2:
-        raise ValueError(f"a comparison is of two captures, not of {len(captures)}")
+        raise ValueError(f"a comparison needs two captures, not {len(captures)}")
     if comparison and lessons:
-        raise ValueError(f"a comparison has no lessons, and {len(lessons)} were given: leave out one of the two")
+        raise ValueError(f"a comparison has no lessons, but {len(lessons)} were passed: leave out one of the two")
     if not lessons and (sentence or origin):
-        raise ValueError(f"{sentence or origin!r} tells of lessons, and there are none: pass them with lessons=")
+        raise ValueError(f"{sentence or origin!r} describes lessons, but there are none: pass them with lessons=")
     name = title or " and ".join(label for label, _ in captures[:2])
-    shown = [_shown(label, inspection) for label, inspection in captures]
+    reports = [_capture_report(label, inspection) for label, inspection in captures]
     generator = f"compile-inspect {__version__}"
     limits = Limits.none() if whole else None
     tour = Tour(lessons, sentence, origin) if lessons else None
     heading = f"{name} · compile-inspect" if name else "compile-inspect"
-    return render(shown, title=heading, generator=generator, comparison=comparison, limits=limits, tour=tour)
+    return render(reports, title=heading, generator=generator, comparison=comparison, limits=limits, tour=tour)
 
 
-def _shown(label: str, inspection: Inspection) -> Shown:
+def _capture_report(label: str, inspection: Inspection) -> CaptureReport:
     from compile_inspect.advice.accidental_guards import accidental_guards
     from compile_inspect.fixes.diffs import differ
     from compile_inspect.recompiles.root_causes import root_causes
-    from compile_inspect.reporters.html import Shown
+    from compile_inspect.reporters.html import CaptureReport
     from compile_inspect.wording.quantities import count
 
-    findings, strangers = findings_of(inspection)
-    causes = count(strangers, "cause")
-    told = f"Fixes were tried for {causes} of graph breaks that this capture does not have, and are not shown."
-    notes = [told] if strangers else []
+    findings, unmatched = findings_of(inspection)
+    causes = count(unmatched, "cause")
+    note = f"Fixes for {causes} of graph breaks that this capture does not contain are not shown."
+    notes = [note] if unmatched else []
     diff = differ(inspection.sources)
-    return Shown(label, inspection, findings, accidental_guards(inspection), diff, notes, root_causes(inspection))
+    return CaptureReport(label, inspection, findings, accidental_guards(inspection), diff, notes, root_causes(inspection))
 
 
 def findings_of(inspection: Inspection) -> tuple[tuple[Finding, ...], int]:
-    """The causes of graph breaks, those with trials as they were added, and how many of these belong to no cause."""
+    """The causes of graph breaks with their trials, and how many trials match no cause."""
     from compile_inspect.fixes.planning import advise_breaks
 
     tried = {_key(finding): finding for finding in inspection.findings}
-    every = advise_breaks(inspection)
-    strangers = len(tried.keys() - {_key(finding) for finding in every})
-    return by_cost(tuple(tried.get(_key(finding), finding) for finding in every)), strangers
+    advised_findings = advise_breaks(inspection)
+    unmatched = len(tried.keys() - {_key(finding) for finding in advised_findings})
+    return by_cost(tuple(tried.get(_key(finding), finding) for finding in advised_findings)), unmatched
 
 
 def _key(finding: Finding) -> tuple[str, str, int, str]:
@@ -97,15 +97,15 @@ def summary_text(inspection: Inspection) -> str:
     """The summary of a capture, without color.
 
     >>> print(summary_text(Inspection()))
-    Nothing was compiled while this was recorded.
+    Nothing was compiled during the recording.
     """
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.reporters.text import summary, summary_details
 
-    console, written = _page()
+    console, output = _buffer_console()
     summary.render_overview([inspection], console)
     summary_details.render(inspection, console, ShowOptions())
-    return _trimmed(written)
+    return _trimmed(output)
 
 
 def timing_text(timing: Timing) -> str:
@@ -113,9 +113,9 @@ def timing_text(timing: Timing) -> str:
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.reporters.text.timing import print_timing
 
-    console, written = _page()
+    console, output = _buffer_console()
     print_timing(timing, console, ShowOptions())
-    return _trimmed(written)
+    return _trimmed(output)
 
 
 def breaks_text(report: BreakReport) -> str:
@@ -123,38 +123,38 @@ def breaks_text(report: BreakReport) -> str:
     from compile_inspect.fixes.diffs import differ
     from compile_inspect.reporters.text.break_reports import render_breaks
 
-    console, written = _page()
+    console, output = _buffer_console()
     render_breaks(report, console, differ(report.inspection.sources, disk=True))
-    return _trimmed(written)
+    return _trimmed(output)
 
 
 def fix_text(report: FixReport) -> str:
     """A proven fix, without color."""
     from compile_inspect.reporters.text.break_reports import render_fix
 
-    console, written = _page()
+    console, output = _buffer_console()
     render_fix(report, console)
-    return _trimmed(written)
+    return _trimmed(output)
 
 
 def forecast_text(forecast: RecompileForecast) -> str:
     """A prediction of recompiles with remedies, without color."""
     from compile_inspect.reporters.text.forecast import render, render_comparison, render_treatments
 
-    console, written = _page()
+    console, output = _buffer_console()
     render(forecast, console)
     if forecast.comparison is not None:
         render_comparison(forecast.comparison, console)
     render_treatments(forecast.causes, console)
-    return _trimmed(written)
+    return _trimmed(output)
 
 
-def _page() -> tuple[Console, StringIO]:
+def _buffer_console() -> tuple[Console, StringIO]:
     from rich.console import Console
 
-    written = StringIO()
-    return Console(file=written, width=_WIDTH, color_system=None, markup=False, emoji=False, highlight=False), written
+    output = StringIO()
+    return Console(file=output, width=_WIDTH, color_system=None, markup=False, emoji=False, highlight=False), output
 
 
-def _trimmed(written: StringIO) -> str:
-    return "\n".join(line.rstrip() for line in written.getvalue().strip("\n").split("\n"))
+def _trimmed(output: StringIO) -> str:
+    return "\n".join(line.rstrip() for line in output.getvalue().strip("\n").split("\n"))

@@ -1,4 +1,4 @@
-"""A chapter of the torch.compile tour: one problem, solved with and without compiled functions."""
+"""A topic of the torch.compile tour: one problem, solved with and without compiled functions."""
 
 from __future__ import annotations
 
@@ -136,10 +136,10 @@ def run_with_and_without_compile(target: Target | None = None, *, guide: Guide |
     start = torch.linspace(-1, 2, SIZE, dtype=torch.float64, device=guide.machine.device)
     choices: list[tuple[str, CompileChoice]] = [('compile="never"', "never")]
     if guide.machine.inductor or start.is_cuda:  # CUDA graphs need no compiler
-        guide.guess("Compiled functions give the solver …", _CHOICES)
+        guide.ask("Compiled functions give the solver …", _CHOICES)
         choices += [('compile="always"', "always"), ('compile="always" again', "always")]
     else:
-        guide.note(guide.machine.lacking)
+        guide.note(guide.machine.missing_requirement)
     with _own_cache():
         # Imports and threads are warmed up here, so that no measured run is charged for them.
         minimize(chained_kinks, start, compile="never", max_iterations=2)
@@ -212,4 +212,4 @@ def _show(comparison: CompileComparison, guide: Guide) -> None:
         eager, built = comparison.runs[0], comparison.runs[1]
         same = abs(built.f - eager.f) <= 1e-6 * max(1.0, abs(eager.f))
         eager_seconds = min(eager.seconds, *(before for before, _ in comparison.pairs))
-        guide.settle(0 if not same else 1 if built.seconds < eager_seconds else 2)
+        guide.reveal(0 if not same else 1 if built.seconds < eager_seconds else 2)

@@ -83,7 +83,8 @@ CONTRASTS = """selector => {
 """Every text of a selector, with how much it stands out from what is behind it."""
 
 HEADLINE = (
-    ".sentence span, .further li span, .origin, .fact-label, .fact-value, .fact-detail, .todo a, .todo p, .standing, .parts a"
+    ".sentence span, .further li span, .origin, .fact-label, .fact-value, .fact-detail, .recommendations a, .recommendations "
+    "p, .standing, .parts a"
 )
 LESSON = ".lesson h3, .question, .answer h4, .answer p, .contents a, .took, .measured dt, .measured-value, .outcome"
 
@@ -114,8 +115,8 @@ def test_a_report_fits_and_can_be_read(opening: Callable[..., Any], width: int) 
     for theme in in_both_themes(page):
         assert page.evaluate("() => document.documentElement.scrollWidth") <= width, theme
         assert page.evaluate(WIDER) == [], theme
-        assert page.evaluate(OVERLAPS, ".sentence, .further, .facts, .todo, .cause h3, .cause p") == [], theme
-        assert page.evaluate(CLIPPED, ".fact, .todo li, .sentence, .further li") == [], theme
+        assert page.evaluate(OVERLAPS, ".sentence, .further, .facts, .recommendations, .cause h3, .cause p") == [], theme
+        assert page.evaluate(CLIPPED, ".fact, .recommendations li, .sentence, .further li") == [], theme
         assert [item for item in page.evaluate(CONTRASTS, HEADLINE) if item[1] < 4.5] == [], theme
 
 
@@ -182,7 +183,7 @@ def test_paper_shows_all_of_it_and_nothing_is_cut_off(opening: Callable[..., Any
         page.locator(".lesson .evidence").nth(1).wait_for()
     assert page.evaluate("() => getComputedStyle(document.querySelector('.masthead')).position") == "static"
     assert page.locator(".lesson .evidence").count() == (2 if kind == "tour" else 0)
-    assert page.evaluate(CLIPPED, ".fact, .todo li, .sentence, .answer, .settings") == []
+    assert page.evaluate(CLIPPED, ".fact, .recommendations li, .sentence, .answer, .settings") == []
     page.pdf(path=str(tmp_path / "page.pdf"))
     assert (tmp_path / "page.pdf").stat().st_size > 20_000
 

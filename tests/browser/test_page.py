@@ -14,7 +14,7 @@ import pytest
 
 from compile_inspect import report
 from compile_inspect.records import Direction, Graph, Inspection, Node, Stage
-from compile_inspect.reporters.html import Limits, Shown
+from compile_inspect.reporters.html import CaptureReport, Limits
 from compile_inspect.reporters.html.page import document, page_data
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "compile_inspect" / "reporters"))
@@ -127,7 +127,7 @@ def test_links_work_in_the_frame_of_a_notebook(browser: Any, tmp_path: Path) -> 
 
 
 def test_one_part_that_cannot_be_shown_does_not_take_the_page(browser: Any, tmp_path: Path) -> None:
-    data = page_data([Shown("a", everything())], title="a", generator="", comparison=False, limits=Limits())
+    data = page_data([CaptureReport("a", everything())], title="a", generator="", comparison=False, limits=Limits())
     data["captures"][0]["guards"] = [None]
     path = tmp_path / "damaged.html"
     path.write_text(document(data), encoding="utf-8")
@@ -156,7 +156,7 @@ def test_a_page_that_was_cut_off_says_so(browser: Any, tmp_path: Path) -> None:
     page = browser.new_page()
     page.goto(path.as_uri())
     page.wait_for_function("() => document.getElementById('page').textContent.includes('damaged')")
-    assert "Make it again with compile-inspect report." in page.locator("#page").inner_text()
+    assert "Create it again with compile-inspect report." in page.locator("#page").inner_text()
     page.close()
 
 

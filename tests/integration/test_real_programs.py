@@ -13,18 +13,18 @@ from real_programs import PROGRAMS, Twice, hold_against_torch, run_twice
 
 pytestmark = pytest.mark.exhaustive
 
-WHOLE = r"Captured whole: no graph break and no recompile\."
+WHOLE = r"No graph breaks and no recompiles\."
 EXPECTED = {
     "nanogpt": WHOLE,
-    "gpt_fast": r"Captured whole",
+    "gpt_fast": r"No graph breaks",
     "flex": WHOLE,
-    "higher_order": r"Captured whole",
+    "higher_order": r"No graph breaks",
     "custom_operators": WHOLE,
-    "compiled_autograd": r"Not captured whole|Captured whole",
-    "exported": r"Nothing was compiled by torch\.compile; \d+ kernels made outside of it\.",
-    "optimizer_step": r"Not captured whole: 1 graph break",
-    "train_step": r"Not captured whole: 3 graph breaks",
-    "threads": r"Captured whole, but compiled again: 2 recompiles\.",
+    "compiled_autograd": r"\d+ graph break|No graph breaks",
+    "exported": r"torch\.compile compiled nothing; \d+ kernels generated outside of it\.",
+    "optimizer_step": r"1 graph break",
+    "train_step": r"3 graph breaks",
+    "threads": r"No graph breaks, but 2 recompiles\.",
 }
 
 
@@ -84,7 +84,7 @@ def test_data_parallel_compiled_from_outside(tmp_path: Path) -> None:
 def test_a_sharded_model_compiled_from_outside(tmp_path: Path) -> None:
     twice = run_twice(tmp_path, "sharded", "29620", ranks=2)
     hold_against_torch(twice)
-    assert twice.headline.startswith("Not captured whole")
+    assert re.match(r"\d+ (graph break|frame)", twice.headline)
     assert "fully_shard(layer)" in twice.summary
     assert "nothing of what is inside" not in twice.summary
 

@@ -43,12 +43,12 @@ export function together(text: string): string {
 }
 
 /** Names and conditions come from the user's program, and some hold a whole tensor: lists show the beginning. */
-export const MOST_LETTERS = 300;
+export const MAX_LETTERS = 300;
 /** The most of one text that is shown at all. */
-export const MOST_TEXT = 20_000;
+export const MAX_TEXT = 20_000;
 
 /** The beginning of a text that is too long, with a sign that it goes on. */
-export function shorten(text: string, most = MOST_LETTERS): string {
+export function shorten(text: string, most = MAX_LETTERS): string {
   if (text.length <= most) return text;
   // Half of a pair is no character.
   const last = text.charCodeAt(most - 2);

@@ -1,15 +1,15 @@
 /** Texts of the user's program in lists: their beginning, and the whole behind a fold where they are long. */
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { count, MOST_LETTERS, MOST_TEXT, shorten } from "./format";
+import { count, MAX_LETTERS, MAX_TEXT, shorten } from "./format";
 
 /** The most of a text that is shown at all, and a word about the rest. */
 export function bounded(text: string): string {
-  if (text.length <= MOST_TEXT) return text;
-  return `${shorten(text, MOST_TEXT)} (${count(text.length - MOST_TEXT + 1, "more character")} not shown)`;
+  if (text.length <= MAX_TEXT) return text;
+  return `${shorten(text, MAX_TEXT)} (${count(text.length - MAX_TEXT + 1, "more character")} not shown)`;
 }
 
-export function Shortened({ text, most = MOST_LETTERS }: { text: string; most?: number }): JSX.Element {
+export function Shortened({ text, most = MAX_LETTERS }: { text: string; most?: number }): JSX.Element {
   const [whole, setWhole] = useState(false);
   if (text.length <= most) return <>{text}</>;
   return (

@@ -5,14 +5,14 @@ import { hueOf, hueStyle, isBackward } from "./colors";
 import type { Links, Reference } from "./links";
 import { place } from "./things";
 
-const MOST = 4;
+const MAX_CHIPS = 4;
 
 export function Chips({ links, kernels }: { links: Links; kernels: Reference[] }): JSX.Element | null {
   if (kernels.length === 0) return null;
-  const more = kernels.length - MOST;
+  const more = kernels.length - MAX_CHIPS;
   return (
     <span class="chips" aria-hidden="true">
-      {kernels.slice(0, MOST).map((kernel) => (
+      {kernels.slice(0, MAX_CHIPS).map((kernel) => (
         <span
           class={isBackward(links.capture, kernel[0]) ? "chip backward" : "chip"}
           data-chip={place(...kernel)}

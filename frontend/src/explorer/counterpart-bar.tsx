@@ -28,7 +28,7 @@ export function CounterpartBar({ lighting }: { lighting: Lighting }): JSX.Elemen
   const own = PANE_OF[pinned.kind];
   const go = (pane: PaneName): void => lighting.pane(pane)?.root.scrollIntoView({ block: "start" });
   return (
-    <div class="counterpart-bar" role="group" aria-label="What belongs to it" data-counterparts="">
+    <div class="counterpart-bar" role="group" aria-label="Related items" data-counterparts="">
       {TITLES.map(([pane, title]) => (
         <button
           type="button"
@@ -40,7 +40,7 @@ export function CounterpartBar({ lighting }: { lighting: Lighting }): JSX.Elemen
           {pane === own ? title : `${title} ${number(counts[pane])}`}
         </button>
       ))}
-      <button type="button" class="let-go" aria-label="Let go" onClick={() => lighting.pin(null)}>
+      <button type="button" class="let-go" aria-label="Clear selection" onClick={() => lighting.pin(null)}>
         {"\u2715"}
       </button>
     </div>

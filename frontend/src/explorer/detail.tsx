@@ -26,13 +26,13 @@ export function Detail({ lighting }: { lighting: Lighting }): JSX.Element {
     <aside class="detail" aria-label="Details" aria-live="polite" data-detail="">
       {pinned === null ? (
         <p class="quiet">
-          Point at a line, a node or a kernel to see what belongs to it; click it, or press Enter, to keep that and read the
-          details here. Colors are kernels: filled marks run forward, hollow ones backward. <kbd>/</kbd> searches,{" "}
-          <kbd>Esc</kbd> lets go.
+          Point at a line, a node or a kernel to see related items. Click it, or press Enter, to select it and read the details
+          here. Each color is a kernel; filled marks are forward, hollow marks backward. <kbd>/</kbd> searches, <kbd>Esc</kbd>{" "}
+          clears the selection.
         </p>
       ) : (
         <>
-          <button type="button" class="small detail-close" onClick={() => lighting.pin(null)} aria-label="Let go">
+          <button type="button" class="small detail-close" onClick={() => lighting.pin(null)} aria-label="Clear selection">
             ✕
           </button>
           <Boundary key={keyOf(pinned)}>
@@ -103,8 +103,8 @@ function LineDetail({ lighting, target }: { lighting: Lighting; target: Thing })
       <dl>
         <Fact name="Operations">
           {nodes.length > 0
-            ? `${count(nodes.length, "node")} in ${count(graphs.size, "graph")} of this compilation came from it`
-            : "none of this compilation came from it"}
+            ? `${count(nodes.length, "node")} in ${count(graphs.size, "graph")} of this compilation came from this line`
+            : "no node of this compilation came from this line"}
           {passing.length > 0 ? `; ${number(passing.length)} more were called through it` : ""}
         </Fact>
         <Elsewhere lighting={lighting} target={target} />
@@ -198,8 +198,8 @@ function NodeDetail({ lighting, target }: { lighting: Lighting; target: Thing })
 
 /** Of a kernel whose nodes are not in the page. */
 export function unlisted(fuses: number): string {
-  if (fuses === 0) return "which nodes was not recorded";
-  return `${count(fuses, "node")}, not listed: the graph was left out of this page`;
+  if (fuses === 0) return "its nodes were not recorded";
+  return `${count(fuses, "node")}, not listed because the graph was left out of this page`;
 }
 
 function KernelDetail({ lighting, target }: { lighting: Lighting; target: Thing }): JSX.Element | null {
@@ -235,7 +235,7 @@ function KernelDetail({ lighting, target }: { lighting: Lighting; target: Thing 
           {kernel.stacks.slice(0, 8).map((stack) => (
             <StackList lighting={lighting} stack={stack} />
           ))}
-          {kernel.stacks.length > 8 ? `and ${kernel.stacks.length - 8} more places` : null}
+          {kernel.stacks.length > 8 ? `and ${kernel.stacks.length - 8} more lines` : null}
         </Fact>
         <Apart lighting={lighting} lowering={target.holder} kernels={[target.item]} />
       </dl>

@@ -2,7 +2,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 
-const LEAST = 0.15;
+const MIN_SHARE = 0.15;
 /** Source has the longest lines. */
 const SHARES = [0.38, 0.31, 0.31];
 
@@ -11,7 +11,7 @@ export function moved(shares: readonly number[], border: number, by: number): nu
   const next = [...shares];
   const left = shares[border] ?? 0;
   const right = shares[border + 1] ?? 0;
-  const bounded = Math.max(LEAST - left, Math.min(right - LEAST, by));
+  const bounded = Math.max(MIN_SHARE - left, Math.min(right - MIN_SHARE, by));
   next[border] = left + bounded;
   next[border + 1] = right - bounded;
   return next;
@@ -54,8 +54,8 @@ export function Columns({ children, names }: { children: ComponentChildren[]; na
               role="separator"
               aria-orientation="vertical"
               aria-label={`Width of ${names[index] ?? ""} and ${names[index + 1] ?? ""}`}
-              aria-valuemin={Math.round(LEAST * 100)}
-              aria-valuemax={Math.round(((shares[index] ?? 0) + (shares[index + 1] ?? 0) - LEAST) * 100)}
+              aria-valuemin={Math.round(MIN_SHARE * 100)}
+              aria-valuemax={Math.round(((shares[index] ?? 0) + (shares[index + 1] ?? 0) - MIN_SHARE) * 100)}
               aria-valuenow={Math.round((shares[index] ?? 0) * 100)}
               tabIndex={0}
               onPointerDown={drag(index)}

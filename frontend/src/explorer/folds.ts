@@ -6,10 +6,10 @@ import { buildTree, groupsAround, openForDrawing, openForText, type Tree } from 
 export type ViewName = "text" | "drawn";
 
 /** As many boxes as can be taken in at first sight. */
-const MOST_BOXES = 100;
+const MAX_BOXES = 100;
 
 /** Longer graphs are split into parts in the text as well, most of them closed: so many rows take seconds. */
-const MOST_ROWS = 8000;
+const MAX_ROWS = 8000;
 
 export interface Folds {
   tree(index: number): Tree | null;
@@ -28,9 +28,9 @@ export function useFolds(capture: Capture, view: ViewName): Folds {
     const graph = capture.graphs[index];
     const known = trees.get(key);
     if (known || !graph) return known ?? null;
-    const many = graph.nodes.length > MOST_ROWS;
+    const many = graph.nodes.length > MAX_ROWS;
     const tree = buildTree(graph, view === "drawn" || many);
-    const most = view === "drawn" ? MOST_BOXES : MOST_ROWS / 4;
+    const most = view === "drawn" ? MAX_BOXES : MAX_ROWS / 4;
     const fresh = { tree, open: view === "drawn" || many ? openForDrawing(tree, most) : openForText(tree) };
     trees.set(key, fresh);
     return fresh;

@@ -8,7 +8,7 @@ import { place } from "./things";
 import type { Child, Group } from "./tree";
 
 /** Longer arguments are cut here and whole in the details: some hold thousands of characters. */
-const MOST_CHARACTERS = 400;
+const MAX_CHARACTERS = 400;
 
 export function GraphText(props: {
   links: Links;
@@ -59,7 +59,7 @@ function NodeRow(props: { links: Links; graph: Graph; index: number; node: numbe
   const node = props.graph.nodes[props.node];
   if (!node) return null;
   const called = node.kind === "call";
-  const shown = shorten(node.arguments, MOST_CHARACTERS);
+  const shown = shorten(node.arguments, MAX_CHARACTERS);
   return (
     <div
       class={`node-row ${node.kind}`}

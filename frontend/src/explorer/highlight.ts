@@ -7,7 +7,7 @@
 
 const NAME = "explorer-search";
 /** More marks than anybody looks at would only take time. */
-const MOST = 2000;
+const MAX_RANGES = 2000;
 
 /** Where a text occurs in another, whatever the case. */
 export function occurrences(text: string, wanted: string): number[] {
@@ -25,7 +25,7 @@ export function highlight(elements: Iterable<Element>, query: string): void {
   if (wanted === "") return;
   const ranges: Range[] = [];
   for (const element of elements) {
-    if (ranges.length >= MOST) break;
+    if (ranges.length >= MAX_RANGES) break;
     ranges.push(...rangesIn(element, wanted));
   }
   CSS.highlights.set(NAME, new Highlight(...ranges));

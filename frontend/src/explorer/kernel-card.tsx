@@ -49,7 +49,7 @@ export function KernelCard(props: {
       </div>
       {kernel.lines && shown ? <Code lines={code} first={first} /> : null}
       {!kernel.lines && code.length > 0 ? <Code lines={code} first={first} /> : null}
-      {code.length === 0 ? <p class="quiet kernel-nothing">Its code was not recorded.</p> : null}
+      {code.length === 0 ? <p class="quiet kernel-nothing">The code was not recorded.</p> : null}
     </li>
   );
 }

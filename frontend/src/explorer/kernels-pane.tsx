@@ -15,7 +15,7 @@ import type { Thing } from "./things";
 import { WholeModule } from "./whole-module";
 
 /** With more kernels than this their code starts folded: the list is then what is looked through. */
-const MOST_OPEN = 24;
+const MAX_OPEN = 24;
 
 export function KernelsPane({ lighting, compilation }: { lighting: Lighting; compilation: string | null }): JSX.Element {
   const { links } = lighting;
@@ -25,7 +25,7 @@ export function KernelsPane({ lighting, compilation }: { lighting: Lighting; com
   const [whole, setWhole] = useState(false);
   const lowering = index === null ? undefined : capture.lowerings[index];
   const [open, setOpen] = useState<boolean | null>(null);
-  const isOpen = open ?? (lowering?.kernels.length ?? 0) <= MOST_OPEN;
+  const isOpen = open ?? (lowering?.kernels.length ?? 0) <= MAX_OPEN;
   const current = useRef(index);
   current.current = index;
   const pane = usePane(
@@ -132,7 +132,8 @@ function Module(props: { lighting: Lighting; lowering: Lowering; index: number }
   if (props.lowering.code.length === 0) {
     return (
       <Missing>
-        The generated module was left out of this page{props.lowering.code_path ? `: it is ${props.lowering.code_path}` : ""}.
+        The generated module was left out of this page
+        {props.lowering.code_path ? `; its file was ${props.lowering.code_path}` : ""}.
       </Missing>
     );
   }
@@ -143,11 +144,11 @@ function KernelList(props: { lighting: Lighting; lowering: Lowering; index: numb
   const { lowering, index, lighting } = props;
   const apart = keptApart(lowering);
   if (lowering.kernels.length === 0) {
-    return <Missing>No kernel was needed here: nothing in this graph computes anything.</Missing>;
+    return <Missing>This graph needs no kernel: it contains no computation.</Missing>;
   }
   return (
     <>
-      <ol class="kernel-list" aria-label="Kernels in the order of their launches">
+      <ol class="kernel-list" aria-label="Kernels in launch order">
         {lowering.kernels.map((kernel, number) => (
           <>
             <KernelCard
@@ -185,7 +186,7 @@ function KeptApart({ lowering, list }: { lowering: Lowering; list: Apart[] }): J
   for (const item of list) byReason.set(item.reason, [...(byReason.get(item.reason) ?? []), item]);
   return (
     <details class="kept-apart">
-      <summary>Kept apart: {count(list.length, "pair")} of kernels that are further from each other</summary>
+      <summary>Not fused: {count(list.length, "pair")} of kernels that are not adjacent</summary>
       {[...byReason].map(([reason, items]) => (
         <details>
           <summary>

@@ -69,7 +69,7 @@ export function SearchBox({ lighting }: { lighting: Lighting }): JSX.Element {
       />
       <span class="search-counts" role="status" data-search-counts="">
         {query.trim() === "" ? null : list.length === 0 ? (
-          "nothing found"
+          "no matches"
         ) : (
           <>
             {position === null ? "" : `${number(position + 1)} of ${number(list.length)} — `}

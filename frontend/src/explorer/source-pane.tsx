@@ -50,7 +50,7 @@ export function SourcePane({ lighting }: { lighting: Lighting }): JSX.Element {
     .map((item) => ({
       key: `file:${item.path}`,
       label: item.label,
-      title: item.recorded ? item.title : `${item.title} (its text was not recorded)`,
+      title: item.recorded ? item.title : `${item.title} (source not recorded)`,
       holder: item.path,
     }));
   const hidden = files.filter((item) => item.library).length;
@@ -80,11 +80,11 @@ export function SourcePane({ lighting }: { lighting: Lighting }): JSX.Element {
     >
       {file && !file.recorded ? (
         <p class="pane-note">
-          The text of this file was not recorded: these are the lines in it that operations of this compilation came from.
+          The source of this file was not recorded. These are the lines that operations of this compilation came from.
         </p>
       ) : null}
       {file?.recorded && file.linked.size === 0 && links.graphs.length > 0 ? (
-        <p class="pane-note">No operation of this compilation came from a line of this file.</p>
+        <p class="pane-note">No operation of this compilation came from this file.</p>
       ) : null}
       <div
         class="pane-scroll code-scroll"

@@ -33,7 +33,7 @@ export interface Tree {
 export const FOLDED_INPUTS = 20;
 /** In a drawing few are many: each is a box with lines to far away. */
 const DRAWN_INPUTS = 6;
-const MOST_CHILDREN = 60;
+const MAX_CHILDREN = 60;
 const PART = 50;
 
 export function buildTree(graph: Graph, split = false): Tree {
@@ -93,11 +93,11 @@ function compress(group: Group): void {
 
 function splitLarge(group: Group): void {
   for (const child of group.children) if (typeof child === "object") splitLarge(child);
-  if (group.children.length <= MOST_CHILDREN) return;
+  if (group.children.length <= MAX_CHILDREN) return;
   // The inputs stay beside the parts: they belong to all of them.
   const inputs = group.children.filter((child) => typeof child === "object" && child.kind === "inputs");
   let rest = group.children.filter((child) => !inputs.includes(child));
-  while (rest.length > MOST_CHILDREN) {
+  while (rest.length > MAX_CHILDREN) {
     const parts: Group[] = [];
     for (let start = 0; start < rest.length; start += PART) {
       const part = blank("", "", "part");

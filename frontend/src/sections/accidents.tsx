@@ -13,8 +13,8 @@ export function Accidents({ capture }: { capture: Capture }): JSX.Element | null
   if (capture.accidents.length === 0) return null;
   return (
     <div class="accidents">
-      <h3>Numbers that were compiled in, and change</h3>
-      <p class="note">Compiled code is only right for these values; another value compiles again.</p>
+      <h3>Numbers that are compiled in but change</h3>
+      <p class="note">Compiled code is only valid for these values; another value triggers a recompile.</p>
       <AccidentTable capture={capture} accidents={capture.accidents} caption="Numbers that change" />
     </div>
   );
@@ -84,12 +84,12 @@ export function Specializations({ capture }: { capture: Capture }): JSX.Element 
   if (shown.length === 0) return null;
   return (
     <div class="specializations">
-      <h3>Sizes that were pinned</h3>
-      <p class="note">Torch took these sizes for symbols, until a line of code asked for one value.</p>
+      <h3>Specialized sizes</h3>
+      <p class="note">torch first made these sizes symbolic; a line of code then required one value.</p>
       <Table
-        caption="Sizes that were pinned, and the lines that pinned them"
+        caption="Sizes specialized to a number, and the lines that caused it"
         quietCaption
-        columns={[{ title: "Variable" }, { title: "Pinned to" }, { title: "At" }, { title: "Reason" }, { title: "In" }]}
+        columns={[{ title: "Variable" }, { title: "Value" }, { title: "At" }, { title: "Reason" }, { title: "In" }]}
       >
         {shown.map((item) => (
           <tr data-specialization={shorten(item.variable)}>

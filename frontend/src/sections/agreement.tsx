@@ -13,8 +13,8 @@ export function Agreements({ capture }: { capture: Capture }): JSX.Element {
     <Section id="agreement" title="Agreement with eager">
       {capture.agreements.length === 0 ? (
         <Nothing>
-          Nobody checked whether compiled code gives what eager gives. <code>compile-inspect verify TARGET --capture FILE</code>{" "}
-          compares values and gradients.
+          Compiled code was not compared with eager. <code>compile-inspect verify TARGET --capture FILE</code> compares values
+          and gradients.
         </Nothing>
       ) : null}
       {capture.agreements.map((agreement) => (
@@ -70,14 +70,14 @@ function VariantView({ capture, variant }: { capture: Capture; variant: Agreemen
       {variant.assumptions.length > 0 ? (
         <Folded
           printed
-          summary={`Right as long as ${count(variant.assumptions.length, "assumption holds", "assumptions hold")}`}
+          summary={`Correct only while ${count(variant.assumptions.length, "assumption holds", "assumptions hold")}`}
         >
           {() => <Texts texts={variant.assumptions} />}
         </Folded>
       ) : null}
       {variant.blame ? (
         <p class="blame">
-          <strong>To blame:</strong> {shorten(variant.blame, 1_000)} <PlaceLink capture={capture} place={variant.place} />
+          <strong>Blame:</strong> {shorten(variant.blame, 1_000)} <PlaceLink capture={capture} place={variant.place} />
         </p>
       ) : null}
       {variant.notes.map((note) => (

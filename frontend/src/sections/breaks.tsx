@@ -28,8 +28,8 @@ export function Breaks({ capture }: { capture: Capture }): JSX.Element {
       {capture.breaks.length === 0 ? (
         <Nothing>
           {capture.compilations.length === 0
-            ? "Nothing was compiled, so nothing could break."
-            : "No graph break: every function that was compiled is one graph."}
+            ? "Nothing was compiled, so there are no graph breaks."
+            : "No graph breaks: every compiled function is one graph."}
         </Nothing>
       ) : null}
       {capture.breaks.slice(0, most).map((item, index) => (
@@ -49,7 +49,9 @@ export function Breaks({ capture }: { capture: Capture }): JSX.Element {
 
 function noteOf(capture: Capture): { note?: string } {
   if (capture.breaks.length === 0) return {};
-  return { note: "Where torch.compile had to hand back to Python, the most expensive first. Nothing is fused across a break." };
+  return {
+    note: "Where torch.compile returned control to Python, most expensive first. Operations are never fused across a break.",
+  };
 }
 
 function BreakView({ capture, item, index }: { capture: Capture; item: Break; index: number }): JSX.Element {
@@ -128,7 +130,7 @@ function BreakView({ capture, item, index }: { capture: Capture; item: Break; in
         </Folded>
       ) : null}
       {item.explanation ? (
-        <Folded summary="What torch says">{() => <pre class="said">{bounded(item.explanation)}</pre>}</Folded>
+        <Folded summary="Explanation from torch">{() => <pre class="said">{bounded(item.explanation)}</pre>}</Folded>
       ) : null}
       {item.link.startsWith("https://") ? (
         <p class="elsewhere">
@@ -153,7 +155,7 @@ export function Excerpt({ excerpt }: { excerpt: NonNullable<Break["excerpt"]> })
               {marked ? "▸" : " "}
               {numbered}
             </span>
-            {marked ? <span class="unseen">the line in question: </span> : null}
+            {marked ? <span class="unseen">the relevant line: </span> : null}
             <span class="line-text">
               <CodeLine line={line} />
             </span>

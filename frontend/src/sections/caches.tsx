@@ -26,12 +26,12 @@ export function cacheSummary(lookups: CacheLookup[]): string {
   for (const lookup of lookups) outcomes.set(lookup.outcome, (outcomes.get(lookup.outcome) ?? 0) + 1);
   const saved = lookups.reduce((sum, lookup) => sum + (lookup.saved ?? 0), 0);
   const counted = [...outcomes].map(([outcome, times]) => count(times, outcome, PLURALS[outcome] ?? outcome)).join(", ");
-  return saved > 0 ? `${counted}; ${seconds(saved)} of compiling saved` : counted;
+  return saved > 0 ? `${counted}; ${seconds(saved)} of compile time saved` : counted;
 }
 
 function Lookups({ capture }: { capture: Capture }): JSX.Element {
   const [shown, more] = usePaged(capture.caches, "lookups");
-  if (shown.length === 0) return <Nothing>No cache was queried: they are off, or the backend has none.</Nothing>;
+  if (shown.length === 0) return <Nothing>No cache lookups: caches are disabled, or the backend has none.</Nothing>;
   return (
     <>
       <p class="note">{cacheSummary(capture.caches)}.</p>
@@ -74,11 +74,11 @@ function CudaGraphs({ capture }: { capture: Capture }): JSX.Element {
       <h3>CUDA graphs</h3>
       {shown.length === 0 ? (
         <Nothing>
-          None were wished for. <code>torch.compile(function, mode="reduce-overhead")</code> asks for them on a GPU.
+          None were requested. <code>torch.compile(function, mode="reduce-overhead")</code> requests them on a GPU.
         </Nothing>
       ) : (
         <Table
-          caption="What became of CUDA graphs"
+          caption="Outcomes of CUDA graph requests"
           quietCaption
           columns={[
             { title: "Outcome" },

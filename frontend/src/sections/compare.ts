@@ -39,7 +39,7 @@ export function compareFacts(before: Capture, after: Capture): ComparedFact[] {
     const [first, second] = [before, after].map((capture) => capture.verdict.facts.find((fact) => fact.key === key));
     const base = { key, label: second?.label ?? first?.label ?? key, before: first?.value ?? "–", after: second?.value ?? "–" };
     // What only one of them has cannot have become better or worse.
-    if (!first || !second) return { ...base, difference: "only in one", direction: "none", tone: "plain" };
+    if (!first || !second) return { ...base, difference: "only in one capture", direction: "none", tone: "plain" };
     const measure = MEASURES[key];
     const [from, to] = [measure?.of(before) ?? null, measure?.of(after) ?? null];
     if (measure && from !== null && to !== null) return { ...base, ...difference(from, to, measure.better, key === "time") };
@@ -195,7 +195,7 @@ export interface ComparedRow {
 /** Rows about the process itself, which always differ and say nothing. */
 const OF_THE_PROCESS = new Set(["Process", "Command", "Recorded by"]);
 
-/** What differs about the machine and its settings. */
+/** Differences in the machine and its settings. */
 export function compareEnvironment(before: Capture, after: Capture): ComparedRow[] {
   const rowsOf = (capture: Capture): Map<string, ComparedRow> =>
     new Map(
@@ -221,7 +221,7 @@ export interface ComparedFunction {
   after: { versions: number; seconds: number };
 }
 
-/** How often each function was compiled, and how long that took, by its name and file. */
+/** Compilations of each function and their time, by its name and file. */
 export function compareCompilations(before: Capture, after: Capture): ComparedFunction[] {
   const found = new Map<string, ComparedFunction>();
   const add = (capture: Capture, side: "before" | "after"): void => {

@@ -26,7 +26,7 @@ export function ComparisonSection({ page }: { page: Page }): JSX.Element | null 
     <Section
       id="comparison"
       title="Comparison"
-      note={`From ${before.label} to ${after.label}: an arrow says how it changed, the sign whether that is better.`}
+      note={`From ${before.label} to ${after.label}. Arrows show the direction of each change; signs show whether it is an improvement.`}
     >
       <Facts before={before} after={after} />
       <Breaks before={before} after={after} />
@@ -46,7 +46,7 @@ interface Both {
 function Facts({ before, after }: Both): JSX.Element {
   return (
     <Table
-      caption="Figures of both captures"
+      caption="Key figures of both captures"
       quietCaption
       columns={[
         { title: "" },
@@ -80,7 +80,7 @@ function Breaks({ before, after }: Both): JSX.Element {
   return (
     <div class="compared" data-compare="break-list">
       <h3>Graph breaks</h3>
-      {gone.length + added.length + both.length === 0 ? <Nothing>Neither has any.</Nothing> : null}
+      {gone.length + added.length + both.length === 0 ? <Nothing>Neither capture has graph breaks.</Nothing> : null}
       <BreakList title="Gone" tone={failures(after) > failures(before) ? "plain" : "good"} capture={before} breaks={gone} />
       <BreakList title="New" tone="bad" capture={after} breaks={added} />
       <BreakList title="In both" tone="plain" capture={after} breaks={both.map(([, item]) => item)} />
@@ -133,7 +133,7 @@ function Functions({ before, after }: Both): JSX.Element | null {
     <div class="compared">
       <h3>Compilations</h3>
       <Table
-        caption="How often each function was compiled, and how long that took"
+        caption="Compilations of each function and their time"
         quietCaption
         columns={[
           { title: "Function" },
@@ -217,13 +217,13 @@ function SpeedOfBoth({ before, after }: Both): JSX.Element {
       <h3>Speed</h3>
       {shown.length === 0 ? (
         <Nothing>
-          The two captures have no timing in common. <code>compile-inspect bench TARGET --capture FILE</code> adds one to each.
+          The captures have no timing in common. <code>compile-inspect bench TARGET --capture FILE</code> adds a timing to each.
         </Nothing>
       ) : (
         <>
           <p class="note">
-            How many times as fast a call became. The two were not timed in turn: a machine that changed its speed meanwhile
-            shows here too, also for eager.
+            The speedup of a call from the first capture to the second. The two were not interleaved, so a change in the
+            machine’s speed appears here too, even for eager.
           </p>
           <Table
             caption="Speed of each variant in both captures"
@@ -233,7 +233,7 @@ function SpeedOfBoth({ before, after }: Both): JSX.Element {
               { title: "At" },
               { title: before.label, figures: true },
               { title: after.label, figures: true },
-              { title: "As fast as before", figures: true },
+              { title: "Speedup", figures: true },
             ]}
           >
             {shown.map((item) => (
@@ -269,7 +269,7 @@ function EnvironmentOfBoth({ before, after }: Both): JSX.Element {
         <Nothing>Machine, packages and settings are the same.</Nothing>
       ) : (
         <Table
-          caption="What differs about the machine and its settings"
+          caption="Differences in the machine and its settings"
           quietCaption
           columns={[{ title: "" }, { title: before.label }, { title: after.label }]}
         >

@@ -34,7 +34,7 @@ export function Compilations({ capture }: { capture: Capture }): JSX.Element {
         </Nothing>
       ) : (
         <Table
-          caption="All compilations, in the order they began"
+          caption="All compilations, in order of their start"
           quietCaption
           columns={[
             { title: "Id" },
@@ -94,7 +94,7 @@ function Row(props: {
         ) : null}
         {item.restart_reasons.map((reason) => (
           <div class="aside">
-            Begun again: <Shortened text={reason} />
+            Restarted: <Shortened text={reason} />
           </div>
         ))}
         {item.failure ? (

@@ -53,7 +53,7 @@ function agreementBadge(capture: Capture): Badge {
   if (variants.length === 0) return "";
   const wrong = variants.filter((variant) => variant.tone === "bad").length;
   const right = variants.filter((variant) => variant.tone === "good").length;
-  return wrong > 0 ? [`${wrong} ✕`, `${wrong} wrong`] : [`${right} ✓`, `${right} right`];
+  return wrong > 0 ? [`${wrong} ✕`, `${wrong} disagree`] : [`${right} ✓`, `${right} agree`];
 }
 
 function memoryBadge(capture: Capture): string {

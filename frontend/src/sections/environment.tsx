@@ -11,7 +11,7 @@ const MANY = 12;
 export function Environment({ capture }: { capture: Capture }): JSX.Element {
   return (
     <Section id="environment" title="Environment">
-      {capture.environment.length === 0 ? <Nothing>Nothing was recorded about the machine.</Nothing> : null}
+      {capture.environment.length === 0 ? <Nothing>No information about the machine was recorded.</Nothing> : null}
       <div class="groups">
         {capture.environment.map((group) =>
           group.rows.length > MANY ? (

@@ -90,7 +90,7 @@ function viewOf(phases: Phase[], inside: number | undefined, whole: View): View 
 
 export function phaseText(phase: Phase, total: number): string {
   const within = phase.compilation ? ` of ${phase.compilation}` : "";
-  return `${shorten(phase.name)}${within}: ${seconds(phase.seconds)} (${percent(phase.seconds, total)} of compiling), ${seconds(phase.own)} of it its own`;
+  return `${shorten(phase.name)}${within}: ${seconds(phase.seconds)} (${percent(phase.seconds, total)} of compile time), ${seconds(phase.own)} own time`;
 }
 
 function familyClass(family: string): string {
@@ -156,7 +156,7 @@ function Bars(props: BarsProps): JSX.Element {
           bottom={height + 4}
           wished={Math.max(2, Math.floor(width / 110))}
           label={(value) => secondsLabel(value, view[1])}
-          title="since compiling began"
+          title="since the first compilation"
         />
         {flame.lanes.map((lane, index) =>
           index > 0 ? (

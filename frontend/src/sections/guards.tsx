@@ -27,7 +27,7 @@ export function Guards({ capture }: { capture: Capture }): JSX.Element {
     return (
       <Section id="guards" title="Guards">
         <Nothing>
-          No guards were recorded. <code>compile-inspect guards TARGET</code> shows what compiled code depends on, and with{" "}
+          No guards were recorded. <code>compile-inspect guards TARGET</code> shows what compiled code depends on; with{" "}
           <code>--what-if</code> which inputs would compile again.
         </Nothing>
         <Accidents capture={capture} />
@@ -40,7 +40,7 @@ export function Guards({ capture }: { capture: Capture }): JSX.Element {
     <Section
       id="guards"
       title="Guards"
-      note="What compiled code depends on: where one of these no longer holds, torch compiles again."
+      note="The conditions that compiled code depends on. If one no longer holds, torch recompiles."
     >
       <Accidents capture={capture} />
       <Specializations capture={capture} />
@@ -59,7 +59,7 @@ export function Guards({ capture }: { capture: Capture }): JSX.Element {
           {filter ? `${number(left)} of ${count(capture.guards.length, "variable")}` : count(capture.guards.length, "variable")}
         </span>
       </p>
-      {grouped.length === 0 ? <Nothing>No guard says that.</Nothing> : null}
+      {grouped.length === 0 ? <Nothing>No guard matches.</Nothing> : null}
       {grouped.map((entry) => (
         // A new filter decides anew what is open, whatever was opened before it.
         <OfCompilation key={`${entry.compilation} ${filter !== ""}`} capture={capture} entry={entry} open={filter !== ""} />
@@ -80,7 +80,7 @@ function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; ope
           <code>{entry.compilation || "no compilation"}</code> {shorten(compilation?.name ?? "")}{" "}
           <span class="aside">
             {count(entry.own.length, "variable")}
-            {entry.noise.length > 0 ? `, and ${number(entry.noise.length)} that nobody needs to act on` : ""}
+            {entry.noise.length > 0 ? `, and ${number(entry.noise.length)} that need no action` : ""}
           </span>
         </>
       }
@@ -94,10 +94,10 @@ function OfCompilation(props: { capture: Capture; entry: GuardedCompilation; ope
           {entry.own.length > 0 ? (
             <GuardTable capture={capture} groups={entry.own} caption={`Guards of ${entry.compilation}`} />
           ) : (
-            <Nothing>Nothing here that a program could change.</Nothing>
+            <Nothing>No guard here depends on the program.</Nothing>
           )}
           {entry.noise.length > 0 ? (
-            <Folded open={props.open} summary={`${count(entry.noise.length, "variable")} that nobody needs to act on`}>
+            <Folded open={props.open} summary={`${count(entry.noise.length, "variable")} that need no action`}>
               {() => <GuardTable capture={capture} groups={entry.noise} caption={`Other guards of ${entry.compilation}`} />}
             </Folded>
           ) : null}

@@ -20,9 +20,9 @@ const PROCESSES: Words = {
   one: "Process",
   many: "processes",
   all: "All processes",
-  above: (many) => `${number(many)} processes together`,
+  above: (many) => `${number(many)} processes in total`,
 };
-const MODELS: Words = { one: "Model", many: "models", all: "Models", above: () => "What was compiled in the lessons" };
+const MODELS: Words = { one: "Model", many: "models", all: "Models", above: () => "Models compiled in the lessons" };
 
 /** Words for several captures that are no comparison. */
 export function wordsOf(kind: PageKind): Words {

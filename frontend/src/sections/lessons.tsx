@@ -124,7 +124,7 @@ function LessonView({ lesson, next, number, open, setOpen }: LessonProps): JSX.E
         <Prose text={lesson.question} />
       </p>
       <div class="answer">
-        <h4>Answer, from this run</h4>
+        <h4>Answer from this run</h4>
         {lesson.answer.map((text) => (
           <p>
             <Prose text={text} />
@@ -133,13 +133,13 @@ function LessonView({ lesson, next, number, open, setOpen }: LessonProps): JSX.E
       </div>
       {lesson.notes.map((note) => (
         <p class="notice" data-notice="not-here">
-          <strong>Not here:</strong> <Prose text={note} />
+          <strong>Not available here:</strong> <Prose text={note} />
         </p>
       ))}
       {drawn ? <MeasuredCharts table={drawn} /> : null}
       {lesson.evidence.length > 0 ? <EvidenceFold lesson={lesson} id={id} open={open} setOpen={setOpen} drawn={drawn} /> : null}
       {lesson.theory.length > 0 ? (
-        <Folded printed class="theory" summary="The theory behind it">
+        <Folded printed class="theory" summary="Theory">
           {() =>
             lesson.theory.map((text) => (
               <p>
@@ -181,7 +181,7 @@ function EvidenceFold({ lesson, id, open, setOpen, drawn }: FoldProps): JSX.Elem
   };
   return (
     <details class="folded evidence-fold" open={shown} onToggle={(event) => toggle(event.currentTarget.open)}>
-      <summary>What was seen{parts.length > 0 ? <span class="aside"> {parts.join(", ")}</span> : null}</summary>
+      <summary>Evidence{parts.length > 0 ? <span class="aside"> {parts.join(", ")}</span> : null}</summary>
       {shown ? (
         <div class="evidence">
           {lesson.evidence.map((item) => (

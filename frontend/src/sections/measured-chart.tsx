@@ -16,7 +16,7 @@ export function MeasuredCharts({ table }: { table: LessonTable }): JSX.Element |
           <div class="measured-chart" data-chart={chart.kind}>
             <h5>
               {shorten(chart.title, 80)}
-              {chart.kind === "ratio" ? <span class="aside"> 1 is eager; above is faster</span> : null}
+              {chart.kind === "ratio" ? <span class="aside"> 1 is eager; higher is faster</span> : null}
             </h5>
             <dl>
               {chart.bars.map((bar) => (

@@ -53,17 +53,17 @@ export interface Measured {
 }
 
 /** With more rows a chart is no quicker to read than its table. */
-const MOST_ROWS = 16;
-const MOST_CHARTS = 3;
+const MAX_ROWS = 16;
+const MAX_CHARTS = 3;
 
 /** What can be drawn of a table: its columns of measurements, each with a bar for every row that has one. */
 export function measuredColumns(table: LessonTable): Measured[] {
-  if (table.rows.length < 2 || table.rows.length > MOST_ROWS) return [];
+  if (table.rows.length < 2 || table.rows.length > MAX_ROWS) return [];
   const found = table.columns.map((_, column) => ratios(table, column) ?? quantities(table, column));
   const charts = found.filter((chart) => chart !== null);
   // A ratio with its interval is what the times beside it were measured for.
   const ratio = charts.filter((chart) => chart.kind === "ratio");
-  return (ratio.length > 0 ? ratio : charts).slice(0, MOST_CHARTS);
+  return (ratio.length > 0 ? ratio : charts).slice(0, MAX_CHARTS);
 }
 
 function quantities(table: LessonTable, column: number): Measured | null {
@@ -79,13 +79,13 @@ function quantities(table: LessonTable, column: number): Measured | null {
   return finished(table, column, kind, bars, kind === "share" ? 100 : 0);
 }
 
-/** A column of plain numbers, followed by one of intervals around them. */
+/** A column of ratios such as `1.84×`, followed by a column with their intervals. */
 function ratios(table: LessonTable, column: number): Measured | null {
   const bars = table.rows.flatMap((row): Bar[] => {
     const text = (row[column] ?? "").trim();
     const ends = interval(row[column + 1] ?? "");
-    if (!ends || !/^\d+(\.\d+)?$/.test(text)) return [];
-    return [{ label: labelOf(table, row), text, value: Number(text), ends }];
+    if (!ends || !/^\d+(\.\d+)?\u00d7?$/.test(text)) return [];
+    return [{ label: labelOf(table, row), text, value: Number(text.replace("×", "")), ends }];
   });
   return finished(table, column, "ratio", bars, 1);
 }

@@ -28,12 +28,12 @@ export function MemorySection({ capture }: { capture: Capture }): JSX.Element {
     <Section
       id="memory"
       title="Memory"
-      {...(known.length > 0 ? { note: "Inductor’s own estimate of what is in use while each step of a graph runs." } : {})}
+      {...(known.length > 0 ? { note: "Inductor’s estimate of the memory in use while each step of a graph runs." } : {})}
     >
       {known.length === 0 ? (
         <Nothing>
-          No estimate was recorded: Inductor makes one, other backends do not.{" "}
-          <code>compile-inspect bench TARGET --capture FILE</code> measures what a call needs.
+          No estimate was recorded. Inductor makes one; other backends do not.{" "}
+          <code>compile-inspect bench TARGET --capture FILE</code> measures the memory of a call.
         </Nothing>
       ) : null}
       {known.map(({ lowering, index }) => (
@@ -81,13 +81,13 @@ function OfLowering(props: { capture: Capture; lowering: WithMemory; index: numb
         use ({percent(size, memory.peak)} of the peak)
       </p>
       <Table
-        caption={`The steps of ${lowering.compilation ?? lowering.id} ${lowering.direction} with most memory in use`}
+        caption={`The steps of ${lowering.compilation ?? lowering.id} ${lowering.direction} with the most memory in use`}
         quietCaption
         columns={[
           { title: "Step", figures: true },
           { title: "Name" },
           { title: "In use", figures: true },
-          { title: "More than before", figures: true },
+          { title: "Change", figures: true },
         ]}
       >
         {largestSteps(memory, LARGEST).map((item) => (

@@ -8,7 +8,7 @@ import { ToneText } from "./parts/tone";
 
 const STANDINGS: Record<Proposal["standing"], { word: string; tone: Tone }> = {
   proven: { word: "Proven", tone: "good" },
-  partly: { word: "Proven in part", tone: "plain" },
+  partly: { word: "Partly proven", tone: "plain" },
   withdrawn: { word: "Withdrawn", tone: "bad" },
   untried: { word: "Not tried", tone: "plain" },
 };
@@ -42,7 +42,7 @@ export function ProposalView({ proposal, first }: { proposal: Proposal; first: b
         ) : null}
         {proposal.where ? (
           <>
-            <dt>When it is right</dt>
+            <dt>Correct if</dt>
             <dd>{proposal.where}</dd>
           </>
         ) : null}
@@ -69,7 +69,7 @@ export function proofText(reason: string): string {
 function Untried(): JSX.Element {
   return (
     <>
-      . <code>compile-inspect breaks TARGET</code> tries it.
+      . <code>compile-inspect breaks TARGET</code> tries this fix.
     </>
   );
 }
@@ -110,6 +110,6 @@ function BeforeAfter({ before, after }: { before: number; after: number }): JSX.
 export function ratioInWords(before: number, after: number): string {
   const ratio = before / after;
   const shown = ratio.toFixed(2);
-  if (shown === "1.00") return "A call takes as long as before.";
-  return ratio > 1 ? `A call is ${shown}× as fast.` : `A call is slower: only ${shown}× as fast.`;
+  if (shown === "1.00") return "No change in call time.";
+  return ratio > 1 ? `Speedup ${shown}×.` : `Slower: speedup ${shown}×.`;
 }

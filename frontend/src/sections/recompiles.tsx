@@ -25,7 +25,7 @@ export function Recompiles({ capture }: { capture: Capture }): JSX.Element {
       {...(nothing
         ? {}
         : {
-            note: "A guard failed, so the function was compiled once more. One change of an input often strikes several functions.",
+            note: "A guard failed, so the function was compiled again. One changed input often affects several functions.",
           })}
     >
       {capture.limits.map((limit) => (
@@ -38,7 +38,7 @@ export function Recompiles({ capture }: { capture: Capture }): JSX.Element {
       ))}
       {nothing ? (
         <Nothing>
-          {capture.compilations.length === 0 ? "Nothing was compiled." : "No function was compiled twice."}{" "}
+          {capture.compilations.length === 0 ? "Nothing was compiled." : "No function was recompiled."}{" "}
           <code>compile-inspect guards TARGET --what-if batch=1..64</code> predicts recompiles.
         </Nothing>
       ) : null}
@@ -77,7 +77,7 @@ function Chosen({ capture, id }: { capture: Capture; id: string | null }): JSX.E
         <p>
           {compilation.recompile
             ? "Which guard failed was not recorded."
-            : "The first version of this function: no guard had to fail for it."}
+            : "This is the first version of this function, so no guard failed."}
         </p>
       )}
       {compilation.failure ? <pre class="said">{bounded(compilation.failure)}</pre> : null}

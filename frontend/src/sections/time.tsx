@@ -18,13 +18,13 @@ export function shareOf(item: Pick<NamedPhase, "own" | "beside">, total: number)
 export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
   const { time } = capture;
   const named = useMemo(() => byName(time.phases), [time]);
-  const [shown, more] = usePaged(named, "names of phases", BIGGEST);
+  const [shown, more] = usePaged(named, "phases", BIGGEST);
   if (time.phases.length === 0) {
     return (
       <Section id="time" title="Compile time">
         <Nothing>
           {time.total > 0
-            ? `${seconds(time.total)} of compiling, but no phases were recorded.`
+            ? `${seconds(time.total)} of compile time, but no phases were recorded.`
             : "No compile time was recorded."}{" "}
           <code>compile-inspect run SCRIPT</code> records the phases of every compilation.
         </Nothing>
@@ -35,20 +35,20 @@ export function CompileTime({ capture }: { capture: Capture }): JSX.Element {
     <Section
       id="time"
       title="Compile time"
-      note={`${seconds(time.total)} in all. A bar is as wide as it took; below it is what it was made of. A click zooms in.`}
+      note={`${seconds(time.total)} in total. The width of a bar is its time; the bars below it are its parts. Click to zoom in.`}
     >
       <FlameChart time={time} />
-      <h3>What took longest by itself</h3>
+      <h3>Longest phases by own time</h3>
       <Table
-        caption="Phases of compiling by their own time, those of one name together"
+        caption="Compile phases by own time, grouped by name"
         quietCaption
         columns={[
           { title: "Phase" },
-          { title: "Part of torch" },
+          { title: "Phase" },
           { title: "Own time", figures: true },
-          { title: "Share of compiling", figures: true },
-          { title: "Beside it, in other threads", figures: true },
-          { title: "With parts", figures: true },
+          { title: "Share of compile time", figures: true },
+          { title: "In other threads", figures: true },
+          { title: "Including parts", figures: true },
           { title: "Times", figures: true },
         ]}
       >

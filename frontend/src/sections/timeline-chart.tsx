@@ -82,7 +82,7 @@ function Rows(props: {
       width={width}
       height={height + 38}
       role="group"
-      aria-label="Timeline of compilations. Each mark is a button that says what made it necessary."
+      aria-label="Timeline of compilations. Each mark is a button that shows the cause."
     >
       {timeline.timed ? (
         <BottomAxis
@@ -91,7 +91,7 @@ function Rows(props: {
           bottom={height}
           wished={Math.max(2, Math.floor((width - left) / 110))}
           label={(value) => secondsLabel(value, end)}
-          title="since compiling began"
+          title="since the first compilation"
         />
       ) : (
         <text class="axis-title" x={left} y={height + 18}>

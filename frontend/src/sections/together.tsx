@@ -33,9 +33,9 @@ export function TogetherSection(props: { page: Page; chosen: number; choose: (in
       </h2>
       <Further statements={together.further} />
       <Table
-        caption={`${words.all}; the chosen one is shown below`}
+        caption={`${words.all}; the selected one is shown below`}
         quietCaption
-        columns={[{ title: words.one }, { title: "How it went" }]}
+        columns={[{ title: words.one }, { title: "Outcome" }]}
       >
         {shown.map((member, index) => (
           <tr data-member={index} class={index === props.chosen ? "current" : ""}>

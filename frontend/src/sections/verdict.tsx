@@ -1,14 +1,14 @@
 /** How it went: the sentence, the figures that support it, and what is worth doing about it. */
 import type { JSX } from "preact";
 import { count, shorten, together } from "../common/format";
-import type { Capture, Fact, Statement, Todo } from "../data";
+import type { Capture, Fact, Statement, Recommendation } from "../data";
 import { fragment } from "./parts/links";
 import { ToneSign } from "./parts/tone";
 
-const STANDINGS: Record<Todo["standing"], string> = {
-  proven: "It was tried: the change was made, and the program ran with it.",
-  measured: "It follows from what was measured or seen in this run.",
-  suggested: "It follows from what was recorded; it was not tried, or not in every line.",
+const STANDINGS: Record<Recommendation["standing"], string> = {
+  proven: "The change was tried, and the program ran with it.",
+  measured: "Based on what was measured or recorded in this run.",
+  suggested: "Based on the recording; not tried, or not for every line.",
 };
 
 export function Verdict({ capture }: { capture: Capture }): JSX.Element {
@@ -27,7 +27,7 @@ export function Verdict({ capture }: { capture: Capture }): JSX.Element {
           <FactCard fact={fact} />
         ))}
       </ul>
-      {verdict.todo.length > 0 ? <WorthDoing todo={verdict.todo} /> : null}
+      {verdict.recommendations.length > 0 ? <Recommendations recommendations={verdict.recommendations} /> : null}
     </section>
   );
 }
@@ -78,16 +78,16 @@ function FactCard({ fact }: { fact: Fact }): JSX.Element {
   );
 }
 
-function WorthDoing({ todo }: { todo: Todo[] }): JSX.Element {
+function Recommendations({ recommendations }: { recommendations: Recommendation[] }): JSX.Element {
   return (
-    <div class="worth">
-      <h3>Worth doing</h3>
-      <ol class="todo">
-        {todo.map((entry) => {
+    <div class="recommendation-list">
+      <h3>Recommendations</h3>
+      <ol class="recommendations">
+        {recommendations.map((entry) => {
           const link = fragment(entry.link);
           return (
-            <li data-todo={entry.standing}>
-              <div class="todo-head">
+            <li data-recommendations={entry.standing}>
+              <div class="recommendation-head">
                 {link ? <a href={link}>{shorten(entry.title)}</a> : <strong>{shorten(entry.title)}</strong>}
                 <span class={`standing ${entry.standing}`} title={STANDINGS[entry.standing]}>
                   {entry.standing}
@@ -113,7 +113,8 @@ function Notices({ capture }: { capture: Capture }): JSX.Element | null {
     <div class="notices">
       {complete ? null : (
         <p class="notice" data-notice="incomplete">
-          <strong>Not complete.</strong> The program was killed before the recording ended: what is here was written until then.
+          <strong>Incomplete.</strong> The program was killed before the recording ended; this page shows what was recorded
+          until then.
         </p>
       )}
       {missing.map((item) => (

@@ -23,13 +23,13 @@ class SpeedAtSize:
     workload: str
 
     def __str__(self) -> str:
-        """The ratio with its interval, and the workload.
+        """The speedup over eager with its interval, and the workload.
 
         >>> str(SpeedAtSize("inductor", Speed(0.92, 0.9, 0.94), "f, batch 8"))
-        'inductor 0.92× (95 % interval 0.90 to 0.94) on f, batch 8'
+        'speedup 0.92× with inductor (95 % interval 0.90–0.94×) on f, batch 8'
         """
-        interval = f"95 % interval {self.speed.low:.2f} to {self.speed.high:.2f}"
-        return f"{one_line(self.variant)} {self.speed.ratio:.2f}{TIMES} ({interval}) on {self.workload}"
+        interval = f"95 % interval {self.speed.low:.2f}–{self.speed.high:.2f}{TIMES}"
+        return f"speedup {self.speed.ratio:.2f}{TIMES} with {one_line(self.variant)} ({interval}) on {self.workload}"
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from compile_inspect.errors import InspectError
 
 app = typer.Typer(
     name="compile-inspect",
-    help="What torch.compile did with your code: graphs, graph breaks, guards, recompiles, kernels, time.",
+    help="See what torch.compile did with your code: graphs, graph breaks, guards, recompiles, kernels, time.",
     epilog="Start with:  compile-inspect run script.py   then   compile-inspect show script.inspection",
     no_args_is_help=True,
     add_completion=False,
@@ -48,8 +48,8 @@ app.command()(report)
 app.command()(tour)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"compile-inspect {__version__}")
         raise typer.Exit
 
@@ -57,24 +57,24 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass
 
 
 def main() -> None:
-    """Run the command line; errors a user can act on are one sentence and exit status 2."""
+    """Run the command line; errors a user can act on are printed as one sentence, with exit status 2."""
     try:
         app(prog_name="compile-inspect")
     except InspectError as error:
         typer.echo(f"compile-inspect: {error}", err=True)
         sys.exit(2)
     except OSError as error:
-        # Python would complain once more while closing a stdout that cannot be written.
+        # Otherwise Python prints a second error when it closes a stdout that cannot be written.
         if sys.stdout is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the reader (head, less) has seen enough
+        if isinstance(error, BrokenPipeError):  # the reader (head, less) stopped reading
             sys.exit(141)
         typer.echo(f"compile-inspect: {error.strerror or error}", err=True)
         sys.exit(2)

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compile_inspect.command_options import InputsOption, TargetArgument
-from compile_inspect.commands.following import command_line, named_target, reasons_for_eager, tell_next, words_of
-from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.capture_option import CaptureOption, existing_capture, update_capture
+from compile_inspect.commands.next_commands import (
+    command_explaining_eager,
+    command_line,
+    named_target,
+    print_next_command,
+    target_arguments,
+)
 from compile_inspect.commands.progress import VerboseOption, measuring
 from compile_inspect.errors import TargetError
 
@@ -28,7 +34,7 @@ def bench(
         typer.Option(
             "--variants",
             metavar="NAMES",
-            help="With commas between them, such as eager,inductor,aot-inductor. Default: what may be faster on the device.",
+            help="Comma-separated variants, such as eager,inductor,aot-inductor. Default: those suited to the device.",
         ),
     ] = None,
     sweep: Annotated[
@@ -36,14 +42,16 @@ def bench(
         typer.Option(
             "--sweep",
             metavar="SIZES",
-            help="batch=1,8,64, or NAME=ARGUMENT:DIMENSION=SIZES such as tokens=0:1=16,32; or further, for a Target's own.",
+            help="batch=1,8,64; or NAME=ARGUMENT:DIMENSION=SIZES, such as tokens=0:1=16,32; or further, the Target's own.",
         ),
     ] = None,
-    seconds: Annotated[float, typer.Option("--seconds", help="How long to sample at every size, all variants together.")] = 2.0,
+    seconds: Annotated[float, typer.Option("--seconds", help="Sampling time per size, for all variants together.")] = 2.0,
     gradients: Annotated[
         bool | None,
         typer.Option(
-            "--gradients/--no-gradients", " /--no-grad", help="Forward and backward, or forward. Default: as the target says."
+            "--gradients/--no-gradients",
+            " /--no-grad",
+            help="Time forward and backward, or forward only. Default: as the target specifies.",
         ),
     ] = None,
     builds: Annotated[
@@ -52,32 +60,32 @@ def bench(
             "--builds",
             min=0,
             metavar="N",
-            help="Cold builds of every variant, each in a process and cache folder of its own; 0: none, and no payback.",
+            help="Cold builds per variant, each in a separate process and cache folder. 0: no cold builds and no payback.",
         ),
     ] = 1,
     export: Annotated[
-        Path | None, typer.Option("--export", metavar="FILE", help="Write the results as .json, .csv or .md.")
+        Path | None, typer.Option("--export", metavar="FILE", help="Write the results to this .json, .csv or .md file.")
     ] = None,
     export_format: Annotated[
-        str | None, typer.Option("--format", metavar="FORMAT", help="json, csv or md, where the file's suffix does not say.")
+        str | None, typer.Option("--format", metavar="FORMAT", help="json, csv or md, if the file's suffix is none of these.")
     ] = None,
     capture: CaptureOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Let --export overwrite a file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Let --export overwrite an existing file.")] = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Time a target in every variant: how fast, how much faster than eager, what the build costs and when it pays back.
+    """Time every variant of a target: call time, speedup over eager, build time, and when the build pays back.
 
-    A variant that cannot run says why, and the others go on. Builds are timed cold, in processes of their own, with a warm
-    one beside. Ctrl-C keeps what has been measured; the exit status is then 130.
+    If a variant cannot run, the reason is printed and the others continue. Builds are timed cold in separate processes, then
+    warm. Ctrl-C keeps the measurements so far; the exit status is then 130.
     """
-    # All that can be said before torch is imported and minutes are spent is said now.
+    # Check all options before torch is imported and minutes are spent.
     if not seconds > 0:
-        raise TargetError(f"--seconds is {seconds}: give a number above 0")
+        raise TargetError(f"--seconds is {seconds}: it must be greater than 0")
     if export is not None:
         _check_export(export, export_format, force)
     if capture is not None:
-        known_capture(capture)
-    names = None if variants is None else names_of(variants)
+        existing_capture(capture)
+    names = None if variants is None else variant_names(variants)
     sizes = _sweep(sweep)
 
     from compile_inspect.eager import require_eager
@@ -86,12 +94,12 @@ def bench(
     from compile_inspect.timing.cold import Origin
 
     with measuring(target, verbose=verbose) as report:
-        found = find_target(target, inputs)
+        timed_target = find_target(target, inputs)
         if gradients is not None:
-            found = replace(found, gradients=gradients)
-        require_eager(found)
+            timed_target = replace(timed_target, gradients=gradients)
+        require_eager(timed_target)
         timing = measure(
-            found,
+            timed_target,
             variants=names,
             seconds=seconds,
             sweep=sizes,
@@ -101,23 +109,23 @@ def bench(
         )
     if capture is not None:
         target_name = named_target(target, inputs, gradients is False)
-        join(capture, lambda known: replace(known, timings=(*known.timings, timing)), target_name)
+        update_capture(capture, lambda inspection: replace(inspection, timings=(*inspection.timings, timing)), target_name)
     if export is not None:
         from compile_inspect.reporters.timings import export as export_timings
 
         export_timings([timing], export, named=export_format)
-    _print(timing, export, capture, words_of(target, inputs, gradients is False))
+    _print(timing, export, capture, target_arguments(target, inputs, gradients is False))
     if not any(item.summary for point in timing.points for item in point.measurements):
         sys.exit(1)
     if timing.interrupted:
         sys.exit(130)
 
 
-def names_of(text: str) -> list[str]:
-    """The names of variants, as they are written with commas between them."""
+def variant_names(text: str) -> list[str]:
+    """The variant names in a comma-separated list."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise TargetError("--variants names none: write for example --variants eager,inductor,aot-inductor")
+        raise TargetError("--variants is empty: write for example --variants eager,inductor,aot-inductor")
     return names
 
 
@@ -141,7 +149,7 @@ def _check_export(path: Path, named: str | None, force: bool) -> None:
     refuse_to_overwrite(path, force=force)
 
 
-def _print(timing: Timing, export: Path | None, capture: Path | None, words: Sequence[str]) -> None:
+def _print(timing: Timing, export: Path | None, capture: Path | None, arguments: Sequence[str]) -> None:
     from compile_inspect.commands.show import make_console
     from compile_inspect.reporters.conclusions import recommended_variants
     from compile_inspect.reporters.options import ShowOptions
@@ -152,12 +160,12 @@ def _print(timing: Timing, export: Path | None, capture: Path | None, words: Seq
     if export is not None:
         typer.echo(f"Wrote {export}.")
     if capture is not None:
-        tell_next(console, command_line("show", (str(capture), "timing")))
+        print_next_command(console, command_line("show", (str(capture), "timing")))
         return
     recommended = recommended_variants(timing)
     measured = [item for point in timing.points for item in point.measurements]
-    eager = reasons_for_eager((doubt for item in measured for doubt in item.doubts), words)
+    eager = command_explaining_eager((doubt for item in measured for doubt in item.doubts), arguments)
     if eager:
-        tell_next(console, eager)
-    elif recommended:  # faster is not yet right
-        tell_next(console, command_line("verify", words, "--variants", ",".join(recommended)))
+        print_next_command(console, eager)
+    elif recommended:  # faster does not mean correct
+        print_next_command(console, command_line("verify", arguments, "--variants", ",".join(recommended)))

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, NoGradOption, TargetArgument, TargetOrCaptureArgument
-from compile_inspect.commands.following import command_line, grad_mode, named_target, tell_next, words_of
-from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.capture_option import CaptureOption, existing_capture, update_capture
+from compile_inspect.commands.exit_status import exit_status
+from compile_inspect.commands.next_commands import command_line, grad_mode, named_target, print_next_command, target_arguments
 from compile_inspect.commands.progress import working
-from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def breaks(
     Nothing on disk is changed: fixes are tried on a copy, and values and gradients are compared with eager. For a capture file,
     the report is the same, but nothing can be tried. Exit status 1: a compilation failed, or nothing was compiled.
     """
-    known = None if capture is None else known_capture(capture)  # fails before minutes are spent
+    known = None if capture is None else existing_capture(capture)  # fails before minutes are spent
 
     from compile_inspect.commands.show import make_console
 
@@ -67,13 +67,13 @@ def breaks(
         report = break_report(runner, proof=proof, fullgraph=not as_json, progress=say)
     if capture is not None:
         name = named_target(target, inputs, no_grad)
-        join(capture, lambda known: with_findings(known, report.inspection, report.findings), name)
+        update_capture(capture, lambda known: with_findings(known, report.inspection, report.findings), name)
     _print_report(report, as_json=as_json, limit=limit, no_color=no_color, tried=True)
-    status = status_of([report.inspection])
+    status = exit_status([report.inspection])
     if not as_json and not status:
-        following = _next_command(report.findings, words_of(target, inputs, no_grad), backend, proof)
+        following = _next_command(report.findings, target_arguments(target, inputs, no_grad), backend, proof)
         if following:
-            tell_next(make_console(no_color), following)
+            print_next_command(make_console(no_color), following)
     sys.exit(status)
 
 
@@ -129,12 +129,12 @@ def fix(
     def show(text: str) -> None:
         console.print(text, markup=False, soft_wrap=True)
 
-    words = words_of(target, inputs, no_grad)
+    words = target_arguments(target, inputs, no_grad)
     reading = command_line("breaks", words, *_same_backend(backend))
     hints = [f"{text} Pass inputs that reach it, or add --unreached." for text in left_out(report)]
     if not report.findings:
         show(no_change(report))
-        sys.exit(status_of([report.inspection]))
+        sys.exit(exit_status([report.inspection]))
     if report.proof is None:
         show(f"{no_change(report)} To read about them: {reading}")
         for hint in hints:
@@ -147,11 +147,11 @@ def fix(
     if apply:
         for message in write_fix(report).messages:
             show(message)
-        tell_next(console, command_line("verify", words))
+        print_next_command(console, command_line("verify", words))
     elif report.texts:
         options = ["--unreached"] if unreached else []
         show("Nothing was written. To write it, add --apply.")
-        tell_next(console, command_line("fix", words, *_same_backend(backend), *options, "--apply"))
+        print_next_command(console, command_line("fix", words, *_same_backend(backend), *options, "--apply"))
     for hint in hints:
         show(hint)
     if report.remaining:
@@ -187,21 +187,21 @@ def _report_capture(file: str, *, as_json: bool, limit: int | None, no_color: bo
         _print_report(report, as_json=as_json, limit=limit, no_color=no_color, tried=False)
     if not as_json:
         _print_next_for_capture(inspections, file, make_console(no_color))
-    sys.exit(status_of(inspections))
+    sys.exit(exit_status(inspections))
 
 
 def _print_next_for_capture(inspections: Sequence[Inspection], file: str, console: Any) -> None:
     """Print the command that tries fixes on the target, if the capture names the target."""
-    from compile_inspect.reporters.target_name import target_words
+    from compile_inspect.reporters.target_arguments import infer_target_arguments
 
     broken = [inspection for inspection in inspections if inspection.breaks]
     if not broken:
         failed = any(inspection.failures for inspection in inspections)
-        tell_next(console, command_line("show", (file, "failures") if failed else (file,)))
+        print_next_command(console, command_line("show", (file, "failures") if failed else (file,)))
         return
-    words = next(filter(None, map(target_words, broken)), None)
+    words = next(filter(None, map(infer_target_arguments, broken)), None)
     if words is not None:
-        tell_next(console, command_line("breaks", words))
+        print_next_command(console, command_line("breaks", words))
         return
     text = "The capture does not say how to call the target: compile-inspect breaks --help explains how to name it."
     console.print(f"{text} Fixes can then be tried.", markup=False, soft_wrap=True)

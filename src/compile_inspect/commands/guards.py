@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, NoGradOption, TargetOrCaptureArgument
-from compile_inspect.commands.following import grad_mode
+from compile_inspect.commands.exit_status import exit_status
+from compile_inspect.commands.next_commands import grad_mode
 from compile_inspect.commands.progress import VerboseOption, working
-from compile_inspect.commands.status import status_of
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def guards(
             loaded = require_eager(find_target(target, inputs, no_grad=no_grad))
             inspection = inspect(loaded, backend="eager", dynamic=dynamic)
         _print_guards(inspection, console, everything=everything, as_json=as_json)
-        sys.exit(status_of([inspection]))
+        sys.exit(exit_status([inspection]))
     with working(f"capturing {target} …", verbose=verbose) as say, grad_mode(no_grad):
         loaded = require_eager(find_target(target, inputs, no_grad=no_grad))
         started = perf_counter()
@@ -104,7 +104,7 @@ def _print_guards(inspection: Any, console: Any, *, everything: bool, as_json: b
         data = {"guards": inspection.guards, "accidental": accidents, "recompiles": treatments}
         console.out(json.dumps({name: [to_data(item) for item in items] for name, items in data.items()}), highlight=False)
         return
-    from compile_inspect.reporters.text.accidents import render as render_accidents
+    from compile_inspect.reporters.text.accidental_guards import render as render_accidents
     from compile_inspect.reporters.text.forecast import render_treatments
     from compile_inspect.reporters.text.guards import render
     from compile_inspect.wording.failures import sentence

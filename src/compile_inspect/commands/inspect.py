@@ -11,9 +11,9 @@ from typing import Annotated, Any
 import typer
 
 from compile_inspect.command_options import InputsOption, NoGradOption, TargetArgument
-from compile_inspect.commands.following import named_target
+from compile_inspect.commands.exit_status import exit_status
+from compile_inspect.commands.next_commands import named_target
 from compile_inspect.commands.progress import VerboseOption, working
-from compile_inspect.commands.status import status_of
 from compile_inspect.errors import TargetError
 
 
@@ -23,34 +23,36 @@ def inspect(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="The capture file. Default: ATTRIBUTE.inspection")
     ] = None,
-    backend: Annotated[str, typer.Option("--backend", help="As torch.compile's backend.")] = "inductor",
-    mode: Annotated[str | None, typer.Option("--mode", help="As torch.compile's mode.")] = None,
+    backend: Annotated[str, typer.Option("--backend", help="torch.compile's backend.")] = "inductor",
+    mode: Annotated[str | None, typer.Option("--mode", help="torch.compile's mode.")] = None,
     dynamic: Annotated[
-        bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes. Default: torch decides.")
+        bool | None,
+        typer.Option("--dynamic/--static", help="torch.compile's dynamic: symbolic or fixed sizes. Default: torch decides."),
     ] = None,
     fullgraph: Annotated[
-        bool, typer.Option("--fullgraph", help="torch.compile's own fullgraph=True: most graph breaks become errors.")
+        bool, typer.Option("--fullgraph", help="torch.compile's fullgraph=True: most graph breaks become errors.")
     ] = False,
     option: Annotated[
-        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend; may be repeated.")
+        list[str] | None, typer.Option("--option", metavar="NAME=VALUE", help="An option of the backend; can be repeated.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite the file that -o names. Without -o an earlier capture is replaced.")
+        bool,
+        typer.Option("--force", help="Overwrite the file given with -o. Without -o, an earlier capture is replaced."),
     ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compile graphs anew instead of loading them from torch's caches on disk.")
+        bool, typer.Option("--fresh", help="Recompile graphs instead of loading them from torch's on-disk caches.")
     ] = False,
     no_grad: NoGradOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Compile a target, run it forward and backward, and record everything about it.
+    """Compile a target, run it forward and backward, and record the compilation.
 
     TARGET is a Target, a callable that needs no arguments, or a callable or module whose inputs --inputs names.
     """
     path = output or Path(target.rpartition(":")[2].rpartition(".")[2] + ".inspection")
     from compile_inspect.capture_file import refuse_to_overwrite, replaceable, save
 
-    # Said before torch is imported and the model is built, not after.
+    # Checked before torch is imported and the model is built.
     force = force or (output is None and replaceable(path))
     refuse_to_overwrite(path, force=force)
     options = dict(_parse_option(item) for item in option or [])
@@ -59,9 +61,9 @@ def inspect(
     from compile_inspect.target import find_target
 
     with working(f"compiling {target} …", verbose=verbose):
-        found = require_eager(find_target(target, inputs, no_grad=no_grad))
+        checked_target = require_eager(find_target(target, inputs, no_grad=no_grad))
         inspection = inspect_target(
-            found,
+            checked_target,
             backend=backend,
             mode=mode,
             dynamic=dynamic,
@@ -76,15 +78,15 @@ def inspect(
     from compile_inspect.commands.show import show
 
     show([str(path)])
-    sys.exit(status_of([inspection]))
+    sys.exit(exit_status([inspection]))
 
 
 def _parse_option(text: str) -> tuple[str, Any]:
     name, separator, value = text.partition("=")
     if not separator or not name:
         raise TargetError(f"--option {text!r} is not of the form NAME=VALUE, for example max_autotune=true")
-    spelled = {"True": "true", "False": "false", "None": "null"}.get(value, value)
+    json_text = {"True": "true", "False": "false", "None": "null"}.get(value, value)
     try:
-        return name, json.loads(spelled)
+        return name, json.loads(json_text)
     except ValueError:
         return name, value

@@ -1,4 +1,4 @@
-"""What a command shows while it works: what it is doing and for how long, and nothing that the target prints."""
+"""Progress of a command: its current task and the elapsed time, without the output of the target."""
 
 from __future__ import annotations
 
@@ -14,19 +14,17 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Also show what the target, torch and its compilers print meanwhile.")
-]
-Report = Callable[[str, float], object]
-# Drawing takes a millisecond, more than a round of short calls: four times a second is enough.
+VerboseOption = Annotated[bool, typer.Option("--verbose", help="Also show the output of the target, torch and its compilers.")]
+ProgressReport = Callable[[str, float], object]
+# Drawing takes a millisecond, longer than a round of short calls, so it is limited to four times a second.
 _REDRAW_SECONDS = 0.25
 
 
 @contextmanager
 def working(title: str, *, verbose: bool = False) -> Iterator[Callable[[str], object]]:
-    """A line on standard error with what is being done and the seconds so far, where that is a terminal.
+    """Show the current task and the elapsed seconds in one line on standard error, if that is a terminal.
 
-    What the target and torch print meanwhile is not shown, unless `verbose`: the answer would drown in it.
+    The output of the target and torch is hidden unless `verbose`, so that the result stays visible.
     """
     with _progress_console(verbose) as console:
         if not console.is_terminal:
@@ -34,16 +32,16 @@ def working(title: str, *, verbose: bool = False) -> Iterator[Callable[[str], ob
             return
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        # What is to be seen is printed above the line; what is not leads nowhere already.
+        # Visible output is printed above the progress line; hidden output is already diverted.
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         with Progress(*columns, console=console, transient=True, redirect_stdout=verbose, redirect_stderr=verbose) as bar:
             task = bar.add_task(title, total=None)
-            yield lambda told: bar.update(task, description=told)
+            yield lambda description: bar.update(task, description=description)
 
 
 @contextmanager
-def measuring(title: str, *, verbose: bool = False) -> Iterator[Report | None]:
-    """The same with a bar, and drawn between samples: a thread that draws would take time from them."""
+def measuring(title: str, *, verbose: bool = False) -> Iterator[ProgressReport | None]:
+    """The same with a bar, drawn between samples: a drawing thread would take time from them."""
     with _progress_console(verbose) as console:
         if not console.is_terminal:
             yield None
@@ -55,13 +53,13 @@ def measuring(title: str, *, verbose: bool = False) -> Iterator[Report | None]:
             *columns, console=console, transient=True, auto_refresh=False, redirect_stdout=verbose, redirect_stderr=verbose
         ) as bar:
             task = bar.add_task(title, total=1.0)
-            drawn = 0.0
+            last_drawn = 0.0
 
-            def report(told: str, part: float) -> None:
-                nonlocal drawn
-                if monotonic() - drawn >= _REDRAW_SECONDS:
-                    drawn = monotonic()
-                    bar.update(task, completed=part, description=told, refresh=True)
+            def report(description: str, fraction: float) -> None:
+                nonlocal last_drawn
+                if monotonic() - last_drawn >= _REDRAW_SECONDS:
+                    last_drawn = monotonic()
+                    bar.update(task, completed=fraction, description=description, refresh=True)
 
             yield report
 

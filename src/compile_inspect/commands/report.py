@@ -22,27 +22,28 @@ def report(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", help="Capture files.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="The page. Default: the first capture's name, as .html"),
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="The HTML file to write. Default: the name of the first capture, with .html"
+        ),
     ] = None,
-    compare: Annotated[
-        bool, typer.Option("--compare", help="Hold two captures against each other, the earlier one first.")
-    ] = False,
-    whole: Annotated[bool, typer.Option("--whole", help="Leave nothing out of large captures.")] = False,
-    title: Annotated[str, typer.Option("--title", help="What the page is called. Default: the names of the captures.")] = "",
+    compare: Annotated[bool, typer.Option("--compare", help="Compare two captures; name the earlier one first.")] = False,
+    whole: Annotated[bool, typer.Option("--whole", help="Leave nothing out, even for large captures.")] = False,
+    title: Annotated[str, typer.Option("--title", help="The title of the page. Default: the names of the captures.")] = "",
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite the file that -o names. Without -o an earlier page is replaced.")
+        bool,
+        typer.Option("--force", help="Overwrite the file given with -o. Without -o, an earlier report is replaced."),
     ] = False,
 ) -> None:
-    """Write captures as one HTML file: source, graphs and kernels side by side, linked, with all that was found.
+    """Write captures as one HTML file: source, graphs and kernels side by side and linked, and all findings.
 
-    The file holds everything it shows, loads nothing and needs no network: mail it, attach it, keep it. Captures of other
+    The file is self-contained and needs no network, so you can mail or archive it. Captures of other
     processes of the same program are included.
     """
     if compare and len(files) != 2:
         raise InspectError(f"--compare takes two captures, the earlier one first, not {len(files)}")
-    # A name that nobody chose is the command's own: what it wrote there before, it may replace.
+    # Without -o, the command may replace a report that it wrote earlier.
     path = output if output is not None else Path(files[0].name or "report").with_suffix(".html")
-    _refuse(path, files, force or (output is None and _is_own_page(path)))
+    _require_writable(path, files, force or (output is None and _is_own_page(path)))
 
     from compile_inspect.capture_file import load, load_together
     from compile_inspect.report import html
@@ -61,22 +62,22 @@ def report(
     except Exception as error:
         names = ", ".join(map(str, files))
         raise CaptureError(
-            f"{names} holds something that cannot be shown ({type(error).__name__}: {error}): it may be damaged"
+            f"{names} contains something that cannot be shown ({type(error).__name__}: {error}): it may be damaged"
         ) from error
     _write(path, page)
     typer.echo(f"Wrote {shlex.quote(str(path))} ({len(page.encode()) / 1e6:.1f} MB). Open it in a browser.")
 
 
 def _is_own_page(path: Path) -> bool:
-    """Whether a file is a page that this command wrote: only those hold their data in this way."""
+    """Whether a file is a page that this command wrote: only those contain this data element."""
     try:
         return path.is_file() and _DATA in path.read_bytes()
     except OSError:
         return False
 
 
-def _refuse(path: Path, files: Sequence[Path], force: bool) -> None:
-    """Said before captures are read and the page is made, not after."""
+def _require_writable(path: Path, files: Sequence[Path], force: bool) -> None:
+    """Raise before captures are read and the page is made, if the page cannot be written."""
     try:
         if path.is_dir():
             raise InspectError(f"{path} is a directory; name a file in it, for example {path / 'report.html'}")
@@ -85,7 +86,7 @@ def _refuse(path: Path, files: Sequence[Path], force: bool) -> None:
         if any(path.exists() and item.exists() and path.samefile(item) for item in files):
             raise InspectError(f"{path} is one of the captures; give the page another name with -o")
         if path.exists() and not force:
-            raise InspectError(f"{path} exists already; choose another name with -o, or add --force to overwrite it")
+            raise InspectError(f"{path} already exists; choose another name with -o, or add --force to overwrite it")
         parent = path.absolute().parent
         if parent.exists() and not parent.is_dir():
             raise InspectError(f"{path.parent} is a file, not a directory; choose another name with -o")
@@ -96,7 +97,7 @@ def _refuse(path: Path, files: Sequence[Path], force: bool) -> None:
 
 
 def _labeled(loaded: Sequence[tuple[Path, Inspection]]) -> list[tuple[str, Inspection]]:
-    """A name for each capture, such that no two are the same."""
+    """A distinct name for each capture."""
     names = [item.name for item, _ in loaded]
     if len(set(names)) < len(names):
         names = [str(item) for item, _ in loaded]
@@ -104,7 +105,7 @@ def _labeled(loaded: Sequence[tuple[Path, Inspection]]) -> list[tuple[str, Inspe
 
 
 def _write(path: Path, page: str) -> None:
-    """The page appears whole or not at all; a link stays a link: what it points to is written."""
+    """Write the page atomically; through a symbolic link, write its target."""
     path = path.resolve()
     partial = path.with_name(f".{os.getpid()}.writing")
     try:

@@ -23,30 +23,32 @@ if TYPE_CHECKING:
 
 
 _WIDTH_WITHOUT_TERMINAL = 120
-_LEAST_WIDTH = 40
+_MIN_WIDTH = 40
 
 
 def show(
-    arguments: Annotated[list[str], typer.Argument(metavar="FILE", help="Capture files; after them, a section.")],
+    arguments: Annotated[list[str], typer.Argument(metavar="FILE", help="Capture files, then optionally a section.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show what is folded otherwise.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show entries that are otherwise folded.")] = False,
     compilation: Annotated[
         str | None, typer.Option("--compilation", metavar="ID", help="Only this compilation, such as 0/1.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="At most N entries in any one list.")] = None,
-    trace: Annotated[
-        Path | None, typer.Option("--trace", metavar="PATH", help="With section time: write a trace for Perfetto.")
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Show at most N entries of each list.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Let --trace overwrite a file.")] = False,
+    trace: Annotated[
+        Path | None, typer.Option("--trace", metavar="PATH", help="With the section time: write a trace for Perfetto.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Let --trace overwrite an existing file.")] = False,
     no_color: NoColorOption = False,
 ) -> None:
-    """Show what a capture holds, and what to look at next.
+    """Show the contents of a capture and suggest what to look at next.
 
     compile-inspect show FILE... [SECTION], where SECTION is summary (the default), failures, graphs, breaks, guards, recompiles, kernels, code, time, cache, cudagraphs, bytecode or timing.
-    """  # noqa: E501 - a line break here would be one on the screen
+    """  # noqa: E501 - a line break here would appear on the screen
     paths, section = split_arguments(arguments)
     if trace is not None and section != "time":
-        raise InspectError(f"--trace goes with section time: compile-inspect show FILE time --trace {trace}")
+        raise InspectError(f"--trace needs the section time: compile-inspect show FILE time --trace {trace}")
 
     from compile_inspect.capture_file import load_together
 
@@ -67,7 +69,7 @@ def show(
     except Exception as error:
         names = ", ".join(map(str, paths))
         raise CaptureError(
-            f"{names} holds something that cannot be shown ({type(error).__name__}: {error}): it may be damaged"
+            f"{names} contains something that cannot be shown ({type(error).__name__}: {error}): it may be damaged"
         ) from error
 
 
@@ -85,8 +87,8 @@ def _show(
     files = [str(path) for path, _ in loaded]
     if trace is not None:
         _write_trace(trace, inspections, options, force)
-        told = f"Wrote {trace}. To look at it, open https://ui.perfetto.dev and drop the file there.\n"
-        typer.echo(told, err=as_json)
+        message = f"Wrote {trace}. To view it, open https://ui.perfetto.dev and drop the file there.\n"
+        typer.echo(message, err=as_json)
     console = make_console(no_color)
     if as_json:
         from compile_inspect.reporters.json import section_data
@@ -101,7 +103,7 @@ def _show(
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[Path], str]:
-    """Tell the files from the section, which comes last if at all; a file or folder of that name is written `./breaks`.
+    """Separate the files from an optional section at the end; a file or folder with the name of a section is `./breaks`.
 
     >>> split_arguments(["step.inspection", "breaks"])[1]
     'breaks'
@@ -136,20 +138,20 @@ def _is_bare_word(name: str) -> bool:
 
 
 def make_console(no_color: bool) -> Console:
-    """A console for standard output: plain and 120 wide where that is no terminal."""
+    """A console for standard output: plain and 120 wide where that is not a terminal."""
     from rich.console import Console
 
     reconfigure: Any = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:  # a terminal that knows ASCII only gets question marks, not a traceback
+    if reconfigure is not None:  # an ASCII terminal gets question marks, not a traceback
         reconfigure(errors="replace")
     width = None if sys.stdout.isatty() else _width_without_terminal()
-    # An empty NO_COLOR counts as not set; rich looks at the variable itself when told nothing.
+    # An empty NO_COLOR counts as not set; rich reads the variable itself for None.
     return Console(markup=False, emoji=False, highlight=False, width=width, no_color=True if no_color else None)
 
 
 def _width_without_terminal() -> int:
     columns = os.environ.get("COLUMNS", "")
-    return max(int(columns), _LEAST_WIDTH) if columns.isdecimal() else _WIDTH_WITHOUT_TERMINAL
+    return max(int(columns), _MIN_WIDTH) if columns.isdecimal() else _WIDTH_WITHOUT_TERMINAL
 
 
 def _write_trace(path: Path, inspections: Sequence[Inspection], options: ShowOptions, force: bool) -> None:
@@ -161,6 +163,6 @@ def _write_trace(path: Path, inspections: Sequence[Inspection], options: ShowOpt
         with path.open("w" if force else "x", encoding="utf-8") as file:
             json.dump(data, file)
     except FileExistsError as error:
-        raise InspectError(f"{path} exists already; choose another name, or add --force to overwrite it") from error
+        raise InspectError(f"{path} already exists; choose another name, or add --force to overwrite it") from error
     except OSError as error:
         raise InspectError(f"the trace cannot be written to {path}: {error.strerror or error}") from error

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from compile_inspect.command_options import InputsOption, NoColorOption, TargetArgument
-from compile_inspect.commands.bench import names_of
-from compile_inspect.commands.following import command_line, named_target, reasons_for_eager, tell_next, words_of
-from compile_inspect.commands.joining import CaptureOption, join, known_capture
+from compile_inspect.commands.bench import variant_names
+from compile_inspect.commands.capture_option import CaptureOption, existing_capture, update_capture
+from compile_inspect.commands.next_commands import (
+    command_explaining_eager,
+    command_line,
+    named_target,
+    print_next_command,
+    target_arguments,
+)
 from compile_inspect.commands.progress import VerboseOption, working
 from compile_inspect.errors import TargetError
 
@@ -19,14 +25,15 @@ if TYPE_CHECKING:
     from compile_inspect.records import Agreement, Inspection
 
 
-def with_agreement(known: Inspection, found: Agreement) -> Inspection:
-    """A capture with a comparison, in the place of an earlier one of the same function and variants."""
+def with_agreement(capture: Inspection, agreement: Agreement) -> Inspection:
+    """A capture with a comparison added, which replaces earlier ones of the same function and variants."""
 
-    def same(other: Agreement) -> bool:
-        names = ({item.name for item in agreement.variants} for agreement in (other, found))
-        return other.function == found.function and other.gradients == found.gradients and set.issubset(*names)
+    def is_replaced(other: Agreement) -> bool:
+        names = ({variant.name for variant in item.variants} for item in (other, agreement))
+        return other.function == agreement.function and other.gradients == agreement.gradients and set.issubset(*names)
 
-    return replace(known, agreements=(*(item for item in known.agreements if not same(item)), found))
+    others = (item for item in capture.agreements if not is_replaced(item))
+    return replace(capture, agreements=(*others, agreement))
 
 
 def verify(
@@ -37,35 +44,37 @@ def verify(
         typer.Option(
             "--variants",
             metavar="NAMES",
-            help="With commas between them, such as inductor,aot-inductor. Default: what is worth trying on the device.",
+            help="Comma-separated variants, such as inductor,aot-inductor. Default: those that suit the device.",
         ),
     ] = None,
     gradients: Annotated[
         bool | None,
         typer.Option(
-            "--gradients/--no-gradients", " /--no-grad", help="Compare gradients too. Default: where eager gives them."
+            "--gradients/--no-gradients", " /--no-grad", help="Compare gradients too. Default: if eager computes any."
         ),
     ] = None,
-    second_derivatives: Annotated[
-        bool, typer.Option("--second-derivatives", help="Differentiate the gradients once more, and compare those.")
-    ] = False,
-    samples: Annotated[int, typer.Option("--samples", help="Random inputs to make. 0 leaves out the special ones too.")] = 3,
-    seed: Annotated[int, typer.Option("--seed", help="Of the inputs that are made, and of the target's own draws.")] = 0,
+    second_derivatives: Annotated[bool, typer.Option("--second-derivatives", help="Also compare second derivatives.")] = False,
+    samples: Annotated[
+        int, typer.Option("--samples", help="Number of random inputs to generate. 0 also leaves out the special inputs.")
+    ] = 3,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Seed of the generated inputs and of the target's own random numbers.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     capture: CaptureOption = None,
     no_color: NoColorOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Compare every variant of a target with eager: values, gradients, and what is changed in place.
+    """Compare every variant of a target with eager: values, gradients, and in-place changes.
 
-    Exit status 1: a variant does not agree with eager, none of them could run, or eager gives different results every time.
+    Exit status 1: a variant does not agree with eager, no variant could run, or eager itself is not reproducible.
     """
-    # All that can be said before torch is imported and minutes are spent is said now.
+    # Check all options before torch is imported and minutes are spent.
     if samples < 0:
-        raise TargetError(f"--samples is {samples}: give a number from 0")
+        raise TargetError(f"--samples is {samples}: it must be 0 or more")
     if capture is not None:
-        known_capture(capture)
-    names = None if variants is None else names_of(variants)
+        existing_capture(capture)
+    names = None if variants is None else variant_names(variants)
 
     from compile_inspect.agreement.api import verify as verify_target
     from compile_inspect.commands.show import make_console
@@ -73,7 +82,7 @@ def verify(
     from compile_inspect.target import find_target
 
     with working(f"comparing {target} …", verbose=verbose):
-        found = verify_target(
+        agreement = verify_target(
             find_target(target, inputs),
             variants=names,
             gradients=gradients,
@@ -82,27 +91,29 @@ def verify(
             seed=seed,
         )
     if capture is not None:
-        join(capture, lambda known: with_agreement(known, found), named_target(target, inputs, gradients is False))
+        update_capture(
+            capture, lambda inspection: with_agreement(inspection, agreement), named_target(target, inputs, gradients is False)
+        )
     console = make_console(no_color)
-    words = words_of(target, inputs, gradients is False)
+    arguments = target_arguments(target, inputs, gradients is False)
     if as_json:
         import json
 
         from compile_inspect.serialization import to_data
 
-        console.out(json.dumps(to_data(found)), highlight=False)
+        console.out(json.dumps(to_data(agreement)), highlight=False)
     else:
         from compile_inspect.reporters.text.agreement import render
 
-        render(found, console)
+        render(agreement, console)
         if capture is not None:
-            tell_next(console, command_line("report", (str(capture),)))
-        elif eager := reasons_for_eager((item.eager_because for item in found.variants), words):
-            tell_next(console, eager)
-        elif found:
-            tell_next(console, command_line("bench", words))
-    nothing = bool(found.variants) and all(item.verdict is Verdict.REFUSED for item in found.variants)
-    if nothing and as_json:
-        typer.echo("Nothing was compared: none of the variants could run.", err=True)
-    if nothing or not found.agrees:
+            print_next_command(console, command_line("report", (str(capture),)))
+        elif eager := command_explaining_eager((item.eager_because for item in agreement.variants), arguments):
+            print_next_command(console, eager)
+        elif agreement:
+            print_next_command(console, command_line("bench", arguments))
+    none_ran = bool(agreement.variants) and all(item.verdict is Verdict.REFUSED for item in agreement.variants)
+    if none_ran and as_json:
+        typer.echo("Nothing was compared: no variant could run.", err=True)
+    if none_ran or not agreement.agrees:
         sys.exit(1)

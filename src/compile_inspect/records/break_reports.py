@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from compile_inspect.records.fixes import Finding, Proof
 from compile_inspect.records.inspection import Inspection
-from compile_inspect.rendering import Form, render
+from compile_inspect.rendering import Format, render
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class BreakReport:
 
     def __str__(self) -> str:
         """The text that `compile-inspect breaks` prints."""
-        return render(Form.BREAKS, self)
+        return render(Format.BREAKS, self)
 
 
 @dataclass(frozen=True)
@@ -70,4 +70,4 @@ class FixReport:
 
     def __str__(self) -> str:
         """The text that `compile-inspect fix` prints."""
-        return render(Form.FIX, self)
+        return render(Format.FIX, self)

@@ -18,7 +18,7 @@ from compile_inspect.records.lowerings import Kernel, Lowering
 from compile_inspect.records.runtime import CacheEvent, CudaGraphEvent
 from compile_inspect.records.share import CompiledShare
 from compile_inspect.records.timing import Timing
-from compile_inspect.rendering import Form, render
+from compile_inspect.rendering import Format, render
 
 SCHEMA_VERSION = 1
 
@@ -132,7 +132,7 @@ class Inspection:
 
     def __str__(self) -> str:
         """The summary, as `compile-inspect show` prints it."""
-        return render(Form.SUMMARY, self)
+        return render(Format.SUMMARY, self)
 
     def stack(self, index: int | None) -> Stack | None:
         """The stack at `index`, or None where a record has none."""
@@ -218,7 +218,7 @@ class Inspection:
         '<!doctype html>'
         """
         captures = [(title or self.process.label, self)]
-        return render(Form.PAGE, captures, title=title, whole=whole)
+        return render(Format.PAGE, captures, title=title, whole=whole)
 
     def _repr_html_(self) -> str:
         """The report in a frame of its own, where a notebook can neither be changed by it nor change it."""

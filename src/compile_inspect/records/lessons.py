@@ -1,4 +1,4 @@
-"""What a guided tour showed: questions, the evidence that was measured for them, and the answers that follow from it."""
+"""The results of a guided tour: questions, the evidence measured for them, and the answers that follow."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Listing:
 
 @dataclass(frozen=True)
 class Lesson:
-    """One phase or chapter as it was run.
+    """One lesson as it was run.
 
-    `answer` holds sentences with figures of this run; `notes` say what could not be run on this machine, and why.
+    `answer` contains sentences with the numbers of this run; `notes` say what could not run on this machine, and why.
     """
 
     key: str
@@ -46,4 +46,4 @@ class Lesson:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     failed: bool = False
-    """Whether it ended with an exception: then there is no answer, and a note says why."""
+    """Whether it raised an exception: then there is no answer, and a note says why."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compile_inspect.records.forecast import Comparison, Forecast, Treatment
-from compile_inspect.rendering import Form, render
+from compile_inspect.rendering import Format, render
 
 
 @dataclass(frozen=True)
@@ -19,4 +19,4 @@ class RecompileForecast(Forecast):
 
     def __str__(self) -> str:
         """The text that `compile-inspect guards --what-if` prints."""
-        return render(Form.FORECAST, self)
+        return render(Format.FORECAST, self)

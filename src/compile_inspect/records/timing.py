@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from compile_inspect.records.shown import Shown
-from compile_inspect.rendering import Form, render
+from compile_inspect.rendering import Format, render
 
 
 class Doubt(Enum):
@@ -200,4 +200,4 @@ class Timing(Shown):
 
     def __str__(self) -> str:
         """The tables, as `compile-inspect bench` prints them."""
-        return render(Form.TIMING, self)
+        return render(Format.TIMING, self)

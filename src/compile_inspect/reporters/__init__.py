@@ -1,4 +1,4 @@
-"""Reporters: a capture turned into something to read. They see records only, and never import torch.
+"""Reporters: a capture as text, HTML, JSON or a trace. They only use records and never import torch.
 
 from rich.console import Console
 from compile_inspect.reporters.text import ShowOptions, render
@@ -19,13 +19,13 @@ SECTIONS: Mapping[str, str] = MappingProxyType(
         "breaks": "graph breaks: where, why, and what to do",
         "guards": "the conditions under which compiled code is reused",
         "recompiles": "frames compiled again, and the guard that failed",
-        "kernels": "the kernels Inductor made, what they compute, and what was not fused",
-        "code": "the code Inductor generated",
+        "kernels": "the kernels that Inductor generated, what they compute, and what was not fused",
+        "code": "the code that Inductor generated",
         "time": "where the compile time went",
-        "cache": "look-ups in torch's compile caches",
+        "cache": "lookups in torch's compile caches",
         "cudagraphs": "CUDA graphs: used, or skipped and why",
         "bytecode": "the bytecode of each frame before and after Dynamo",
-        "timing": "how long every variant takes, and when its build pays back",
+        "timing": "call times of every variant, and when its build pays back",
     }
 )
 """The sections of a report, in the order they are listed, each with one line that describes it."""

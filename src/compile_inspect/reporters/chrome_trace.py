@@ -16,7 +16,7 @@ Event = dict[str, Any]
 
 
 def chrome_trace(inspections: Sequence[Inspection]) -> dict[str, Any]:
-    """Every timed phase of every process, on one clock that begins with the earliest phase.
+    """Every timed phase of every process, on one clock that starts with the earliest phase.
 
     >>> from compile_inspect.records import Process
     >>> inspection = Inspection(process=Process(pid=7), phases=(Phase("0/0", "dynamo", 5.0, 0.25, thread=8),))
@@ -25,20 +25,20 @@ def chrome_trace(inspections: Sequence[Inspection]) -> dict[str, Any]:
     """
     origin = min((phase.start for inspection in inspections for phase in _timed(inspection)), default=0.0)
     events: list[Event] = []
-    taken: set[int] = set()
+    used_pids: set[int] = set()
     for inspection in inspections:
-        # Processes on different machines can share a pid, and would be drawn into one track.
+        # Processes on different machines can share a pid and would be drawn as one track.
         pid = inspection.process.pid
-        while pid in taken:
+        while pid in used_pids:
             pid += 1
-        taken.add(pid)
+        used_pids.add(pid)
         events.extend(_names(inspection, pid))
         events.extend(_complete_event(phase, pid, origin) for phase in _timed(inspection))
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
 def _timed(inspection: Inspection) -> Iterator[Phase]:
-    # A time that is no number would make the whole file invalid JSON.
+    # A NaN would make the whole file invalid JSON.
     return (phase for phase in inspection.phases if math.isfinite(phase.start) and math.isfinite(phase.seconds))
 
 

@@ -1,4 +1,4 @@
-"""How many of everything: the numbers that text and JSON summaries share."""
+"""The counts that text and JSON summaries share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compile_inspect.records import CacheOutcome, CompiledShare, Inspection, Out
 
 @dataclass(frozen=True)
 class Counts:
-    """What one process did, or several together."""
+    """The counts of one process, or of several together."""
 
     compilations: int = 0
     failed: int = 0
@@ -21,32 +21,32 @@ class Counts:
     unfinished: int = 0
     graphs: int = 0
     share: CompiledShare | None = None
-    """Operations that run compiled, of those that torch traced; None where that is not known of every process."""
+    """Operations that run compiled, of those that torch traced; None if that is unknown for any process."""
     breaks: int = 0
-    """Those that did not come of another one."""
+    """Graph breaks that do not follow from another one."""
     break_hits: int = 0
     recompiles: int = 0
     limits: int = 0
     compile_seconds: float = 0.0
     kernels: int = 0
     measurements: int = 0
-    """Timings and comparisons that a capture holds."""
+    """Timings and comparisons in the capture."""
     cache: Mapping[CacheOutcome, int] = field(default_factory=dict)
 
 
 def count(inspection: Inspection) -> Counts:
-    """Count what is in a capture, each list walked once.
+    """Count the records of a capture.
 
     >>> count(Inspection()).compilations
     0
     """
-    # Either list alone may be short where a collector failed. An id without a slash is one of compiled
-    # autograd, which says nothing about an earlier version.
-    again = {item.compilation for item in inspection.recompiles}
-    again.update(item.id for item in inspection.compilations if "/" in item.id and item.is_recompile)
-    # The attempt at which torch gives a function up makes no version of it.
-    given_up = {item.compilation for item in inspection.limits}
-    outcomes = Counter(item.outcome for item in inspection.compilations if item.id not in given_up)
+    # Either list may be incomplete where a collector failed. An id without a slash belongs to compiled
+    # autograd, and does not tell whether there was an earlier version.
+    recompiled = {item.compilation for item in inspection.recompiles}
+    recompiled.update(item.id for item in inspection.compilations if "/" in item.id and item.is_recompile)
+    # When torch gives up on a function, that attempt makes no version of it.
+    abandoned = {item.compilation for item in inspection.limits}
+    outcomes = Counter(item.outcome for item in inspection.compilations if item.id not in abandoned)
     return Counts(
         compilations=len(inspection.compilations),
         failed=outcomes[Outcome.FAILED],
@@ -57,7 +57,7 @@ def count(inspection: Inspection) -> Counts:
         share=inspection.share,
         breaks=len(inspection.leading_breaks),
         break_hits=sum(item.hits for item in inspection.leading_breaks),
-        recompiles=len(again - given_up),
+        recompiles=len(recompiled - abandoned),
         limits=len(inspection.limits),
         compile_seconds=inspection.compile_seconds,
         kernels=sum(len(lowering.kernels) for lowering in inspection.lowerings),

@@ -1,7 +1,7 @@
-"""The most important fact of a capture, and the further ones below it.
+"""The most important fact about a capture, followed by others.
 
-Everything that a headline may say is a `Statement` of some `Topic`. Topics are declared by importance, so which statement
-leads is decided in one place, and a good one never stands above a bad one.
+Every possible headline is a `Statement` about a `Topic`. Topics are declared in order of importance, which decides which
+statement comes first, and a good one never comes before a bad one.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from compile_inspect.records.failures import Failure
 from compile_inspect.reporters.counts import Counts, total
 from compile_inspect.reporters.counts import count as counted
 from compile_inspect.reporters.text.summary import share_words
-from compile_inspect.wording.failures import headline as what_failed
+from compile_inspect.wording.failures import headline as failed_part
 from compile_inspect.wording.failures import sentence as failure_sentence
 from compile_inspect.wording.plain import one_line, shorten
 from compile_inspect.wording.quantities import TIMES, count
 
-_MOST_REASON = 220
+_MAX_REASON_CHARACTERS = 220
 
 
 class Topic(Enum):
-    """What a statement is about, the most important first."""
+    """What a statement is about, in order of importance."""
 
     FAILURE = "the program or a compilation failed"
     WRONG_RESULTS = "a variant does not agree with eager"
@@ -37,16 +37,16 @@ class Topic(Enum):
     UNFINISHED = "a compilation was under way when the recording ended"
     RECOMPILES = "functions were compiled again"
     UNCOMPARED = "no variant could be compared with eager"
-    SAME_SPEED = "compiled code is as fast as eager"
+    SAME_SPEED = "compiled code is about as fast as eager"
     EVIDENCE = "some evidence is missing"
     FASTER = "compiled code is faster than eager"
-    WHOLE = "everything was captured in one graph each"
+    FULL_GRAPHS = "every frame was captured as one graph"
     AGREES = "all variants agree with eager"
-    OUTSIDE = "kernels were made outside of torch.compile"
+    OUTSIDE = "kernels were generated outside of torch.compile"
     NO_RECORD = "no compilation was recorded"
 
 
-_IMPORTANCE = {topic: place for place, topic in enumerate(Topic)}
+_IMPORTANCE = {topic: rank for rank, topic in enumerate(Topic)}
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,19 @@ class Statement:
 
 
 def statements(inspections: Sequence[Inspection]) -> tuple[Statement, ...]:
-    """All that a headline may say about the processes of one program, the most important first; never empty.
+    """All statements about the processes of one program, the most important first; never empty.
 
     >>> statements([Inspection()])[0].sentence
-    'Nothing was compiled while this was recorded.'
+    'Nothing was compiled during the recording.'
     """
     counts = total(counted(inspection) for inspection in inspections)
-    told = [*_failures(inspections, counts), *_agreement(inspections), *_capture(inspections, counts), *_speed(inspections)]
-    return tuple(sorted(told, key=lambda statement: _IMPORTANCE[statement.topic]))
+    every_statement = [
+        *_failures(inspections, counts),
+        *_agreement(inspections),
+        *_capture(inspections, counts),
+        *_speed(inspections),
+    ]
+    return tuple(sorted(every_statement, key=lambda statement: _IMPORTANCE[statement.topic]))
 
 
 def _failures(inspections: Sequence[Inspection], counts: Counts) -> Iterator[Statement]:
@@ -74,37 +79,39 @@ def _failures(inspections: Sequence[Inspection], counts: Counts) -> Iterator[Sta
     of_runs = [(failure, inspection) for failure, inspection in failures if failure.compilation is None]
     of_compilations = [(failure, inspection) for failure, inspection in failures if failure.compilation is not None]
     for failure, inspection in of_runs[:1]:
-        # The exception of a compilation may be the one that ends the run: that is one failure, not two.
+        # The exception of a compilation may also end the run: that is one failure, not two.
         source = next((item for item in inspection.failures if item.compilation and item.told == failure.told), None)
         yield Statement(Topic.FAILURE, _ending(failure, source, inspection), "bad")
         of_compilations = [item for item in of_compilations if item[0] is not source]
     failed = max(counts.failed - sum(item.compilation is not None for item, _ in failures) + len(of_compilations), 0)
     if of_compilations:
-        told = failure_sentence(*of_compilations[0])
+        sentence = failure_sentence(*of_compilations[0])
         more = f" {failed - 1} more failed." if failed > 1 else ""
-        yield Statement(Topic.FAILURE, f"{shorten(told, _MOST_REASON)}{more}", "bad")
+        yield Statement(Topic.FAILURE, f"{shorten(sentence, _MAX_REASON_CHARACTERS)}{more}", "bad")
     elif failed:
         yield Statement(Topic.FAILURE, f"{count(failed, 'compilation')} failed.", "bad")
 
 
 def _ending(failure: Failure, source: Failure | None, inspection: Inspection) -> str:
     if source is None:
-        return shorten(failure_sentence(failure, inspection), _MOST_REASON)
-    told = failure_sentence(source, inspection).removeprefix(what_failed(source, inspection))
-    return shorten(f"{what_failed(source, inspection)}, which ended the run{told}", _MOST_REASON)
+        return shorten(failure_sentence(failure, inspection), _MAX_REASON_CHARACTERS)
+    details = failure_sentence(source, inspection).removeprefix(failed_part(source, inspection))
+    return shorten(f"{failed_part(source, inspection)}, which ended the run{details}", _MAX_REASON_CHARACTERS)
 
 
 def _agreement(inspections: Sequence[Inspection]) -> Iterator[Statement]:
-    every = [item for inspection in inspections for agreement in inspection.agreements for item in agreement.variants]
-    wrong = [item for item in every if item.verdict is Verdict.DISAGREES]
-    ran = [item for item in every if item.verdict is not Verdict.REFUSED]
-    if wrong:
-        reason = shorten(one_line(wrong[0].reason).rstrip("."), _MOST_REASON)
-        verb = "does" if len(_names(wrong)) == 1 else "do"
-        named = f"{', '.join(_names(wrong))} {verb} not agree with eager"
-        yield Statement(Topic.WRONG_RESULTS, f"Wrong results: {named}{f' ({reason})' if reason else ''}.", "bad")
-    elif every and not ran:
-        reason = shorten(one_line(every[0].reason).rstrip("."), _MOST_REASON)
+    compared_variants = [
+        item for inspection in inspections for agreement in inspection.agreements for item in agreement.variants
+    ]
+    mismatches = [item for item in compared_variants if item.verdict is Verdict.DISAGREES]
+    ran = [item for item in compared_variants if item.verdict is not Verdict.REFUSED]
+    if mismatches:
+        reason = shorten(one_line(mismatches[0].reason).rstrip("."), _MAX_REASON_CHARACTERS)
+        verb = "does" if len(_names(mismatches)) == 1 else "do"
+        named = f"{', '.join(_names(mismatches))} {verb} not agree with eager"
+        yield Statement(Topic.WRONG_RESULTS, f"Incorrect results: {named}{f' ({reason})' if reason else ''}.", "bad")
+    elif compared_variants and not ran:
+        reason = shorten(one_line(compared_variants[0].reason).rstrip("."), _MAX_REASON_CHARACTERS)
         yield Statement(Topic.UNCOMPARED, f"No variant could be compared with eager{f': {reason}' if reason else ''}.", "warn")
     elif ran and not all(item.agrees for item in ran):
         unclear = next(item for item in ran if not item.agrees)
@@ -119,55 +126,62 @@ def _names(items: Sequence[VariantAgreement]) -> list[str]:
 
 
 def _capture(inspections: Sequence[Inspection], counts: Counts) -> Iterator[Statement]:
-    """What was compiled, and into how many pieces; nothing is claimed that missing evidence could contradict."""
+    """What was compiled, and into how many graphs; makes no claim that missing evidence could contradict."""
     if not counts.compilations:
         yield from _nothing_recorded(inspections, counts)
         return
     all_evidence = all(item.complete and not item.missing for item in inspections)
     eager, frames = _frames(inspections)
-    # A failure says by itself why nothing runs, and what was not recorded may have been compiled.
+    # A failure already explains why nothing runs compiled, and unrecorded parts may have been compiled.
     if not any(map(_runs_compiled, inspections)) and all_evidence and not counts.failed and not counts.unfinished:
-        traced = f"{count(counts.compilations, 'frame')} traced, no graph with an operation made"
+        traced = f"{count(counts.compilations, 'frame')} traced, but no graph contains an operation"
         yield Statement(Topic.NOT_COMPILED, f"Nothing runs compiled: {traced}.", "bad")
     elif counts.share is not None and counts.share.is_near_zero and all_evidence and not counts.failed:
-        yield Statement(Topic.NOT_COMPILED, f"Next to nothing runs compiled: {share_words(counts.share)}.", "bad")
+        yield Statement(Topic.NOT_COMPILED, f"Almost nothing runs compiled: {share_words(counts.share)}.", "bad")
     elif 2 * eager > frames:
-        yield Statement(Topic.NOT_COMPILED, f"Little runs compiled: {eager} of {frames} frames stay in eager mode.", "bad")
+        yield Statement(
+            Topic.NOT_COMPILED, f"Less than half runs compiled: {eager} of {frames} frames stay in eager mode.", "bad"
+        )
     if counts.limits:
         functions = count(counts.limits, "function")
-        told = f"torch stopped compiling {functions}: calls that no version fits run in eager mode."
-        yield Statement(Topic.GIVEN_UP, told, "bad")
-    pieces = [count(counts.breaks, "graph break")] if counts.breaks else []
-    pieces += [f"{count(counts.skipped, 'frame')} left in eager mode"] if counts.skipped and 2 * eager <= frames else []
-    if pieces:
+        sentence = f"torch stopped compiling {functions}: calls that match no version run in eager mode."
+        yield Statement(Topic.GIVEN_UP, sentence, "bad")
+    interruptions = [count(counts.breaks, "graph break")] if counts.breaks else []
+    interruptions += [f"{count(counts.skipped, 'frame')} left in eager mode"] if counts.skipped and 2 * eager <= frames else []
+    if interruptions:
         share = share_words(counts.share) if all_evidence else ""
         tail = f" {share[:1].upper()}{share[1:]}." if share else ""
-        yield Statement(Topic.BREAKS, f"Not captured whole: {', '.join(pieces)}.{tail}", "warn")
+        yield Statement(Topic.BREAKS, f"{', '.join(interruptions)}.{tail}", "warn")
     if counts.unfinished:
-        told = f"{count(counts.unfinished, 'compilation')} was still under way when the recording ended."
-        told = told.replace(" was ", " were ") if counts.unfinished > 1 else told
-        yield Statement(Topic.UNFINISHED, told, "warn")
+        sentence = f"{count(counts.unfinished, 'compilation')} was not finished when the recording ended."
+        sentence = sentence.replace(" was ", " were ", 1) if counts.unfinished > 1 else sentence
+        yield Statement(Topic.UNFINISHED, sentence, "warn")
     if counts.recompiles:
-        whole = "" if pieces or counts.failed or counts.limits or counts.unfinished else "Captured whole, but compiled again: "
-        told = f"{whole}{count(counts.recompiles, 'recompile')}."
-        yield Statement(Topic.RECOMPILES, told, "warn")
-    nothing_else = not (pieces or counts.failed or counts.raised or counts.limits or counts.unfinished or counts.recompiles)
+        incomplete = interruptions or counts.failed or counts.limits or counts.unfinished
+        prefix = "" if incomplete else "No graph breaks, but "
+        sentence = f"{prefix}{count(counts.recompiles, 'recompile')}."
+        yield Statement(Topic.RECOMPILES, sentence, "warn")
+    nothing_else = not (
+        interruptions or counts.failed or counts.raised or counts.limits or counts.unfinished or counts.recompiles
+    )
     if nothing_else and not all_evidence:
-        told = "As far as the evidence goes: no graph break and no recompile."
-        yield Statement(Topic.EVIDENCE, told, "warn")
+        sentence = "No graph breaks and no recompiles, as far as recorded."
+        yield Statement(Topic.EVIDENCE, sentence, "warn")
     elif nothing_else and any(map(_runs_compiled, inspections)) and 2 * eager <= frames:
-        yield Statement(Topic.WHOLE, "Captured whole: no graph break and no recompile.", "good")
+        yield Statement(Topic.FULL_GRAPHS, "No graph breaks and no recompiles: every frame was captured as one graph.", "good")
 
 
 def _nothing_recorded(inspections: Sequence[Inspection], counts: Counts) -> Iterator[Statement]:
     if counts.kernels:  # AOTInductor, say
-        told = f"Nothing was compiled by torch.compile; {count(counts.kernels, 'kernel')} made outside of it."
-        yield Statement(Topic.OUTSIDE, told, "good")
+        sentence = f"torch.compile compiled nothing; {count(counts.kernels, 'kernel')} generated outside of it."
+        yield Statement(Topic.OUTSIDE, sentence, "good")
     elif any(inspection.agreements or inspection.timings for inspection in inspections):
-        yield Statement(Topic.NO_RECORD, "No compilation was recorded: this is what was compared and timed.", "plain")
+        yield Statement(
+            Topic.NO_RECORD, "No compilation was recorded: this capture contains comparisons and timings only.", "plain"
+        )
     else:
-        before = " before it ended" if counts.raised else ""
-        yield Statement(Topic.NOT_COMPILED, f"Nothing was compiled while this was recorded{before}.", "warn")
+        end = " before the run ended" if counts.raised else ""
+        yield Statement(Topic.NOT_COMPILED, f"Nothing was compiled during the recording{end}.", "warn")
 
 
 def _runs_compiled(inspection: Inspection) -> bool:
@@ -175,13 +189,13 @@ def _runs_compiled(inspection: Inspection) -> bool:
     if not inspection.nothing_compiled or any(lowering.kernels for lowering in inspection.lowerings):
         return True
     graphs = inspection.graphs_at(Stage.DYNAMO)
-    if not graphs:  # the compilations say how large their graphs were, and not what was in them
+    if not graphs:  # the compilations know the size of their graphs, but not the contents
         return any(item.outcome is Outcome.COMPILED and item.graph_nodes > 0 for item in inspection.compilations)
     return any(node.is_call for graph in graphs for node in graph.nodes)
 
 
 def _frames(inspections: Sequence[Inspection]) -> tuple[int, int]:
-    """Frames whose last compilation leaves them in eager mode, and all of them; those with nothing to compile do not count."""
+    """Frames whose last compilation left them in eager mode, and all frames; those with nothing to compile do not count."""
     last: dict[tuple[int, str], Compilation] = {}
     for number, inspection in enumerate(inspections):
         for item in inspection.compilations:
@@ -192,12 +206,12 @@ def _frames(inspections: Sequence[Inspection]) -> tuple[int, int]:
 
 
 def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
-    found = next((item for inspection in inspections if (item := speed_comparison(inspection)) is not None), None)
-    if found is None:
+    comparison = next((item for inspection in inspections if (item := speed_comparison(inspection)) is not None), None)
+    if comparison is None:
         return
-    slower, faster, sizes = found.slower, found.faster, found.sizes
-    never = ", and the build never pays back" if found.never_pays_back else ""
-    other = "" if found.fastest is None or found.fastest.speed is None else _alternative(found)
+    slower, faster, sizes = comparison.slower, comparison.faster, comparison.sizes
+    never = ", and the build never pays back" if comparison.never_pays_back else ""
+    other = "" if comparison.fastest is None or comparison.fastest.speed is None else _alternative(comparison)
     if slower:
         share = "every size" if len(slower) == len(sizes) else f"{len(slower)} of {len(sizes)} sizes"
         at = "" if len(sizes) < 2 else f" at {share}"
@@ -209,12 +223,12 @@ def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
     elif faster:
         best = max(faster, key=lambda item: item.speed.ratio)
         at = f"{len(faster)} of {count(len(sizes), 'size')}"
-        told = f"Faster than eager at {at}: {best}; no measurable difference at the others."
-        yield Statement(Topic.SAME_SPEED, f"{told}{other}", "warn")
+        sentence = f"Faster than eager at {at}: {best}; no measurable difference at the others."
+        yield Statement(Topic.SAME_SPEED, f"{sentence}{other}", "warn")
     elif sizes:
         yield Statement(Topic.SAME_SPEED, f"No measurable gain over eager: {sizes[-1]}.{other}", "warn")
 
 
-def _alternative(found: SpeedComparison) -> str:
-    assert found.fastest is not None and found.fastest.speed is not None
-    return f" {one_line(found.fastest.variant)}: {found.fastest.speed.ratio:.2f}{TIMES}."
+def _alternative(comparison: SpeedComparison) -> str:
+    assert comparison.fastest is not None and comparison.fastest.speed is not None
+    return f" With {one_line(comparison.fastest.variant)}: {comparison.fastest.speed.ratio:.2f}{TIMES}."

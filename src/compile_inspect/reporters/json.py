@@ -1,7 +1,7 @@
-"""A section of a capture as JSON, complete in itself: stacks are written out, not referred to by number.
+"""A section of a capture as self-contained JSON: stacks are written out, not referred to by number.
 
-Fields at their default are left out, as in the capture file. Generated code is in section `code` alone, and the
-printed form and the whole stacks of graph nodes only come with `all`: they would be most of the output.
+Fields at their default are left out, as in the capture file. Only the section `code` contains generated code, and the
+printed form and full stacks of graph nodes need `all`, because they would be most of the output.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def section_data(inspections: Sequence[Inspection], section: str, options: ShowO
 
 
 class _Resolver:
-    """Records of one inspection as data, with their stack numbers replaced by what they stand for."""
+    """Records of one inspection as data, with stack numbers replaced by stacks."""
 
     def __init__(self, inspection: Inspection) -> None:
         self.inspection = inspection
@@ -157,7 +157,7 @@ _CONTENT: dict[str, Callable[[_Resolver, ShowOptions], Any]] = {
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity and no NaN: a number that is neither becomes null."""
+    """Replace infinities and NaN, which JSON does not have, with null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What a reader may ask of a report."""
+"""Options of a report."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True)
 class ShowOptions:
-    """Choices that hold for every section.
+    """Options that apply to every section.
 
-    `all` shows what is folded otherwise, `compilation` keeps the records of one compile id (such as `0/1`) only,
+    `all` shows entries that are otherwise folded, `compilation` selects the records of one compile id (such as `0/1`),
     and `limit` is the largest number of entries in any one list.
     """
 
@@ -26,7 +26,7 @@ class ShowOptions:
             raise ValueError(f"limit must be at least 1, not {self.limit}")
 
     def first(self, items: Sequence[Item], default: int | None = None) -> Sequence[Item]:
-        """The entries of a list to show; `default` holds where the reader gave no limit.
+        """The entries of a list to show; `default` is the limit if the reader set none.
 
         >>> ShowOptions(limit=2).first("abc")
         'ab'

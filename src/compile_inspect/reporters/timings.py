@@ -1,4 +1,4 @@
-"""Timings as words and numbers that the terminal, Markdown and CSV share, and as files."""
+"""Timings as the texts and numbers that the terminal, Markdown and CSV share, and their export to files."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FORMATS = {"json": "json", "csv": "csv", "md": "markdown", "markdown": "markdown
 """Suffixes of exported files, and the format each stands for."""
 
 ORDER_DEPENDENT = "warm, order-dependent"
-"""What a build is called that was seen in the measuring process alone."""
-COLD = "cold: a build in a process of its own with an empty cache folder{median}; calls to pay back are those of a cold build"
-WARM = "warm: a build in a process of its own with the caches that the cold build left"
-DEPENDS = (
-    f"{ORDER_DEPENDENT}: a build in the measuring process, which finds what the builds before it left; "
-    "it says nothing about when a build pays back"
+"""The label of a build that was timed only in the measuring process."""
+COLD_NOTE = "cold: a build in a separate process with an empty cache folder{median}; the payback counts a cold build"
+WARM_NOTE = "warm: a build in a separate process with the caches of the cold build"
+ORDER_DEPENDENT_NOTE = (
+    f"{ORDER_DEPENDENT}: a build in the measuring process, which reuses caches of the builds before it; "
+    "it does not show when a build pays back"
 )
 
-COLUMNS = ("Variant", "Median", "95 % interval", "Speed-up", "Build", "Calls to pay back", "Memory", "Doubts")
+COLUMNS = ("Variant", "Median", "95 % interval", "Speedup", "Build", "Payback (calls)", "Memory", "Doubts")
 NUMBERS = (
     "variant",
     "refused",
@@ -38,9 +38,9 @@ NUMBERS = (
     "mean_seconds",
     "deviation_seconds",
     "outliers",
-    "speed_up",
-    "speed_up_low",
-    "speed_up_high",
+    "speedup",
+    "speedup_low",
+    "speedup_high",
     "build_cold_seconds",
     "build_warm_seconds",
     "build_order_dependent_seconds",
@@ -61,16 +61,16 @@ def cells(item: Measurement) -> tuple[str, ...]:
         item.variant,
         seconds(item.summary.median),
         interval(item.summary),
-        speed_up(item.speed),
+        speedup(item.speed),
         build_time(item.build),
-        payback(item.payback),
-        memory(item.memory),
+        payback_text(item.payback),
+        memory_text(item.memory),
         ", ".join(doubt_name(doubt) for doubt in item.doubts),
     )
 
 
 def doubt_name(doubt: Doubt) -> str:
-    """A doubt in a word or two.
+    """The short name of a doubt.
 
     >>> doubt_name(Doubt.FIRST_CALL_SLOW)
     'first call slow'
@@ -89,10 +89,10 @@ def interval(summary: Summary) -> str:
     return f"{number if high.endswith(' ' + unit) and ' ' not in unit else low}–{high}"
 
 
-def speed_up(speed: Speed | None) -> str:
-    """How many times faster; a trailing `?` where the interval holds 1.
+def speedup(speed: Speed | None) -> str:
+    """The speedup over eager, with a trailing `?` if its interval contains 1.
 
-    >>> speed_up(Speed(2.0, 1.9, 2.1)), speed_up(Speed(1.05, 0.9, 1.2))
+    >>> speedup(Speed(2.0, 1.9, 2.1)), speedup(Speed(1.05, 0.9, 1.2))
     ('2.00×', '1.05×?')
     """
     if speed is None:
@@ -101,7 +101,7 @@ def speed_up(speed: Speed | None) -> str:
 
 
 def build_time(build: Build | None) -> str:
-    """What the build took: cold and warm in processes of their own, or else in the measuring process, which is said.
+    """The build time: cold and warm in separate processes, or else in the measuring process, with a label.
 
     >>> build_time(Build(0.5, cold_seconds=9.0, warm_seconds=3.5)), build_time(Build(0.5))
     ('9.00 s cold, 3.50 s warm', '500.0 ms warm, order-dependent')
@@ -115,17 +115,17 @@ def build_time(build: Build | None) -> str:
 
 
 def build_notes(timing: Timing) -> list[str]:
-    """Sentences that say which build is which, and why there is no cold one where there is none."""
-    built = [item for point in timing.points for item in point.measurements if item.build and build_time(item.build)]
-    builds = [(item.variant, item.build) for item in built if item.build is not None]
+    """Notes that explain the builds, and why a cold or warm build is missing."""
+    measurements = [item for point in timing.points for item in point.measurements if item.build and build_time(item.build)]
+    builds = [(item.variant, item.build) for item in measurements if item.build is not None]
     notes = []
     if any(build.cold_seconds is not None for _, build in builds):
         most = max(len(build.cold_samples) for _, build in builds)
-        notes.append(COLD.format(median=f", the median of {most}" if most > 1 else ""))
+        notes.append(COLD_NOTE.format(median=f", the median of {most}" if most > 1 else ""))
     if any(build.warm_seconds is not None for _, build in builds):
-        notes.append(WARM)
+        notes.append(WARM_NOTE)
     if any(build.cold_seconds is None for _, build in builds):
-        notes.append(DEPENDS)
+        notes.append(ORDER_DEPENDENT_NOTE)
     for state in ("cold", "warm"):
         missing: dict[str, dict[str, None]] = {}
         for name, build in builds:
@@ -137,43 +137,43 @@ def build_notes(timing: Timing) -> list[str]:
     return notes
 
 
-def payback(found: Payback | None) -> str:
-    """After how many calls the build has paid back.
+def payback_text(payback: Payback | None) -> str:
+    """After how many calls the build pays back.
 
-    >>> payback(Payback(5000, 4800, 5300)), payback(Payback(None, None, None)), payback(Payback(None, 900, None))
+    >>> payback_text(Payback(5000, 4800, 5300)), payback_text(Payback(None, None, None)), payback_text(Payback(None, 900, None))
     ('5,000 (4,800–5,300)', 'never', 'unclear (900–never)')
-    >>> payback(Payback(5000, 900, None)), payback(Payback(5000, 3000, 9000))
+    >>> payback_text(Payback(5000, 900, None)), payback_text(Payback(5000, 3000, 9000))
     ('unclear (900–never)', 'unclear (3,000–9,000)')
     """
-    if found is None:
+    if payback is None:
         return ""
-    if found.never:
+    if payback.never:
         return "never"
-    high = "never" if found.high is None else f"{found.high:,}"
-    return f"{'unclear' if found.unclear else f'{found.calls:,}'} ({found.low or 0:,}–{high})"
+    high = "never" if payback.high is None else f"{payback.high:,}"
+    return f"{'unclear' if payback.unclear else f'{payback.calls:,}'} ({payback.low or 0:,}–{high})"
 
 
-def memory(found: Memory | None) -> str:
-    """The peak, `-` where it is not known."""
-    return "-" if found is None or found.peak_bytes is None else size(found.peak_bytes)
+def memory_text(memory: Memory | None) -> str:
+    """The peak memory; `-` if unknown."""
+    return "-" if memory is None or memory.peak_bytes is None else size(memory.peak_bytes)
 
 
 def heading(timing: Timing) -> tuple[str, ...]:
-    """What was timed and where."""
-    what = "forward and backward" if timing.gradients else "forward"
+    """What was timed, and on which hardware."""
+    passes = "forward and backward" if timing.gradients else "forward"
     hardware = timing.hardware if timing.device != "cpu" else count(timing.threads, "thread")
     ended = f"interrupted while {one_line(timing.interrupted)}" if timing.interrupted else ""
-    parts = (one_line(timing.target), what, timing.device, one_line(hardware), f"torch {one_line(timing.torch)}")
+    parts = (one_line(timing.target), passes, timing.device, one_line(hardware), f"torch {one_line(timing.torch)}")
     return (*parts, ended) if ended else parts
 
 
 def as_json(timings: Sequence[Timing]) -> str:
-    """All there is, raw samples included; numbers that JSON does not know become null."""
+    """All data, including raw samples; NaN and infinities become null."""
     return json.dumps({"timings": [_finite(to_data(timing)) for timing in timings]}, indent=1)
 
 
 def as_csv(timings: Sequence[Timing]) -> str:
-    """One line for every variant at every size, times in seconds; raw samples are left out."""
+    """One line per variant and size, with times in seconds; without raw samples."""
     axes = list(dict.fromkeys(name for timing in timings for point in timing.points for name in point.sizes))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -202,7 +202,7 @@ def _numbers(item: Measurement) -> Iterator[object]:
 
 
 def as_markdown(timings: Sequence[Timing]) -> str:
-    """Tables, one for every size."""
+    """One table per size."""
     lines: list[str] = []
     for timing in timings:
         lines += [" · ".join(_escaped(part) for part in heading(timing)), ""]
@@ -219,7 +219,7 @@ def as_markdown(timings: Sequence[Timing]) -> str:
 
 
 def seen_doubts(timing: Timing) -> list[Doubt]:
-    """Every doubt that some measurement raises, in the order of the enum."""
+    """The doubts of all measurements, in the order of the enum."""
     seen = {doubt for point in timing.points for item in point.measurements for doubt in item.doubts}
     return [doubt for doubt in Doubt if doubt in seen]
 
@@ -229,20 +229,20 @@ def _escaped(text: str) -> str:
 
 
 def format_of(path: Path, named: str | None) -> str:
-    """The format to write: as named, else by the suffix of the file.
+    """The format to write: the named one, else by the suffix of the file.
 
     >>> format_of(Path("a.md"), None), format_of(Path("a.txt"), "csv")
     ('markdown', 'csv')
     """
-    found = FORMATS.get((named or path.suffix.removeprefix(".")).lower())
-    if found is None:
-        asked = f"--format {named}" if named else f"the suffix of {path}"
-        raise InspectError(f"{asked} is none of json, csv and md: end the file name in .json, .csv or .md, or add --format")
-    return found
+    format_name = FORMATS.get((named or path.suffix.removeprefix(".")).lower())
+    if format_name is None:
+        source = f"--format {named}" if named else f"the suffix of {path}"
+        raise InspectError(f"{source} is not one of json, csv and md: end the file name in .json, .csv or .md, or add --format")
+    return format_name
 
 
 def export(timings: Sequence[Timing], path: Path, *, named: str | None = None) -> None:
-    """Write timings to a file, in the format named or that of its suffix."""
+    """Write timings to a file, in the named format or by its suffix."""
     write = {"json": as_json, "csv": as_csv, "markdown": as_markdown}[format_of(path, named)]
     try:
         path.write_text(write(timings), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What the chapters of the tour show of torch that has no public name."""
+"""Parts of torch without a public name that the lessons of the tour show."""
 
 from __future__ import annotations
 

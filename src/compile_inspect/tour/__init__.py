@@ -1,5 +1,5 @@
-"""The guided tour: five phases and some chapters, each a run on this machine that answers a question.
+"""The guided tour: five phases and nine topics. Each is a lesson that runs on this machine and answers a question.
 
-`contents` lists them, `guide` shows them, `running` goes through them. Each of the five in `phases` can be run alone:
+`catalog` lists the lessons, `runner` runs them, and `guide` shows them. Each phase also runs alone:
 `python -m compile_inspect.basics`, `dynamo_capture`, `graph_breaks`, `inductor_codegen` and `benchmark`.
 """

@@ -1,4 +1,4 @@
-"""Calling models: their names, how long a call takes, how far two results are apart."""
+"""Calls of models: their names, how long a call takes, and how much two results differ."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from compile_inspect.tour.intervals import CallTime
 if TYPE_CHECKING:
     from compile_inspect.target import Target
 
-_CALLS = 30
-_MOST_SECONDS = 2.0
+_WARM_UP_CALLS = 2
+_MIN_CALLS = 3
+_MAX_CALLS = 30
+_MAX_SECONDS = 2.0
 
 
 def model_name(target: Target) -> str:
-    """What a target is called: its class or function."""
+    """The name of a target's class or function."""
     function = target.function
     name = getattr(function, "__name__", "") or type(function).__name__
     return str(name)
@@ -30,8 +32,8 @@ def batch_of(target: Target) -> int:
     return next((int(leaf.shape[0]) for leaf in leaves if torch_private.is_tensor(leaf) and leaf.dim()), 0)
 
 
-def wait(device: str) -> None:
-    """Until the device has done what it was given."""
+def synchronize(device: str) -> None:
+    """Wait until the device has finished its work."""
     if device == "cuda":
         import torch
 
@@ -39,56 +41,58 @@ def wait(device: str) -> None:
 
 
 def median_seconds(call: Callable[[], object], device: str = "cpu") -> float:
-    """The median of some calls, after two that do not count."""
+    """The median time of some calls after a warm-up."""
     return call_time(call, device).median
 
 
 def call_time(call: Callable[[], object], device: str = "cpu") -> CallTime:
-    """The median of some calls with its interval, after two that do not count."""
+    """The median time of some calls with its interval, after a warm-up."""
     from compile_inspect.timing.noise import summarize
 
-    for _ in range(2):
+    for _ in range(_WARM_UP_CALLS):
         call()
-    taken: list[float] = []
-    wait(device)
-    while len(taken) < _CALLS and (len(taken) < 3 or sum(taken) < _MOST_SECONDS):
-        started = perf_counter()
+    samples: list[float] = []
+    synchronize(device)
+    while len(samples) < _MAX_CALLS and (len(samples) < _MIN_CALLS or sum(samples) < _MAX_SECONDS):
+        start = perf_counter()
         call()
-        wait(device)
-        taken.append(perf_counter() - started)
-    found = summarize(taken)
-    return CallTime(found.median, found.low, found.high)
+        synchronize(device)
+        samples.append(perf_counter() - start)
+    summary = summarize(samples)
+    return CallTime(summary.median, summary.low, summary.high)
 
 
 def result_of(target: Target, function: Callable[..., Any] | None = None, *, seed: int = 0) -> Any:
-    """What the target's function, or another one in its place, gives for copies of the inputs, from a given seed.
+    """The result of the target's function, or of another one in its place, for copies of the inputs and a given seed.
 
-    What it changes is put back afterwards: parameters, buffers, inputs, generators.
+    Whatever the call changes is restored afterwards: parameters, buffers, inputs, generators.
     """
     from compile_inspect.agreement.api import scratch_task
     from compile_inspect.variants import Task
 
-    called = target.function if function is None else function
+    callee = target.function if function is None else function
     with scratch_task(Task.of(target), seed) as scratch:
-        return called(*scratch.args, **scratch.kwargs)
+        return callee(*scratch.args, **scratch.kwargs)
 
 
-def is_steady(target: Target) -> bool:
-    """Whether the function gives the same for the same inputs: one that draws random numbers cannot be compared.
+def is_deterministic(target: Target) -> bool:
+    """Whether the function returns the same for the same inputs: one that draws random numbers cannot be compared.
 
     >>> import torch
     >>> from compile_inspect.target import Target
-    >>> is_steady(Target(torch.sin, (torch.ones(2),))), is_steady(Target(torch.rand_like, (torch.ones(2),)))
-    (True, False)
+    >>> is_deterministic(Target(torch.sin, (torch.ones(2),)))
+    True
+    >>> is_deterministic(Target(torch.rand_like, (torch.ones(2),)))
+    False
     """
     return difference(result_of(target, seed=0), result_of(target, seed=1)) == 0
 
 
 def difference(one: Any, other: Any) -> float:
-    """The largest difference between any two entries of two results; infinite where their forms differ.
+    """The largest difference between any two entries of two results; infinite where their structures differ.
 
-    Entries that are no number in one result only count as infinitely far apart. Of objects that results may hold, such
-    as caches, the tensors inside are compared.
+    An entry that is NaN or infinite in only one result counts as infinitely different. Of objects in a result, such as
+    caches, the tensors inside are compared.
 
     >>> import torch
     >>> difference((torch.ones(2), 3), (torch.tensor([1.0, 1.5]), 3)), difference((torch.ones(2), 3), (torch.ones(2), 4))
@@ -101,10 +105,11 @@ def difference(one: Any, other: Any) -> float:
     left, right = named_leaves(one), named_leaves(other)
     if [name for name, _ in left] != [name for name, _ in right]:
         return math.inf
-    return max((_apart(first, second) for (_, first), (_, second) in zip(left, right, strict=True)), default=0.0)
+    pairs = zip(left, right, strict=True)
+    return max((_leaf_difference(first, second) for (_, first), (_, second) in pairs), default=0.0)
 
 
-def _apart(first: Any, second: Any) -> float:
+def _leaf_difference(first: Any, second: Any) -> float:
     import torch
 
     if not (torch_private.is_tensor(first) and torch_private.is_tensor(second)):

@@ -1,4 +1,4 @@
-"""What the machine of a tour has, as far as torch.compile needs it."""
+"""The parts of a machine that matter to torch.compile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compile_inspect.wording.quantities import count
 
 @dataclass(frozen=True)
 class Machine:
-    """Where the tour runs; `compiler` and `gpu` are empty where there is none."""
+    """The machine of a tour; `compiler` and `gpu` are empty where there is none."""
 
     torch: str
     processor: str
@@ -20,8 +20,8 @@ class Machine:
     gpu: str = ""
     triton: bool = False
     compiler: str = ""
-    lacking: str = ""
-    """What Inductor misses here, and how to get it; empty where it has all it needs."""
+    missing_requirement: str = ""
+    """What Inductor needs and does not find, and how to install it; empty where nothing is missing."""
 
     @property
     def device(self) -> str:
@@ -31,17 +31,17 @@ class Machine:
     @property
     def inductor(self) -> bool:
         """Whether Inductor can generate code here."""
-        return not self.lacking
+        return not self.missing_requirement
 
     def __str__(self) -> str:
-        where = self.gpu or "no GPU"
+        gpu = self.gpu or "no GPU"
         compiler = self.compiler or "no C++ compiler"
         size = f"{count(self.cores, 'core')}, {count(self.threads, 'thread')}"
-        return f"torch {self.torch}, {self.processor}, {size}, {where}, {compiler}"
+        return f"torch {self.torch}, {self.processor}, {size}, {gpu}, {compiler}"
 
 
 def this_machine() -> Machine:
-    """Look at the machine; imports torch."""
+    """Inspect the machine; imports torch."""
     import torch
 
     from compile_inspect import torch_private
@@ -57,17 +57,17 @@ def this_machine() -> Machine:
         gpu=gpu,
         triton=triton,
         compiler=compiler,
-        lacking=_lacking(gpu, compiler, triton),
+        missing_requirement=_missing_requirement(gpu, compiler, triton),
     )
 
 
-def _lacking(gpu: str, compiler: str, triton: bool) -> str:
+def _missing_requirement(gpu: str, compiler: str, triton: bool) -> str:
     if not compiler:
-        how = {
-            "Windows": "install the Build Tools for Visual Studio with the C++ workload and start from its prompt",
+        instructions = {
+            "Windows": "install the Build Tools for Visual Studio with the C++ workload and start from its command prompt",
             "Darwin": "run: xcode-select --install",
-        }.get(platform.system(), "install g++ (Debian: apt install g++, Fedora: dnf install gcc-c++), or name one in CXX")
-        return f"Inductor writes C++ and finds no compiler for it on this machine: {how}"
+        }.get(platform.system(), "install g++ (Debian: apt install g++, Fedora: dnf install gcc-c++), or set CXX to one")
+        return f"Inductor generates C++ but finds no C++ compiler on this machine: {instructions}"
     if gpu and not triton:
-        return "Inductor writes Triton for a GPU, and the package triton is missing: install a torch with CUDA, which brings it"
+        return "Inductor generates Triton code for a GPU, but the package triton is missing: install a CUDA build of torch"
     return ""

@@ -14,22 +14,22 @@ from compile_inspect.records.locations import Location
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that does something by itself; of an `if` or a loop it is the line that decides."""
+    """A statement; for an `if` or a loop, only its header."""
 
     file: str
     line: int
-    last: int
+    last_line: int
     code: str
     nested: bool = False
-    """Whether it stands in the body of another one, and so may not be reached."""
+    """Whether it is in the body of another statement, which may not run."""
 
-    def holds(self, place: Location) -> bool:
+    def contains(self, location: Location) -> bool:
         """Whether a line of a stack is part of it."""
-        return place.file == self.file and self.line <= place.line <= self.last
+        return location.file == self.file and self.line <= location.line <= self.last_line
 
 
 def statements_of(function: Callable[..., Any]) -> tuple[Statement, ...]:
-    """The statements of a function or of a module's forward, in the order of the text; none where there is no text."""
+    """The statements of a function or of a module's forward, in source order; none where there is no source."""
     forward = inspect.unwrap(getattr(function, "forward", function))
     code = getattr(forward, "__code__", None)
     if code is None:
@@ -42,12 +42,12 @@ def statements_of(function: Callable[..., Any]) -> tuple[Statement, ...]:
     body = tree.body[0]
     if not isinstance(body, ast.FunctionDef | ast.AsyncFunctionDef):
         return ()
-    found = tuple(
-        Statement(code.co_filename, node.lineno + first - 1, last + first - 1, lines[node.lineno - 1].strip(), nested)
-        for node, last, nested in _walk(body.body)
+    statements = tuple(
+        Statement(code.co_filename, node.lineno + first - 1, last_line + first - 1, lines[node.lineno - 1].strip(), nested)
+        for node, last_line, nested in _walk(body.body)
     )
-    # Several on one line cannot be told apart: the first one stands for them.
-    return tuple({item.line: item for item in reversed(found)}.values())[::-1]
+    # Several statements on one line count as the first one.
+    return tuple({item.line: item for item in reversed(statements)}.values())[::-1]
 
 
 def _walk(body: list[ast.stmt], *, nested: bool = False) -> Iterator[tuple[ast.stmt, int, bool]]:
@@ -56,6 +56,6 @@ def _walk(body: list[ast.stmt], *, nested: bool = False) -> Iterator[tuple[ast.s
             continue  # a docstring
         inner = [item for name in ("body", "orelse", "finalbody") for item in getattr(node, name, [])]
         inner += [item for name in ("handlers", "cases") for part in getattr(node, name, []) for item in part.body]
-        last = min((item.lineno - 1 for item in inner), default=node.end_lineno or node.lineno)
-        yield node, max(last, node.lineno), nested
+        last_line = min((item.lineno - 1 for item in inner), default=node.end_lineno or node.lineno)
+        yield node, max(last_line, node.lineno), nested
         yield from _walk(inner, nested=True)

@@ -68,11 +68,11 @@ def test_nothing_is_said_where_compilation_failed_or_there_was_none() -> None:
 @pytest.mark.parametrize(
     ("share", "sentence", "style"),
     [
-        (None, "Not captured whole: 1 graph break.", "yellow"),
-        (CompiledShare(5, 0), "Not captured whole: 1 graph break.", "yellow"),
+        (None, "1 graph break.", "yellow"),
+        (CompiledShare(5, 0), "1 graph break.", "yellow"),
         (CompiledShare(3, 1), "75 % of the operations that torch traced run compiled (3 of 4).", "yellow"),
-        (CompiledShare(1, 30), "Next to nothing runs compiled: 3 % of", "red"),
-        (CompiledShare(0, 7), "Next to nothing runs compiled: 0 % of", "red"),
+        (CompiledShare(1, 30), "Almost nothing runs compiled: 3 % of", "red"),
+        (CompiledShare(0, 7), "Almost nothing runs compiled: 0 % of", "red"),
     ],
 )
 def test_the_headline_says_the_share(share: CompiledShare | None, sentence: str, style: str) -> None:

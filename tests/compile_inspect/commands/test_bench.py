@@ -125,12 +125,12 @@ def test_a_capture_is_made_and_the_format_can_be_named(folder: Path) -> None:
     ("arguments", "sentence"),
     [
         (["--export", "out.xyz"], "end the file name in .json, .csv or .md, or add --format"),
-        (["--export", "out.txt", "--format", "xml"], "--format xml is none of json, csv and md"),
+        (["--export", "out.txt", "--format", "xml"], "--format xml is not one of json, csv and md"),
         (["--export", "mine.py", "--format", "csv"], "mine.py exists already"),
         (["--export", "no/such/out.csv"], "does not exist"),
         (["--capture", "mine.py"], "mine.py is not a capture"),
-        (["--seconds", "0"], "--seconds is 0.0: give a number above 0"),
-        (["--variants", ","], "--variants names none"),
+        (["--seconds", "0"], "--seconds is 0.0: it must be greater than 0"),
+        (["--variants", ","], "--variants is empty"),
         (["--variants", "inductr"], "'inductr' is not a variant"),
         (["--sweep", "batch"], "does not say which sizes"),
         (["--sweep", "tokens=1,2"], "where 'tokens' is in the inputs is not told"),
@@ -161,7 +161,7 @@ def test_builds_are_cold_and_labeled(folder: Path, monkeypatch: pytest.MonkeyPat
     done = invoke(*BENCH, "--variants", "eager-backend", "--export", "cold.json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "s cold, " in done.stdout and "s warm" in done.stdout and "order-dependent" not in done.stdout
-    assert "- cold: a build in a process of its own with an empty cache folder" in done.stdout
+    assert "- cold: a build in a separate process with an empty cache folder" in done.stdout
     build = json.loads((folder / "cold.json").read_text())["timings"][0]["points"][0]["measurements"][1]["build"]
     assert build["cold_seconds"] > 0 and build["warm_seconds"] > 0 and "reason" not in build
 

@@ -116,7 +116,7 @@ def test_from_a_capture_nothing_can_be_tried(home: Path) -> None:
     (home / "model.py").unlink()  # as if recorded elsewhere
     done = in_a_process("breaks", "c.inspection", cwd=home)
     assert done.returncode == 0, done.stderr
-    assert "Not tried: that needs the target, which a capture does not hold." in done.stdout
+    assert "Not tried: a trial needs the target, which a capture does not contain." in done.stdout
     assert "+            if not torch.compiler.is_compiling():" in done.stdout
     refused = invoke("breaks", "c.inspection", "--inputs", "model.py:inputs", cwd=home)
     assert refused.returncode == 2 and "leave out --inputs" in refused.stderr

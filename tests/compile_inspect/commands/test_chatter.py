@@ -70,10 +70,14 @@ SENTENCES = {
 }
 """What is said last."""
 WINNERS = {
-    0.5: ("Use eager: nothing is faster. The next fastest is eager-backend, 0.50× (95 % interval 0.50–0.50×) as fast.", ""),
-    1.0: ("Nothing is clearly faster than eager. The closest is eager-backend, 1.00×", ""),
+    0.5: (
+        "Use eager: nothing is faster. The next fastest variant is eager-backend: speedup over eager 0.50× (95 % interval "
+        "0.50–0.50×).",
+        "",
+    ),
+    1.0: ("Nothing is clearly faster than eager. The closest variant is eager-backend: speedup over eager 1.00×", ""),
     2.0: (
-        "Use eager-backend: it is 2.00× as fast as eager",
+        "Use eager-backend: speedup over eager 2.00×",
         "Next: compile-inspect verify loud.py:model --inputs loud.py:inputs --variants eager-backend",
     ),
 }

@@ -135,7 +135,7 @@ def _seconds(words: list[str]) -> float:
         (["show", "missing.inspection"], "there is no file missing.inspection"),
         (["show", "{capture}", "kernel"], "there is no section 'kernel'"),
         (["show", "breaks"], "name a capture file before the section"),
-        (["show", "{capture}", "breaks", "--trace", "x"], "--trace goes with section time"),
+        (["show", "{capture}", "breaks", "--trace", "x"], "--trace needs the section time"),
         (["run", "missing.py"], "there is no file missing.py"),
         (["run", "-o", "{capture}", "{script}"], "exists already"),
         (["run", "-o", "no/such/dir/x", "{script}"], "does not exist"),
@@ -185,7 +185,7 @@ def test_a_program_without_torch_is_recorded_without_it(tmp_path: Path, without_
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "ran ['-o', 'mine', '--force', '-m', '--help', '--', 'x y'] []\n"
     shown = invoke("show", "script.inspection", cwd=tmp_path)
-    assert "Nothing was compiled while this was recorded." in shown.stdout
+    assert "Nothing was compiled during the recording." in shown.stdout
 
 
 def test_the_users_own_sitecustomize_still_runs(tmp_path: Path) -> None:
@@ -252,4 +252,4 @@ def test_an_exception_that_the_program_handled_did_not_end_it(tmp_path: Path) ->
     (tmp_path / "script.py").write_text("import code, torch\n\ncode.InteractiveInterpreter().runsource('1 / 0')\n")
     assert command("run", "script.py", cwd=tmp_path).returncode == 0
     shown = invoke("show", "script.inspection", cwd=tmp_path)
-    assert shown.stdout.startswith("Nothing was compiled while this was recorded.")
+    assert shown.stdout.startswith("Nothing was compiled during the recording.")

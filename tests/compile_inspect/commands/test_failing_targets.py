@@ -65,8 +65,9 @@ COMMANDS = {
 }
 TRACING = ("breaks", "fix", "inspect", "guards")
 CLAIMS = (
-    "frame was captured whole",
-    "Captured whole",
+    "frame was captured as one graph",
+    "No graph breaks and",
+    "No graph breaks, but",
     "nothing to fix",
     "agrees with eager",
     "raises, as eager",
@@ -111,7 +112,7 @@ def test_a_compilation_that_fails_comes_first_with_its_cause_and_line(name: str,
     assert "model.py:9" in done.stdout
     assert not any(claim in done.stdout for claim in CLAIMS)
     if command == "inspect":
-        assert done.stdout.startswith("Not captured whole: 1 compilation failed.")
+        assert done.stdout.startswith("1 compilation failed.")
         assert done.stdout.rstrip().endswith("Next: compile-inspect show target.inspection failures")
 
 
@@ -128,14 +129,16 @@ def test_why_nothing_is_compiled_is_said_where_it_is_known(tmp_path: Path) -> No
     done = typed("breaks", source, tmp_path)
     assert done.returncode == 0
     assert done.stdout.startswith("Nothing runs compiled: no graph contains an operation.\nGraph break 1 of 1: ")
-    assert typed("inspect", source, tmp_path).stdout.startswith("Nothing runs compiled: 1 frame traced, no graph made; ")
+    assert typed("inspect", source, tmp_path).stdout.startswith(
+        "Nothing runs compiled: torch traced 1 frame and built no graph; "
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_one_break(command: str, tmp_path: Path) -> None:
     done = typed(command, ONE_BREAK, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
-    first = {"breaks": "Graph break 1 of 1", "inspect": "Not captured whole: 1 graph break."}
+    first = {"breaks": "Graph break 1 of 1", "inspect": "1 graph break."}
     assert first.get(command, "") in done.stdout  # behind what the target itself prints
 
 
@@ -145,8 +148,8 @@ def test_clean(command: str, before: str, tmp_path: Path) -> None:
     done = typed(command, before + CLEAN, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     first = {
-        "breaks": "No graph breaks: every frame was captured whole.",
-        "fix": "No graph breaks: every frame was captured whole. There is nothing to fix.",
-        "inspect": "Captured whole: no graph break and no recompile.",
+        "breaks": "No graph breaks: every frame was captured as one graph.",
+        "fix": "No graph breaks: every frame was captured as one graph. There is nothing to fix.",
+        "inspect": "No graph breaks and no recompiles.",
     }
     assert done.stdout.startswith(first.get(command, ""))

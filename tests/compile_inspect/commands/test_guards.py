@@ -53,7 +53,7 @@ def test_what_if(home: Path) -> None:
     done = command("guards", *TARGET, "--what-if", "batch=0,1,2,3,4,8", "--check", "eager", cwd=home)
     assert done.returncode == 0, done.stderr
     assert "6 calls: 3 graphs compiled" in done.stdout
-    assert "as foretold" in done.stdout
+    assert "as predicted" in done.stdout
     assert "Remedy" in done.stdout
 
 
@@ -108,6 +108,6 @@ def test_calls_that_raise_are_all_named_with_their_cause(tmp_path: Path) -> None
     told = " ".join(done.stdout.split())  # wrapped where the terminal is narrow
     assert "batch=3 fails in eager mode too: RuntimeError: shape '[4, -1]' is invalid for input of size 18" in told
     assert "batch=7, batch=8 and batch=9 fail in eager mode too: ValueError: too many rows" in told
-    assert "batch=4 f raises.py:4 it is the first" in told  # the call before it left no version behind
+    assert "batch=4 f raises.py:4 first compilation" in told  # the call before it left no version behind
     found = json.loads(command("guards", *target, "--what-if", "batch=3,4,7", "--json", cwd=tmp_path).stdout)
     assert [call.get("fails_in_eager", False) for call in found["forecast"]["calls"]] == [True, False, True]

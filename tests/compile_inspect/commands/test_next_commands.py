@@ -20,7 +20,7 @@ from compile_inspect import torch_private
 from compile_inspect.capture_file import save
 from compile_inspect.recompiles import Call, find_remedies, predict
 from compile_inspect.records import Inspection
-from compile_inspect.reporters.target_name import target_words
+from compile_inspect.reporters.target_arguments import infer_target_arguments
 from compile_inspect.target import Target
 
 CLEAN = """
@@ -177,7 +177,7 @@ def test_breaks_and_fix_are_reached_where_they_help(followed: tuple[str, dict[st
 
 def captured(text: str, folder: Path) -> tuple[str, ...] | None:
     (folder / "prog.py").write_text(text)
-    return target_words(record(folder))
+    return infer_target_arguments(record(folder))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_hints_are_not_repeated_where_trials_tell_more(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     shown = invoke("show", "mine.inspection", "breaks", cwd=tmp_path).stdout
     assert "  Fix  " in shown and "The break is gone" in shown.replace("the break", "The break")
-    assert "Hints of torch" not in shown and "What to do" not in shown
+    assert "Hints from torch" not in shown and "What to do" not in shown
     assert shown.rstrip().endswith("compile-inspect fix mine.py:step --inputs 'float32[4, 3], float32[3]'")
 
 

@@ -64,7 +64,7 @@ def test_fullgraph_does_not_work_where_calls_reach_the_recompile_limit() -> None
 
 def test_measurements_alone_are_called_that() -> None:
     measured = Inspection(agreements=(Agreement("f", False, ("the example",)),))
-    assert verdict(count(measured))[0] == "No compilation was recorded: this capture holds measurements."
+    assert verdict(count(measured))[0] == "No compilation was recorded: this capture contains measurements only."
 
 
 @pytest.mark.parametrize("change", ["cfg['calls'] = 1", "cfg.pop('scale')", "cfg.setdefault('other', x)", "cfg.clear()"])

@@ -62,7 +62,7 @@ def test_a_handled_exception_is_not_called_whole(name: str, tmp_path: Path) -> N
         """,
     )
     runs = found.compile_error is None and found.fullgraph_failure() is None
-    said = "every frame was captured whole" in no_breaks(found.inspection) and not found.inspection.breaks
+    said = "every frame was captured as one graph" in no_breaks(found.inspection) and not found.inspection.breaks
     # Where torch raises, or the frame is not captured whole, that is not said; which of these depends on the torch.
     assert said <= runs, (found.inspection.notes, found.inspection.breaks)
     assert bool(found.compile_error) == bool(found.inspection.failures)

@@ -47,7 +47,7 @@ def told(*items: Measurement) -> str:
 def test_a_clear_winner_is_named_with_its_interval_and_payback() -> None:
     sentence = told(EAGER, measured("inductor", 5e-4, (2.0, 1.9, 2.1), payback=PAYS))
     assert sentence == (
-        "Use inductor: it is 2.00× as fast as eager (95 % interval 1.90–2.10×); "
+        "Use inductor: speedup over eager 2.00× (95 % interval 1.90–2.10×); "
         "a cold build pays back after 5,000 calls (4,800–5,300)."
     )
 
@@ -55,10 +55,10 @@ def test_a_clear_winner_is_named_with_its_interval_and_payback() -> None:
 @pytest.mark.parametrize(
     ("payback", "words"),
     [
-        (None, "when its build pays back was not measured."),
+        (None, "the payback of its build was not measured."),
         (Payback(None, None, None), "its build never pays back."),
-        (Payback(5000, 900, None), "when its build pays back is unclear (between 900 calls and never)."),
-        (Payback(5000, 900, 90000), "when its build pays back is unclear (between 900 calls and 90,000 calls)."),
+        (Payback(5000, 900, None), "the payback of its build is unclear (between 900 calls and never)."),
+        (Payback(5000, 900, 90000), "the payback of its build is unclear (between 900 calls and 90,000 calls)."),
         (Payback(1, 1, 1), "a cold build pays back after 1 call."),
     ],
 )
@@ -69,27 +69,30 @@ def test_payback_is_said_as_far_as_it_is_known(payback: Payback | None, words: s
 @pytest.mark.parametrize("speed", [(1.05, 0.97, 1.1), (1.0, 0.9, 1.1), (0.98, 0.95, 1.01), (1.3, 1.0, 1.6)])
 def test_equal_within_noise_is_no_winner(speed: tuple[float, float, float]) -> None:
     sentence = told(EAGER, measured("inductor", 1e-3 / speed[0], speed))
-    assert sentence.startswith("Nothing is clearly faster than eager. The closest is inductor")
+    assert sentence.startswith("Nothing is clearly faster than eager. The closest variant is inductor: speedup over eager ")
     assert "Use inductor" not in sentence
 
 
 def test_what_is_slower_is_not_recommended() -> None:
     sentence = told(EAGER, measured("inductor", 2e-3, (0.5, 0.48, 0.52)), measured("aot", 3e-3, (0.33, 0.3, 0.35)))
-    assert sentence == "Use eager: nothing is faster. The next fastest is inductor, 0.50× (95 % interval 0.48–0.52×) as fast."
+    assert sentence == (
+        "Use eager: nothing is faster. "
+        "The next fastest variant is inductor: speedup over eager 0.50× (95 % interval 0.48–0.52×)."
+    )
 
 
 def test_of_variants_that_cannot_be_told_apart_the_cheaper_build_is_taken() -> None:
     one = measured("inductor", 5.00e-4, (2.0, 1.9, 2.1), cold=9.0)
     other = measured("aot-inductor", 4.95e-4, (2.02, 1.9, 2.1), cold=20.0)
     assert told(EAGER, one, other).startswith("Use inductor: ")
-    assert told(EAGER, other, one).endswith("aot-inductor cannot be told apart from it.")
+    assert told(EAGER, other, one).endswith("aot-inductor: no clear difference from it.")
     apart = measured("aot-inductor", 3e-4, (3.3, 3.2, 3.4), cold=20.0)
     assert told(EAGER, one, apart).startswith("Use aot-inductor: ") and "told apart" not in told(EAGER, one, apart)
 
 
 def test_missing_measurements() -> None:
     refused = Measurement("inductor", refused="no compiler")
-    assert told(EAGER, refused) == told(EAGER) == "Only eager ran: there is nothing to compare it with."
+    assert told(EAGER, refused) == told(EAGER) == "Only eager ran, so there is no comparison."
     assert told(refused) == told() == conclude_timing(Timing("model")) == "Nothing was measured."
     assert choose(timed(refused)).variant is None
 
@@ -97,7 +100,7 @@ def test_missing_measurements() -> None:
 def test_doubts_and_assumptions_of_the_chosen_one_are_said() -> None:
     shaky = measured("inductor", 5e-4, (2.0, 1.9, 2.1), doubts=(Doubt.RECOMPILED, Doubt.BUSY), assumes=("Sizes stay.",))
     sentence = told(EAGER, shaky)
-    assert "Assumed: Sizes stay." in sentence and "Measure again before you rely on it: torch compiled again" in sentence
+    assert "Assumptions: Sizes stay." in sentence and "Measure again before you rely on it: torch compiled again" in sentence
     assert "other processes" not in sentence
     assert "Assumed" not in told(EAGER, shaky, measured("aot", 1e-4, (10.0, 9.0, 11.0)))
 
@@ -108,7 +111,7 @@ def test_sizes_are_grouped_by_what_to_use() -> None:
     same = measured("inductor", 1e-3, (1.0, 0.9, 1.1))
     points = [timed(EAGER, item, batch=size) for item, size in ((slower, 1), (slower, 8), (faster, 64), (faster, 512))]
     assert conclude_timing(Timing("model", points=tuple(points))) == (
-        "At batch 1 and 8 use eager: nothing is faster; at batch 64 and 512 use inductor, 1.90 to 2.10× as fast as eager, "
+        "At batch 1 and 8 use eager: nothing is faster; at batch 64 and 512 use inductor, speedup over eager 1.90–2.10×, "
         "a build pays back after 5,000 calls."
     )
     both = tuple(timed(EAGER, faster, batch=size) for size in (1, 8))
@@ -121,7 +124,7 @@ def test_sizes_are_grouped_by_what_to_use() -> None:
 
 def test_an_interrupted_run_says_what_it_rests_on() -> None:
     timing = Timing("model", points=(timed(EAGER, measured("inductor", 5e-4, (2.0, 1.9, 2.1))),), interrupted="sampling")
-    assert conclude_timing(timing).endswith("this rests on what had been measured by then.")
+    assert conclude_timing(timing).endswith("this conclusion only uses the measurements up to then.")
 
 
 def compared(*items: VariantAgreement, gradients: bool = False, points: int = 3) -> str:
@@ -142,7 +145,7 @@ def test_agreement_in_one_sentence() -> None:
     assert compared(wrong, gradients=True) == "aot does not agree with eager: values and gradients at up to 3 inputs."
     assert compared(right, wrong).startswith("aot does not agree with eager; inductor agrees: values")
     assert "Not compared: script, which could not run." in compared(right, refused)
-    assert "callable as long as what it froze stays as it was" in compared(frozen)
-    assert compared(refused) == "Nothing was compared: none of the variants could run."
-    assert compared(draws, refused).startswith("Nothing was compared: the variants draw other random numbers")
-    assert compared(VariantAgreement("inductor", Verdict.NONDETERMINISTIC, "")).startswith("Nothing can be said: eager itself")
+    assert "callable only while its frozen assumptions hold" in compared(frozen)
+    assert compared(refused) == "Nothing was compared: no variant could run."
+    assert compared(draws, refused).startswith("Nothing was compared: the variants draw different random numbers")
+    assert compared(VariantAgreement("inductor", Verdict.NONDETERMINISTIC, "")).startswith("No conclusion: eager itself")

@@ -124,9 +124,9 @@ def test_of_two_facts_the_more_important_leads(first: str, second: str) -> None:
         told = statements([inspection])
         expected = min(topics, key=IMPORTANCE.index)
         if any(set(topics) <= kind for kind in ONE_OF_A_KIND):  # the last timing counts, and the worse comparison
-            assert told[0].topic in (*topics, Topic.WHOLE)
+            assert told[0].topic in (*topics, Topic.FULL_GRAPHS)
         else:
-            assert told[0].topic is min(expected, Topic.WHOLE, key=IMPORTANCE.index), told
+            assert told[0].topic is min(expected, Topic.FULL_GRAPHS, key=IMPORTANCE.index), told
         order = [IMPORTANCE.index(item.topic) for item in told]
         assert order == sorted(order)
 
@@ -141,26 +141,28 @@ def test_no_headline_is_better_than_what_stands_below_it(first: str, second: str
 def test_a_slow_capture_is_never_headed_by_captured_whole() -> None:
     page = verdict(CHANGES["slower"][1](CLEAN))
     assert page["sentence"] == (
-        "Slower than eager: inductor 0.92× (95 % interval 0.90 to 0.94) on f, and the build never pays back."
+        "Slower than eager: speedup 0.92× with inductor (95 % interval 0.90–0.94×) on f, and the build never pays back."
     )
     assert page["tone"] == "bad"
-    assert [item["sentence"] for item in page["further"]] == ["Captured whole: no graph break and no recompile."]
+    assert [item["sentence"] for item in page["further"]] == [
+        "No graph breaks and no recompiles: every frame was captured as one graph."
+    ]
 
 
 def test_faster_is_said_with_its_interval() -> None:
     assert statements([CHANGES["faster"][1](CLEAN)])[0].sentence == (
-        "Faster than eager: inductor 1.40× (95 % interval 1.38 to 1.42) on f."
+        "Faster than eager: speedup 1.40× with inductor (95 % interval 1.38–1.42×) on f."
     )
 
 
 @pytest.mark.parametrize(
     ("ratios", "topic", "words"),
     [
-        ((1.5, 0.8), Topic.SLOWER, "Slower than eager at 1 of 2 sizes: inductor 0.80×"),
-        ((0.7, 1.5), Topic.SLOWER, "Slower than eager at 1 of 2 sizes: inductor 0.70×"),
-        ((0.7, 0.8), Topic.SLOWER, "Slower than eager at every size: inductor 0.70×"),
-        ((1.3, 1.5), Topic.FASTER, "Faster than eager at every size: inductor 1.50×"),
-        ((1.3, 1.0), Topic.SAME_SPEED, "Faster than eager at 1 of 2 sizes: inductor 1.30×"),
+        ((1.5, 0.8), Topic.SLOWER, "Slower than eager at 1 of 2 sizes: speedup 0.80× with inductor"),
+        ((0.7, 1.5), Topic.SLOWER, "Slower than eager at 1 of 2 sizes: speedup 0.70× with inductor"),
+        ((0.7, 0.8), Topic.SLOWER, "Slower than eager at every size: speedup 0.70× with inductor"),
+        ((1.3, 1.5), Topic.FASTER, "Faster than eager at every size: speedup 1.50× with inductor"),
+        ((1.3, 1.0), Topic.SAME_SPEED, "Faster than eager at 1 of 2 sizes: speedup 1.30× with inductor"),
         ((1.0, 1.0), Topic.SAME_SPEED, "No measurable gain over eager"),
     ],
 )
@@ -173,10 +175,10 @@ def test_all_sizes_of_a_sweep_count(ratios: tuple[float, ...], topic: Topic, wor
 @pytest.mark.parametrize(
     ("inspection", "words"),
     [
-        (Inspection(), "Nothing was compiled while this was recorded."),
+        (Inspection(), "Nothing was compiled during the recording."),
         (Inspection(compilations=(compiled(calls=0),)), "Nothing runs compiled: 1 frame traced"),
         (Inspection(compilations=(compiled(outcome=Outcome.SKIPPED, calls=0),)), "Nothing runs compiled: 1 frame traced"),
-        (little_compiled(CLEAN), "Little runs compiled: 10 of 11 frames stay in eager mode."),
+        (little_compiled(CLEAN), "Less than half runs compiled: 10 of 11 frames stay in eager mode."),
         (run_failed(Inspection()), "The run ended with an exception: KeyError: 'x'."),
         (Inspection(compilations=(compiled(outcome=Outcome.NOTHING_TO_COMPILE, calls=0),)), "Nothing runs compiled"),
     ],
@@ -184,7 +186,7 @@ def test_all_sizes_of_a_sweep_count(ratios: tuple[float, ...], topic: Topic, wor
 def test_what_compiled_nothing_or_little_is_never_called_whole(inspection: Inspection, words: str) -> None:
     told = statements([inspection])
     assert told[0].sentence.startswith(words) and told[0].tone in ("warn", "bad")
-    assert all("aptured whole" not in item.sentence for item in told)
+    assert all("No graph breaks" not in item.sentence for item in told)
 
 
 def test_the_exception_of_a_compilation_that_ends_the_run_is_one_failure() -> None:
@@ -207,7 +209,7 @@ def test_several_failed_compilations_are_counted() -> None:
 
 def test_an_idle_launcher_is_no_alarm_for_its_program_and_is_not_shown_first() -> None:
     data = data_of(report.html([("launcher", Inspection()), ("rank 0", CLEAN), ("rank 1", one_recompile(CLEAN))]))
-    assert data["together"]["sentence"] == "Captured whole, but compiled again: 1 recompile."
+    assert data["together"]["sentence"] == "No graph breaks, but 1 recompile."
     assert data["first"] == 2
     data = data_of(report.html([("launcher", run_failed(Inspection())), ("rank 0", CLEAN)]))
     assert data["first"] == 1 and data["together"]["sentence"].startswith("The run ended with an exception")

@@ -20,11 +20,11 @@ from compile_inspect import report
 from compile_inspect.records import Inspection
 from compile_inspect.records.lessons import Lesson, Listing, Table
 from compile_inspect.reporters.html.highlighting import CLASSES
-from compile_inspect.reporters.html.lessons import MOST_LINES, Tour, lessons_of
-from compile_inspect.tour.ending import write_report
+from compile_inspect.reporters.html.lessons import MAX_LISTING_LINES, Tour, lessons_of
+from compile_inspect.tour.folder import TourFolder
 from compile_inspect.tour.guide import Guide
 from compile_inspect.tour.machine import Machine
-from compile_inspect.tour.workshop import Workshop
+from compile_inspect.tour.report import write_report
 
 TOLD = {"sentence": "3 lessons in 1 min 14 s on torch 2.13.0.", "origin": "torch 2.13.0, x86_64, 2 cores"}
 
@@ -83,11 +83,11 @@ def test_python_and_cpp_are_highlighted_and_nothing_else_is() -> None:
 
 
 def test_a_listing_is_not_endless() -> None:
-    long = Listing("", "\n".join(f"x = {number}" for number in range(MOST_LINES + 3)), "python")
+    long = Listing("", "\n".join(f"x = {number}" for number in range(MAX_LISTING_LINES + 3)), "python")
     (listing,) = evidence_of(Lesson("a", "", "", evidence=(long,)))
     lines = listing["lines"]
-    assert len(lines) == MOST_LINES + 1 and lines[-1] == ["… 3 more lines not shown"]
-    assert lines[-2][0] == f"x = {MOST_LINES - 1}"
+    assert len(lines) == MAX_LISTING_LINES + 1 and lines[-1] == ["… 3 more lines not shown"]
+    assert lines[-2][0] == f"x = {MAX_LISTING_LINES - 1}"
 
 
 def test_keys_can_stand_in_an_address_and_no_two_are_the_same() -> None:
@@ -107,7 +107,7 @@ def test_the_page_tells_of_the_tour_before_its_script_runs() -> None:
     page = report.html([("mlp", everything()), ("breaking", everything())], title="A tour", lessons=lessons(), **TOLD)
     data = data_of(page)
     assert "<title>A tour · compile-inspect · 3 lessons in 1 min 14 s on torch 2.13.0</title>" in page
-    assert f'<p id="waiting">{TOLD["sentence"]} The rest' in page and "compile-inspect tour shows" in page
+    assert f'<p id="waiting">{TOLD["sentence"]} A script shows the rest' in page and "compile-inspect tour runs" in page
     assert (data["sentence"], data["origin"]) == (TOLD["sentence"], TOLD["origin"])
     # Without a sentence the lessons give one.
     assert data_of(report.html([], lessons=lessons()))["sentence"] == "3 lessons in 1 min 14 s."
@@ -132,7 +132,7 @@ def test_what_is_left_out_of_a_model_is_not_said_to_be_in_a_capture() -> None:
     large = dataclasses.replace(sample, graphs=graphs, lowerings=())
     tour, program = (data_of(report.html([("a", large)], lessons=taught)) for taught in (lessons(), ()))
     assert "compile-inspect inspect" in tour["captures"][0]["left_out"][-1]
-    assert "reads the capture" in program["captures"][0]["left_out"][-1]
+    assert "shows the capture" in program["captures"][0]["left_out"][-1]
 
 
 def test_other_pages_have_no_lessons() -> None:
@@ -140,16 +140,14 @@ def test_other_pages_have_no_lessons() -> None:
     assert (program["kind"], program["lessons"], program["origin"]) == ("program", [], "")
     assert program["sentence"] == program["together"]["sentence"]
     comparison = data_of(report.html([("a", everything()), ("b", Inspection())], comparison=True))
-    assert comparison["kind"] == "comparison" and comparison["sentence"].endswith(
-        "Nothing was compiled while this was recorded."
-    )
+    assert comparison["kind"] == "comparison" and comparison["sentence"].endswith("Nothing was compiled during the recording.")
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
     captures = [("a", Inspection()), ("b", Inspection())]
-    with pytest.raises(ValueError, match="a comparison has no lessons, and 3 were given"):
+    with pytest.raises(ValueError, match="a comparison has no lessons, but 3 were passed"):
         report.html(captures, comparison=True, lessons=lessons())
-    with pytest.raises(ValueError, match="'3 lessons in a minute' tells of lessons, and there are none"):
+    with pytest.raises(ValueError, match="'3 lessons in a minute' describes lessons, but there are none"):
         report.html(captures, sentence="3 lessons in a minute")
 
 
@@ -164,14 +162,14 @@ def test_nothing_of_hostile_lessons_is_markup() -> None:
 
 
 def test_a_tour_without_a_sentence_counts_its_lessons() -> None:
-    assert Tour(lessons()[:2]).told() == "2 lessons in 1 min 14 s."
-    assert Tour(lessons(), sentence="a\nb").told() == "a b"
+    assert Tour(lessons()[:2]).summary() == "2 lessons in 1 min 14 s."
+    assert Tour(lessons(), sentence="a\nb").summary() == "a b"
 
 
 @pytest.mark.parametrize("models", [(), ("mlp",), ("mlp", "breaking")])
 def test_the_end_of_a_tour_is_the_page_of_its_lessons_and_models(tmp_path: Path, models: tuple[str, ...]) -> None:
     console = Console(file=io.StringIO(), record=True, width=200)
-    guide = Guide(console, Machine("2.13.0", "x86_64", 2, 2), Workshop(tmp_path))
+    guide = Guide(console, Machine("2.13.0", "x86_64", 2, 2), TourFolder(tmp_path))
     guide.captures.update({name: everything() for name in models})
     data = data_of(write_report(lessons(), guide, 74.2).read_text(encoding="utf-8"))
     assert data["sentence"] == "3 lessons in 1 min 14 s on torch 2.13.0." and data["origin"] == str(guide.machine)

@@ -104,7 +104,7 @@ def test_the_same_capture_gives_the_same_page() -> None:
 
 
 def test_two_captures_are_needed_for_a_comparison() -> None:
-    with pytest.raises(ValueError, match="a comparison is of two captures, not of 1"):
+    with pytest.raises(ValueError, match="a comparison needs two captures, not 1"):
         report.html([("a", everything())], comparison=True)
 
 
@@ -173,7 +173,7 @@ def test_fixes_tried_on_another_text_are_not_shown_as_proven() -> None:
     stranger = dataclasses.replace(finding, cause=moved)
     capture = capture_of(dataclasses.replace(sample, findings=(stranger,)))
     assert not any(item["standing"] == "proven" for found in capture["breaks"] for item in found["proposals"])
-    assert any("that this capture does not have" in note for note in capture["notes"])
+    assert any("that this capture does not contain" in note for note in capture["notes"])
     changed = capture_of(dataclasses.replace(sample, sources={MODEL: MODEL_SOURCE.replace("print(y.sum())", "print(y)")}))
     assert not any(item["standing"] == "proven" for found in changed["breaks"] for item in found["proposals"])
 

@@ -37,16 +37,16 @@ def test_what_was_not_looked_at_is_said_with_the_command_that_looks() -> None:
 def test_what_disagrees_is_the_verdict_and_the_first_thing_to_do() -> None:
     verdict = capture_of(full())["verdict"]
     assert verdict["tone"] == "bad" and verdict["sentence"].startswith("Compilation 2/0 of broken failed")
-    assert verdict["further"][0]["sentence"] == "Wrong results: inductor does not agree with eager (it differs by 1)."
-    assert verdict["todo"][0]["title"] == "Do not use inductor here"
-    assert verdict["todo"][0]["link"] == "#agreement"
+    assert verdict["further"][0]["sentence"] == "Incorrect results: inductor does not agree with eager (it differs by 1)."
+    assert verdict["recommendations"][0]["title"] == "Do not use inductor here"
+    assert verdict["recommendations"][0]["link"] == "#agreement"
     assert {item["key"]: item for item in verdict["facts"]}["agreement"]["value"] == "1 of 1 differ"
 
 
 def test_three_things_at_most_are_worth_doing_and_each_leads_somewhere() -> None:
-    todo = capture_of(full())["verdict"]["todo"]
-    assert len(todo) == 3
-    assert all(item["link"].startswith("#") and item["why"] for item in todo)
+    recommendations = capture_of(full())["verdict"]["recommendations"]
+    assert len(recommendations) == 3
+    assert all(item["link"].startswith("#") and item["why"] for item in recommendations)
 
 
 def test_agreement_counts_what_could_run() -> None:
@@ -63,15 +63,17 @@ def test_agreement_counts_what_could_run() -> None:
 def test_speed_is_that_of_torch_compile_and_names_what_is_faster() -> None:
     found = facts(timed(measured("inductor", 2.0, payback=Payback(500, 450, 550)), measured("aot-inductor", 4.0)))
     assert found["speed"]["value"] == "2.00×"
-    assert found["speed"]["detail"] == "inductor, 1.95 to 2.05; f; aot-inductor 4.00×"
+    assert found["speed"]["detail"] == "inductor, 95 % interval 1.95–2.05; f; aot-inductor 4.00×"
     assert found["payback"]["value"] == "500 calls"
-    todo = capture_of(timed(measured("inductor", 2.0), measured("aot-inductor", 4.0)))["verdict"]["todo"]
-    assert todo[0]["title"].startswith("Use a faster variant")
+    recommendations = capture_of(timed(measured("inductor", 2.0), measured("aot-inductor", 4.0)))["verdict"]["recommendations"]
+    assert recommendations[0]["title"].startswith("Use a faster variant")
 
 
 def test_no_faster_variant_is_named_where_the_intervals_overlap() -> None:
-    todo = capture_of(timed(measured("inductor", 2.0, 0.3), measured("aot-inductor", 2.1, 0.3)))["verdict"]["todo"]
-    assert todo == []
+    recommendations = capture_of(timed(measured("inductor", 2.0, 0.3), measured("aot-inductor", 2.1, 0.3)))["verdict"][
+        "recommendations"
+    ]
+    assert recommendations == []
 
 
 def test_where_compiling_is_slower_eager_is_recommended() -> None:
@@ -79,7 +81,7 @@ def test_where_compiling_is_slower_eager_is_recommended() -> None:
     verdict = capture_of(inspection)["verdict"]
     assert {item["key"]: item["tone"] for item in verdict["facts"]}["speed"] == "bad"
     assert {item["key"]: item["value"] for item in verdict["facts"]}["payback"] == "never"
-    assert verdict["todo"][0]["title"] == "Leave it in eager mode: f"
+    assert verdict["recommendations"][0]["title"] == "Leave it in eager mode: f"
 
 
 def test_a_fix_of_lines_that_no_input_reaches_is_not_called_proven() -> None:
@@ -88,16 +90,18 @@ def test_a_fix_of_lines_that_no_input_reaches_is_not_called_proven() -> None:
     sample = dataclasses.replace(sample, breaks=(finding.cause,))
     trials = tuple((item, dataclasses.replace(proof, unreached=(6,))) for item, proof in finding.trials)
     unsure = dataclasses.replace(sample, findings=(dataclasses.replace(finding, trials=trials),))
-    (entry,) = [item for item in capture_of(unsure)["verdict"]["todo"] if item["title"].startswith("Leave it out")]
+    (entry,) = [item for item in capture_of(unsure)["verdict"]["recommendations"] if item["title"].startswith("Leave it out")]
     assert entry["standing"] == "suggested" and "No input reaches line 6" in entry["why"]
-    (entry,) = [item for item in capture_of(sample)["verdict"]["todo"] if item["title"].startswith("Leave it out")]
+    (entry,) = [item for item in capture_of(sample)["verdict"]["recommendations"] if item["title"].startswith("Leave it out")]
     assert entry["standing"] == "proven" and "It saves 1.0 ms of a call." in entry["why"]
 
 
 def test_a_variant_that_is_wrong_is_never_recommended() -> None:
     wrong = Agreement("f", False, ("the example",), (VariantAgreement("aot-inductor", Verdict.DISAGREES, "it differs"),))
     inspection = timed(measured("inductor", 2.0), measured("aot-inductor", 4.0))
-    titles = [item["title"] for item in capture_of(dataclasses.replace(inspection, agreements=(wrong,)))["verdict"]["todo"]]
+    titles = [
+        item["title"] for item in capture_of(dataclasses.replace(inspection, agreements=(wrong,)))["verdict"]["recommendations"]
+    ]
     assert titles == ["Do not use aot-inductor here"]
 
 
@@ -117,9 +121,9 @@ def test_none_is_good_news_only_where_something_was_compiled_and_all_recorded() 
 
 def test_a_capture_of_a_comparison_alone_says_so() -> None:
     verdict = capture_of(timed(measured("inductor", 2.0)))["verdict"]
-    assert verdict["sentence"] == "Faster than eager: inductor 2.00× (95 % interval 1.95 to 2.05) on f."
+    assert verdict["sentence"] == "Faster than eager: speedup 2.00× with inductor (95 % interval 1.95–2.05×) on f."
     assert [item["sentence"] for item in verdict["further"]] == [
-        "No compilation was recorded: this is what was compared and timed."
+        "No compilation was recorded: this capture contains comparisons and timings only."
     ]
 
 
@@ -128,11 +132,11 @@ def test_the_size_that_was_timed_is_named() -> None:
     (timing,) = inspection.timings
     point = dataclasses.replace(timing.points[0], sizes={"batch": 64})
     inspection = dataclasses.replace(inspection, timings=(dataclasses.replace(timing, points=(point,)),))
-    assert facts(inspection)["speed"]["detail"] == "inductor, 1.95 to 2.05; f, batch 64"
+    assert facts(inspection)["speed"]["detail"] == "inductor, 95 % interval 1.95–2.05; f, batch 64"
 
 
 def test_a_failed_compilation_leads_to_its_row() -> None:
-    todo = capture_of(everything())["verdict"]["todo"]
-    (entry,) = [item for item in todo if item["title"] == "Compilation 2/0 of broken failed"]
+    recommendations = capture_of(everything())["verdict"]["recommendations"]
+    (entry,) = [item for item in recommendations if item["title"] == "Compilation 2/0 of broken failed"]
     assert entry["link"] == "#compilation-5"
     assert entry["why"].startswith("Compilation 2/0 of broken failed: BackendError: no (")

@@ -72,7 +72,7 @@ def test_a_notebook_shows_the_same_without_markup_of_the_program(name: str) -> N
 
 def test_print_tells_what_show_tells(tmp_path: Path) -> None:
     text = str(samples.everything())
-    assert text.startswith("Not captured whole: 1 compilation failed, ")
+    assert text.startswith("1 compilation failed, ")
     assert repr(samples.partial()).endswith("; partial)")
 
 

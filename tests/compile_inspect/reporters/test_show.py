@@ -47,13 +47,13 @@ def run(*arguments: str) -> str:
 
 
 def test_summary_is_the_default_section() -> None:
-    assert run("step.inspection").startswith("Not captured whole: ")
+    assert run("step.inspection").startswith("1 compilation failed, ")
     assert run("step.inspection", "summary") == run("step.inspection")
 
 
 def test_the_last_argument_may_be_a_section() -> None:
     assert run("step.inspection", "breaks").startswith("Graph break 1 of 2: ")
-    assert run("a", "b", "breaks").startswith("the same in 2 processes: ")
+    assert run("a", "b", "breaks").startswith("identical in 2 processes: ")
     assert run("a", "b", "breaks").endswith("Next: compile-inspect breaks a\n")
 
 
@@ -70,7 +70,7 @@ def test_a_section_wins_over_a_file_of_its_name(tmp_path: Path) -> None:
         (["a", "breks"], "there is no section 'breks', and no file of that name; the sections are summary, failures, graphs,"),
         (["breaks"], "name a capture file before the section: compile-inspect show FILE breaks"),
         (["breaks", "a.inspection"], "the section comes last: compile-inspect show FILE breaks"),
-        (["a", "--trace", "t.json"], "--trace goes with section time: compile-inspect show FILE time --trace t.json"),
+        (["a", "--trace", "t.json"], "--trace needs the section time: compile-inspect show FILE time --trace t.json"),
         (["a", "--compilation", "5/5"], "there is no compilation '5/5' in this capture"),
     ],
 )
@@ -100,18 +100,18 @@ def test_without_a_terminal_the_width_is_fixed_and_there_is_no_color(monkeypatch
 def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    assert ESCAPE + "[1;31mNot captured whole" in run("step.inspection")
-    assert ESCAPE + "[1mNot captured whole" in run("step.inspection", "--no-color")
+    assert ESCAPE + "[1;31m1 compilation failed" in run("step.inspection")
+    assert ESCAPE + "[1m1 compilation failed" in run("step.inspection", "--no-color")
     monkeypatch.setenv("NO_COLOR", "1")
-    assert ESCAPE + "[1mNot captured whole" in run("step.inspection")
+    assert ESCAPE + "[1m1 compilation failed" in run("step.inspection")
 
 
 def test_trace_is_written_once_and_says_how_to_open_it(tmp_path: Path) -> None:
     text = run("step.inspection", "time", "--trace", "t.json")
-    assert text.startswith("Wrote t.json. To look at it, open https://ui.perfetto.dev and drop the file there.\n")
-    assert "Most time of their own" in text
+    assert text.startswith("Wrote t.json. To view it, open https://ui.perfetto.dev and drop the file there.\n")
+    assert "Phases by own time" in text
     assert len(json.loads((tmp_path / "t.json").read_text())["traceEvents"]) == 9
-    with pytest.raises(InspectError, match=r"t\.json exists already; choose another name, or add --force"):
+    with pytest.raises(InspectError, match=r"t\.json already exists; choose another name, or add --force"):
         run("step.inspection", "time", "--trace", "t.json")
     run("step.inspection", "time", "--trace", "t.json", "--compilation", "0/1", "--force")
     assert len(json.loads((tmp_path / "t.json").read_text())["traceEvents"]) == 3

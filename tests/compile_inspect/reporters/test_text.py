@@ -54,7 +54,7 @@ def lines(text: str) -> list[str]:
 
 def test_summary_begins_with_the_verdict_and_counts_everything() -> None:
     text = lines(shown(samples.everything()))
-    assert text[0] == ("Not captured whole: 1 compilation failed, torch gave up on 1 function, 2 graph breaks, 2 recompiles.")
+    assert text[0] == ("1 compilation failed, torch gave up on 1 function, 2 graph breaks, 2 recompiles.")
     assert text[1] == "python train.py · torch 2.13.0 · Python 3.11.9 · cpu"
     assert "Compilations Graphs Graph breaks Recompiles Time Kernels Cache" in text
     assert "5 2 2 2 6.75 s 3 1 hit, 1 miss, 1 bypassed" in text
@@ -85,26 +85,26 @@ def test_summary_tells_recompiles_limits_failures_gaps_and_notes() -> None:
     assert "forward (/home/me/project/model.py:4) 2 0/2 x: 8 -> 16 /home/me/project/model.py:5" in text
     assert any(line.startswith("- forward (/home/me/project/model.py:4) reached recompile_limit = 8:") for line in text)
     assert "- Compilation 2/0 of broken failed: BackendError: no (/home/me/project/model.py:6)." in text
-    assert "- Asked for, without effect on a CPU: no CUDA device is involved (2 times)." in text
+    assert "- Requested, without effect on a CPU: no CUDA device is involved (2 times)." in text
     assert "- peak memory: estimate_peak_memory is not there (3 times)" in text
     assert "- The example inputs were given twice." in text
 
 
 def test_summary_of_a_clean_capture_is_short_and_green() -> None:
-    assert lines(shown(samples.whole()))[0] == "Captured whole: no graph break and no recompile."
-    assert "\x1b[1;32mCaptured whole" in shown(samples.whole(), color=True)
+    assert lines(shown(samples.whole()))[0] == "No graph breaks and no recompiles."
+    assert "\x1b[1;32mNo graph breaks" in shown(samples.whole(), color=True)
 
 
 def test_summary_claims_nothing_that_missing_evidence_could_contradict() -> None:
     unsure = dataclasses.replace(samples.whole(), missing=(Missing("breaks", "no hook"),))
-    assert lines(shown(unsure))[0] == "As far as the evidence goes: no graph break and no recompile."
+    assert lines(shown(unsure))[0] == "No graph breaks and no recompiles, as far as recorded."
 
 
 def test_summary_of_a_partial_capture_warns() -> None:
     text = lines(shown(samples.partial()))
-    assert text[0] == "Not captured whole: 1 graph break, 1 compilation unfinished."
-    assert "Warning: This capture is partial: the program was cut short, or the file could not be written to the end." in text
-    assert "- torch 2.99.0 is newer or older than what this was made for." in text
+    assert text[0] == "1 graph break, 1 compilation unfinished."
+    assert "Warning: This capture is incomplete: the program was killed, or the file could not be fully written." in text
+    assert "- torch 2.99.0 is outside the range of versions that compile-inspect supports." in text
     assert "- guards: unreadable (4 times)" in text
 
 
@@ -112,7 +112,7 @@ def test_summary_counts_recompiles_that_only_the_compile_ids_tell() -> None:
     silent = dataclasses.replace(samples.everything(), recompiles=(), limits=())
     assert "1 recompile." in lines(shown(silent))[0]
     told = shown(silent, section="recompiles")
-    assert told.startswith("1 recompile happened, but no reason for any was recorded.")
+    assert told.startswith("1 recompile happened, but no reason was recorded.")
 
 
 # ------------------------------------------------------------------------------------------------ breaks
@@ -132,7 +132,7 @@ def test_break_shows_source_explanation_hints_and_folded_stack() -> None:
         "8 │ return helper(z)",
         "Why",
         "Dynamo does not know how to trace builtin operator `print` with argument types ['Tensor']",
-        "Hints of torch, none of which was tried",
+        "Hints from torch (not tried)",
         "- Avoid calling builtin `print`.",
     ]
     stack = block.index("Stack")
@@ -180,7 +180,7 @@ def test_break_without_any_place_still_renders() -> None:
 
 
 def test_no_breaks_is_said_only_as_far_as_it_is_true() -> None:
-    assert shown(samples.whole(), section="breaks").startswith("No graph breaks: every frame was captured whole.\n")
+    assert shown(samples.whole(), section="breaks").startswith("No graph breaks: every frame was captured as one graph.\n")
     skipped = dataclasses.replace(samples.whole().compilations[0], outcome=Outcome.SKIPPED)
     text = shown(Inspection(compilations=(*samples.whole().compilations, skipped)), section="breaks")
     assert text.startswith("No graph breaks, but 1 frame could not be compiled.\n")
@@ -258,7 +258,7 @@ def test_a_module_compiled_through_torchs_wrapper_is_placed_by_its_caller() -> N
 
 def test_recompiles_are_a_timeline_with_the_guard_that_failed() -> None:
     text = lines(shown(samples.everything(), section="recompiles"))
-    assert text[0] == "forward · /home/me/project/model.py:4 · 2 recompiles · 2.00 s spent on them"
+    assert text[0] == "forward · /home/me/project/model.py:4 · 2 recompiles · 2.00 s compile time"
     assert "0/1 0/0 x 4 -> 7 tensor 'x' size mismatch at index 0 /home/me/project/model.py:5 2.00 s" in text
     assert "0/2 0/1 x 8 -> 16 tensor 'x' stride mismatch at index 0 /home/me/project/model.py:5 -" in text
     assert "+ 1 failed guard of older versions (use --all)" in text
@@ -304,7 +304,7 @@ def test_code_is_highlighted_only_where_there_is_color() -> None:
 def test_code_of_many_lowerings_is_folded() -> None:
     inspection = samples.everything()
     many = dataclasses.replace(inspection, lowerings=inspection.lowerings * 3)
-    assert "# … 2 more modules (use --all, or choose one with --compilation ID)" in shown(many, section="code")
+    assert "# … 2 more modules (use --all, or select one with --compilation ID)" in shown(many, section="code")
 
 
 # ------------------------------------------------------------------------------------------------ time and the rest
@@ -320,7 +320,7 @@ def test_time_is_a_tree_with_shares_and_repeated_phases_added_up() -> None:
         "… 1 shorter phase (use --all) 20.0 ms <1 % ▏",
         "bytecode_tracing 1.00 s 33 % ██████▋",
     ]
-    top = text.index("Most time of their own · 5.00 s in all")
+    top = text.index("Phases by own time · 5.00 s in total")
     assert text[top + 1] == "entire_frame_compile × 2 2.50 s 50 % ██████████"
     assert "tiny 20.0 ms <1 % ▏" in lines(shown(samples.everything(), section="time", all=True))
 
@@ -363,7 +363,7 @@ def test_cache_counts_and_reasons() -> None:
 
 def test_cuda_graphs_without_effect_are_a_warning() -> None:
     text = lines(shown(samples.everything(), section="cudagraphs"))
-    assert text[0] == "Warning: CUDA graphs were asked for, without effect on a CPU: no CUDA device is involved."
+    assert text[0] == "Warning: CUDA graphs were requested, without effect on a CPU: no CUDA device is involved."
     assert "0/1 forward backward skipped 1 skipping: mutated inputs /home/me/project/model.py:5" in text
     used = dataclasses.replace(samples.whole(), cuda_graphs=(CudaGraphEvent("0/0", CudaGraphOutcome.USED),))
     assert "Warning" not in shown(used, section="cudagraphs")
@@ -420,8 +420,8 @@ def test_a_command_made_of_hostile_names_stays_one_argument() -> None:
 @pytest.mark.parametrize("section", [name for name in SECTIONS if name != "summary"])
 def test_empty_sections_say_so(section: str) -> None:
     assert re.match(r"No(thing|t? )[^\n]+\.\n\nNext: ", shown(samples.whole(), section=section))
-    assert shown(samples.empty(), section=section).startswith(("Nothing was compiled while", "Nothing was compiled, so"))
-    assert shown(samples.partial(), section=section).startswith("Warning: This capture is partial: ")
+    assert shown(samples.empty(), section=section).startswith(("Nothing was compiled during", "Nothing was compiled, so"))
+    assert shown(samples.partial(), section=section).startswith("Warning: This capture is incomplete: ")
 
 
 def test_an_unknown_section_names_the_known_ones() -> None:
@@ -430,7 +430,7 @@ def test_an_unknown_section_names_the_known_ones() -> None:
 
 
 def test_an_unknown_compilation_names_the_known_ones() -> None:
-    with pytest.raises(InspectError, match=r"no compilation '9/9' in this capture; it holds 0/0, 0/1, 1/0, 3/0, 2/0"):
+    with pytest.raises(InspectError, match=r"no compilation '9/9' in this capture; it contains 0/0, 0/1, 1/0, 3/0, 2/0"):
         shown(samples.everything(), compilation="9/9")
 
 
@@ -464,7 +464,7 @@ def test_a_compilation_pasted_with_brackets_is_understood() -> None:
 def test_processes_that_saw_the_same_are_shown_once() -> None:
     text = shown(*samples.ranks(), section="breaks")
     assert text.count("Graph break 1 of 2") == 1
-    assert text.startswith("the same in 2 processes: rank 0 · pid 100 · 0.inspection, rank 1 · pid 101 · 1.inspection")
+    assert text.startswith("identical in 2 processes: rank 0 · pid 100 · 0.inspection, rank 1 · pid 101 · 1.inspection")
     assert text.endswith("Next: compile-inspect breaks 0.inspection\n")
 
 
@@ -480,7 +480,7 @@ def test_processes_that_differ_have_a_header_each() -> None:
 def test_summary_of_processes_has_a_row_each_and_the_sum() -> None:
     text = lines(shown(*samples.ranks()))
     assert "rank 0 5 2 2 2 6.75 s 3 1 hit, 1 miss, 1 bypassed" in text
-    assert "together 10 4 4 4 13.5 s 6 2 hits, 2 misses, 2 bypassed" in text
+    assert "total 10 4 4 4 13.5 s 6 2 hits, 2 misses, 2 bypassed" in text
 
 
 # ------------------------------------------------------------------------------------------------ safety
@@ -540,7 +540,7 @@ def test_a_large_summary_is_quick() -> None:
     start = time.perf_counter()
     text = shown(inspection)
     assert time.perf_counter() - start < 0.5
-    assert lines(text)[0] == "Captured whole, but compiled again: 299 recompiles."
+    assert lines(text)[0] == "No graph breaks, but 299 recompiles."
 
 
 def test_importing_the_reporters_is_cheap() -> None:

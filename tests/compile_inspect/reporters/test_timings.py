@@ -87,8 +87,8 @@ def test_the_report() -> None:
     assert "  cuda-graph/eager cannot run: CUDA graphs need tensors on a CUDA device" in text
     assert "  - noisy (inductor): the samples scatter by more than a tenth of their median: small" in text
     assert "  - busy (all): other processes used" in text
-    assert "  - cold: a build in a process of its own with an empty cache folder; calls to pay back are those" in text
-    assert "  - warm: a build in a process of its own with the caches that the cold build left" in text
+    assert "  - cold: a build in a separate process with an empty cache folder; the payback counts a cold build" in text
+    assert "  - warm: a build in a separate process with the caches of the cold build" in text
     assert "order-dependent" not in text
     assert "█" not in text  # bars for one size, lines for several
     assert text.count("cannot run") == 2
@@ -119,7 +119,7 @@ def test_a_plot_has_its_corners_where_they_belong() -> None:
     assert rows[0].startswith("100.0 ms ┤▲") and rows[0].rstrip().endswith("✱")
     assert rows[11].startswith("  1.0 ms ┤●")
     assert rows[12].startswith("         └┬─") and rows[12].endswith("┬") and rows[13].split() == ["1", "8"]
-    assert rows[-3:] == ["● up", "▲ flat", "✱ several in one place"]
+    assert rows[-3:] == ["● up", "▲ flat", "✱ several points"]
     assert line_plot([Line("nothing", ())], width=40, label="x") == []
     assert "●" in line_plot([Line("one", ((4, 1.0),))], width=40, label="x")[11].plain
 
@@ -147,7 +147,7 @@ def test_csv_has_a_line_for_every_variant_and_size() -> None:
     assert [(row["batch"], row["variant"]) for row in rows] == [
         (batch, name) for batch in ("1", "8") for name in ("eager", "inductor", "cuda-graph/eager")
     ]
-    assert (rows[1]["speed_up"], rows[1]["payback_calls"], rows[1]["payback_high"], rows[1]["build_caches"]) == (
+    assert (rows[1]["speedup"], rows[1]["payback_calls"], rows[1]["payback_high"], rows[1]["build_caches"]) == (
         "2.0",
         "6000",
         "",
@@ -180,7 +180,7 @@ def test_files_are_written_by_suffix(tmp_path: Path) -> None:
     ):
         export([samples.timing()], tmp_path / name)
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
-    with pytest.raises(InspectError, match=r"the suffix of .*a\.txt is none of json, csv and md"):
+    with pytest.raises(InspectError, match=r"the suffix of .*a\.txt is not one of json, csv and md"):
         export([], tmp_path / "a.txt")
     with pytest.raises(InspectError, match="the timings cannot be written to"):
         export([], tmp_path / "missing" / "a.csv")

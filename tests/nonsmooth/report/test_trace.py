@@ -178,7 +178,7 @@ def test_an_option_in_error_leaves_an_earlier_file_alone(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_does_not_cost_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def full(self: Trace, ended: float) -> Any:
+    def full(self: Trace, end: float) -> Any:
         raise OSError("no space left on device")
 
     monkeypatch.setattr(Trace, "_entries", full)

@@ -27,7 +27,7 @@ export function Copyable(props: {
       tell("Copied");
     } catch {
       if (held.current) select(held.current);
-      tell("Selected: copy it with Ctrl+C or ⌘C");
+      tell("Selected. Copy it with Ctrl+C or ⌘C.");
     }
   };
   return (

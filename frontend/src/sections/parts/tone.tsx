@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import type { Tone } from "../../data";
 
 export const SIGNS: Record<Tone, string> = { good: "✓", warn: "!", bad: "✕", plain: "·" };
-const WORDS: Record<Tone, string> = { good: "good", warn: "worth a look", bad: "bad", plain: "" };
+const WORDS: Record<Tone, string> = { good: "good", warn: "warning", bad: "bad", plain: "" };
 
 /** The sign alone, with its meaning for those who cannot see it. */
 export function ToneSign({ tone }: { tone: Tone }): JSX.Element {

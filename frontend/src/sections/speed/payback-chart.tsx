@@ -23,10 +23,10 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
   return (
     <figure>
       <figcaption>
-        <h4>When the build has paid back</h4>
+        <h4>When the build pays back</h4>
         <p class="note">
-          Seconds in all, a cold build included, after so many calls. Both axes are logarithmic; a bar at the foot of a crossing
-          is its 95 % interval.
+          Total seconds, including a cold build, by number of calls. Both axes are logarithmic; the bar below a crossing is its
+          95 % interval.
         </p>
       </figcaption>
       <ChartBox most={1100}>{(width) => <Curves width={width} eager={eager} others={others} styles={styles} />}</ChartBox>
@@ -45,10 +45,10 @@ export function PaybackChart({ point, styles }: { point: TimingPoint; styles: St
 
 /** `pays back after 5,000 calls (4,800–5,300)`. */
 function crossingText(payback: TimingPoint["measurements"][number]["payback"]): string {
-  if (!payback) return "has no payback that could be told: it was not built cold";
-  if (payback.calls === null && payback.low === null) return "never pays back: a call is no faster than eager";
+  if (!payback) return "has no payback: no cold build was timed";
+  if (payback.calls === null && payback.low === null) return "never pays back: calls are no faster than eager";
   if (payback.unclear)
-    return `may pay back, but the samples leave open when: ${count(payback.low ?? 0, "call")} at best, ${payback.high === null ? "never" : number(payback.high)} at worst`;
+    return `may pay back, but the samples do not show when: after ${count(payback.low ?? 0, "call")} at best, ${payback.high === null ? "never" : number(payback.high)} at worst`;
   return `pays back after ${paybackText(payback).replace(" (", " calls (")}`;
 }
 
@@ -138,7 +138,7 @@ function Curves(props: { width: number; eager: Cost; others: Cost[]; styles: Sty
         height={HEIGHT}
         role="slider"
         tabindex={0}
-        aria-label="Seconds in all over calls. Arrow keys choose the number of calls."
+        aria-label="Total seconds by number of calls. Arrow keys choose the number of calls."
         aria-valuemin={least}
         aria-valuemax={most}
         aria-valuenow={pointed}

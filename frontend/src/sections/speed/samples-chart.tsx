@@ -21,7 +21,7 @@ export function SamplesChart({ point, styles }: { point: TimingPoint; styles: St
       <figcaption>
         <h4>Samples</h4>
         <p class="note">
-          Each dot is a call; the mark is the median, the bar behind it the interval it lies in with 95 % certainty.
+          Each dot is a call; the mark is the median, and the bar behind it is its 95 % confidence interval.
           {isLog(ran) ? " The axis is logarithmic." : ""}
         </p>
       </figcaption>
@@ -64,7 +64,7 @@ function Rows({ width, ran, styles }: { width: number; ran: Measurement[]; style
         bottom={height}
         wished={Math.max(2, Math.floor((width - left) / 90))}
         label={(value) => secondsLabel(value, like ?? value)}
-        title="time of a call"
+        title="call time"
       />
       {ran.map((item, index) => (
         <OneRow item={item} style={styleOf(styles, item.variant)} scale={scale} top={index * row} left={left} narrow={narrow} />

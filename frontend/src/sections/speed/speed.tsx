@@ -24,8 +24,8 @@ export function Speed({ capture }: { capture: Capture }): JSX.Element {
     <Section id="speed" title="Speed">
       {capture.timings.length === 0 ? (
         <Nothing>
-          Nothing was timed. <code>compile-inspect bench TARGET --capture FILE</code> times eager and every way of compiling,
-          and tells when the build has paid back.
+          Nothing was timed. <code>compile-inspect bench TARGET --capture FILE</code> times eager and every variant, and shows
+          when the build pays back.
         </Nothing>
       ) : null}
       {capture.timings.map((timing, index) => (
@@ -94,7 +94,7 @@ function OneTiming({ timing, index: number, styles }: { timing: Timing; index: n
           <PaybackChart point={point} styles={styles} />
         </>
       ) : (
-        <Nothing>No point was measured.</Nothing>
+        <Nothing>Nothing was measured.</Nothing>
       )}
       <SweepChart timing={timing} styles={styles} chosen={chosen} onChoose={choose} />
     </div>

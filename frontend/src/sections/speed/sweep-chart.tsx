@@ -23,7 +23,7 @@ export function SweepChart(props: {
     <figure>
       <figcaption>
         <h4>Over {size ? size.name : "the points"}</h4>
-        <p class="note">The median of a call with its interval. Choose a point for its samples and its payback.</p>
+        <p class="note">The median call time with its interval. Select a point to see its samples and payback.</p>
       </figcaption>
       <ChartBox most={1100}>{(width) => <Lines {...props} width={width} variants={variants} />}</ChartBox>
     </figure>
@@ -68,7 +68,7 @@ function Lines(props: {
         right={right}
         wished={5}
         label={(value) => secondsLabel(value, like ?? value)}
-        title="median of a call"
+        title="median call time"
         top={top}
       />
       <BottomAxis

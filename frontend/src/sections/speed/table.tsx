@@ -19,8 +19,8 @@ export function SpeedTable(props: { point: TimingPoint; notes: string[]; styles:
         quietCaption
         columns={[
           { title: "Variant" },
-          { title: "Median of a call", figures: true },
-          { title: "Against eager", figures: true },
+          { title: "Median call time", figures: true },
+          { title: "Speedup over eager", figures: true },
           { title: "Build", figures: true },
           { title: "Pays back after", figures: true },
           { title: "Peak memory", figures: true },
@@ -48,7 +48,7 @@ export function SpeedTable(props: { point: TimingPoint; notes: string[]; styles:
         </ol>
       ) : null}
       {assuming.length > 0 ? (
-        <Folded printed summary="What variants take for granted">
+        <Folded printed summary="Assumptions of variants">
           {() => (
             <dl class="pairs">
               {assuming.map((item) => (

@@ -14,7 +14,7 @@ from compile_inspect.reporters.html.highlighting import highlighted
 from compile_inspect.reporters.html.measurements import number
 from compile_inspect.reporters.html.places import Places
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.text.breaks import LED, followers
+from compile_inspect.reporters.text.breaks import FOLLOWING_BREAKS, following_break_lines
 from compile_inspect.reporters.text.findings import comparison, not_compared
 from compile_inspect.wording.causes import limit_sentence
 from compile_inspect.wording.compilations import function_name
@@ -24,8 +24,8 @@ Data = dict[str, Any]
 Diff = Callable[[Proposal], str]
 
 _TONES = {BreakEffect.RAISED: "bad", BreakEffect.SKIPPED: "bad", BreakEffect.MIXED: "bad", BreakEffect.SPLIT: "warn"}
-_AROUND = 4
-_MOST_REMEDIES = 3
+_CONTEXT_LINES = 4
+_MAX_REMEDIES = 3
 _TORCH_PAGE = re.compile(r"https://(meta-pytorch\.github\.io|(docs\.|dev-discuss\.)?pytorch\.org)/[\w./#%?=&-]*", re.ASCII)
 
 
@@ -45,9 +45,9 @@ def _break(inspection: Inspection, finding: Finding, diff: Diff, places: Places)
         "effect": cause.effect.value,
         "tone": _TONES[cause.effect],
         "identifier": words(cause.identifier or ""),
-        # Whatever a capture says, the page links to nothing but torch's own pages.
+        # The page only links to torch's own pages, whatever URL the capture contains.
         "link": link if _TORCH_PAGE.fullmatch(link) else "",
-        "why": paragraph(finding.advice.why + _led(inspection, cause)),
+        "why": paragraph(finding.advice.why + _following_breaks(inspection, cause)),
         "explanation": paragraph(cause.explanation),
         "hints": [paragraph(hint) for hint in finding.advice.hints],
         "place": places.of(place),
@@ -61,11 +61,11 @@ def _break(inspection: Inspection, finding: Finding, diff: Diff, places: Places)
     }
 
 
-def _led(inspection: Inspection, cause: GraphBreak) -> str:
-    """What came of a break, in a sentence; a finding that was tried elsewhere has a cause of its own."""
-    known = next((item for item in inspection.breaks if item == cause), cause)
-    told = followers(known, inspection)
-    return f" {LED}: {enumerate_some(told)}." if told else ""
+def _following_breaks(inspection: Inspection, cause: GraphBreak) -> str:
+    """The breaks that follow from a break, in a sentence; a finding from another trial has its own cause record."""
+    recorded = next((item for item in inspection.breaks if item == cause), cause)
+    lines = following_break_lines(recorded, inspection)
+    return f" {FOLLOWING_BREAKS}: {enumerate_some(lines)}." if lines else ""
 
 
 def _excerpt(inspection: Inspection, file: str, line: int) -> Data | None:
@@ -75,14 +75,14 @@ def _excerpt(inspection: Inspection, file: str, line: int) -> Data | None:
     lines = highlighted(text)
     if not 1 <= line <= len(lines):
         return None
-    first = max(1, line - _AROUND)
-    return {"first": first, "lines": lines[first - 1 : line + _AROUND], "marked": line}
+    first = max(1, line - _CONTEXT_LINES)
+    return {"first": first, "lines": lines[first - 1 : line + _CONTEXT_LINES], "marked": line}
 
 
 def _proposal(proposal: Proposal, proof: Proof | None, diff: Diff) -> Data:
     patch = paragraph(diff(proposal)) if proposal.replacements else ""
     lines = patch.split("\n")
-    # Tried on a text that is not the one of this capture: what is shown here was not tried.
+    # The trial used another version of the file, so this proposal counts as untried.
     stale = bool(proposal.replacements) and not patch
     standing = "untried" if stale else standing_of(proof)
     return {
@@ -99,7 +99,7 @@ def _proposal(proposal: Proposal, proof: Proof | None, diff: Diff) -> Data:
 
 
 def standing_of(proof: Proof | None) -> str:
-    """How far a proposal was proven, in a word: what no input reaches was not compared by any trial.
+    """How far a proposal was proven, in a word; `partly` means that no input reached some lines.
 
     >>> proven = Proof.of(breaks=(1, 0), inputs=1, values=1)
     >>> partly = Proof.of(breaks=(1, 0), inputs=1, values=1, unreached=(7,))
@@ -114,15 +114,15 @@ def standing_of(proof: Proof | None) -> str:
 
 
 def _seconds(proof: Proof) -> list[float] | None:
-    found = [number(value) for value in proof.seconds or ()]
-    return [value for value in found if value is not None] if len(found) == 2 and None not in found else None
+    values = [number(value) for value in proof.seconds or ()]
+    return [value for value in values if value is not None] if len(values) == 2 and None not in values else None
 
 
 def _sentences(proof: Proof) -> str:
-    """What a trial has shown, each part as a sentence."""
-    causes = f"causes of breaks {proof.breaks[0]} → {proof.breaks[1]}, graphs {proof.graphs[0]} → {proof.graphs[1]}"
-    counted = causes if proof.breaks != (0, 0) and proof.standing is not Standing.FAILED else ""
-    parts = (proof.standing.value.removeprefix("withdrawn: "), proof.reason, counted, comparison(proof), not_compared(proof))
+    """The result of a trial, in sentences."""
+    change = f"causes of breaks {proof.breaks[0]} → {proof.breaks[1]}, graphs {proof.graphs[0]} → {proof.graphs[1]}"
+    counts = change if proof.breaks != (0, 0) and proof.standing is not Standing.FAILED else ""
+    parts = (proof.standing.value.removeprefix("withdrawn: "), proof.reason, counts, comparison(proof), not_compared(proof))
     return " ".join(f"{part[:1].upper()}{part[1:].rstrip('.')}." for part in map(paragraph, parts) if part)
 
 
@@ -146,7 +146,7 @@ def guards_of(inspection: Inspection, places: Places) -> list[Data]:
 
 
 def accidents_of(accidents: Sequence[Accident], places: Places) -> list[Data]:
-    """Guards on numbers that will change."""
+    """Guards on numbers that are likely to change."""
     return [
         {
             "compilation": words(item.guard.compilation or ""),
@@ -162,7 +162,7 @@ def accidents_of(accidents: Sequence[Accident], places: Places) -> list[Data]:
 
 
 def specializations_of(inspection: Inspection, places: Places) -> list[Data]:
-    """Sizes that were pinned, and the lines that pinned them."""
+    """Sizes that were specialized to a number, and the lines that caused it."""
     return [
         {
             "compilation": words(item.compilation or ""),
@@ -199,7 +199,7 @@ def recompiles_of(inspection: Inspection, places: Places) -> list[Data]:
 
 
 def recompile_causes_of(causes: Sequence[RecompileCause]) -> list[Data]:
-    """What made recompiles necessary, each with the first remedies: the list is sorted by how little they change."""
+    """Causes of recompiles, each with its first remedies, which change the program least."""
     return [
         {
             "why": paragraph(cause.why),
@@ -208,7 +208,7 @@ def recompile_causes_of(causes: Sequence[RecompileCause]) -> list[Data]:
             "compilations": [words(item) for item in cause.recompiles],
             "remedies": [
                 {"title": paragraph(item.title), "code": paragraph(item.code), "changes": paragraph(item.changes)}
-                for item in cause.remedies[:_MOST_REMEDIES]
+                for item in cause.remedies[:_MAX_REMEDIES]
             ],
         }
         for cause in causes

@@ -1,4 +1,4 @@
-"""Graphs of every stage, and the kernels that Inductor made of them."""
+"""Graphs of every stage, and the kernels that Inductor generated from them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from compile_inspect.wording.plain import shorten
 Data = dict[str, Any]
 
 _KINDS = {"placeholder": "input", "get_attr": "attribute", "output": "output"}
-_LONGEST_ARGUMENTS = 300
+_MAX_ARGUMENT_CHARACTERS = 300
 
 
 def graphs_of(inspection: Inspection, graphs: Sequence[Graph]) -> list[Data]:
-    """The graphs to show, nodes by number."""
+    """The graphs to show, with nodes by number."""
     lowerings = {lowering.graph: lowering for lowering in inspection.lowerings if lowering.graph is not None}
     return [_graph(graph, lowerings.get(graph.id), len(inspection.stacks)) for graph in graphs]
 
@@ -41,14 +41,14 @@ def _graph(graph: Graph, lowering: Lowering | None, stacks: int) -> Data:
 
 
 def _node(node: Node, numbers: dict[str, int], kernels: dict[str, list[int]], fates: dict[str, str], stacks: int) -> Data:
-    # A damaged capture may point at a stack that is not there.
+    # A damaged capture may refer to a stack that does not exist.
     stack = node.stack if node.stack is not None and 0 <= node.stack < stacks else None
     return {
         "name": words(node.name),
         "kind": _KINDS.get(node.operation, "call"),
         "target": words(node.target),
         "inputs": [numbers[name] for name in dict.fromkeys(node.inputs) if name in numbers],
-        "arguments": shorten(node.arguments, _LONGEST_ARGUMENTS),
+        "arguments": shorten(node.arguments, _MAX_ARGUMENT_CHARACTERS),
         "type": words(", ".join(map(str, node.value))),
         "stack": stack,
         "module": words(node.module),
@@ -58,7 +58,7 @@ def _node(node: Node, numbers: dict[str, int], kernels: dict[str, list[int]], fa
 
 
 def lowerings_of(inspection: Inspection, graphs: Sequence[Graph], *, with_code: bool = True) -> list[Data]:
-    """Every lowering with its kernels; without the generated modules where these have to be left out."""
+    """Every lowering with its kernels, with or without the generated modules."""
     places = {graph.id: number for number, graph in enumerate(graphs)}
     by_id = {graph.id: graph for graph in graphs}
     return [
@@ -103,7 +103,7 @@ def _lowering(lowering: Lowering, graph: int | None, nodes: Graph | None, stacks
 
 
 def _launches(lowering: Lowering) -> Callable[[str, str | None], int | None]:
-    """Which launch one of the scheduler's names stands for; layers that are alike launch kernels of one name."""
+    """A function from the scheduler's names to launches; identical layers launch kernels with the same name."""
     by_node: dict[str, int] = {}
     by_name: dict[str, list[int]] = {}
     for number, kernel in enumerate(lowering.kernels):
@@ -112,10 +112,10 @@ def _launches(lowering: Lowering) -> Callable[[str, str | None], int | None]:
             by_node[name] = number
 
     def launch(name: str, kernel: str | None) -> int | None:
-        # What was fused later is named by its parts.
-        for known in (name, name.partition("_")[0]):
-            if known in by_node:
-                return by_node[known]
+        # A node that was fused later is named by its parts.
+        for candidate in (name, name.partition("_")[0]):
+            if candidate in by_node:
+                return by_node[candidate]
         same = by_name.get(kernel or "", [])
         return same[0] if len(same) == 1 else None
 
@@ -129,26 +129,26 @@ def _language(kernels: Sequence[Kernel]) -> str:
     return "cpp" if KernelKind.CPP in kinds else "python"
 
 
-_WRITTEN_IN = {KernelKind.CPP: "cpp", KernelKind.TRITON: "python", KernelKind.TEMPLATE: "python"}
+_SOURCE_LANGUAGES = {KernelKind.CPP: "cpp", KernelKind.TRITON: "python", KernelKind.TEMPLATE: "python"}
 
 
 def _module(lowering: Lowering) -> list[list[str | int]]:
-    """The generated module. Kernels are texts inside of Python, which a reader wants to see as what they are."""
+    """The generated module. Kernels are strings in the Python module, highlighted in their own language."""
     lines = list(highlighted(lowering.code)) if lowering.code else []
     text = lowering.code.replace("\r\n", "\n").split("\n")
     for kernel in lowering.kernels:
-        language = _WRITTEN_IN.get(kernel.kind)
+        language = _SOURCE_LANGUAGES.get(kernel.kind)
         if language is None or not kernel.first_line or not kernel.last_line or not kernel.last_line <= len(lines):
             continue
         first, last = _inside(text, kernel.first_line, kernel.last_line)
         part = highlighted("\n".join(text[first - 1 : last]), language)[: last - first + 1]
-        # An empty last line is none to the highlighter, but every line has to stay where it is.
+        # The highlighter drops an empty last line, but line numbers must not change.
         lines[first - 1 : last] = part + [[""]] * (last - first + 1 - len(part))
     return lines
 
 
 def _inside(text: list[str], first: int, last: int) -> tuple[int, int]:
-    """The lines between the quotes that a kernel stands in; all of them where there are no quotes.
+    """The lines between the quotes around a kernel; all lines if there are no quotes.
 
     >>> _inside(["k = cpp('''", "int x;", "''')"], 1, 3)
     (2, 2)

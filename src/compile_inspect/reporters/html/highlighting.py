@@ -1,4 +1,4 @@
-"""Code as lines with their highlighting, in numbers rather than in markup: what the page shows is text, whatever it holds."""
+"""Code as lines with highlighting as numbers instead of markup, so that the page only ever shows text."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pygments.token import Token, _TokenType
 from compile_inspect.wording.plain import clean
 
 Line = list[str | int]
-"""The text, then pairs of a class and a length that cover it; nothing after the text where all of it is plain."""
+"""The text, then pairs of a class and a length that cover it; only the text if all of it is plain."""
 
 CLASSES = (
     "plain", "keyword", "string", "number", "comment", "name", "function", "type", "builtin", "decorator", "operator",
 )  # fmt: skip
-"""The page knows these by their place: frontend/src/data.ts has the same list."""
+"""The page identifies these by position: frontend/src/data.ts has the same list."""
 
-_LONGEST_LINE = 4_000
+_MAX_LINE_CHARACTERS = 4_000
 _KINDS: tuple[tuple[_TokenType, int], ...] = (
     (Token.Comment, 4),
     (Token.Keyword.Type, 7),
@@ -48,7 +48,7 @@ def _class(kind: _TokenType) -> int:
 
 @lru_cache(maxsize=256)
 def highlighted(text: str, language: str = "python") -> list[Line]:
-    """The lines of a text; whoever changes the list changes a copy of it, as every cause in a file asks for the same.
+    """The lines of a text. The result is cached and shared, so callers must copy it before changing it.
 
     >>> highlighted("x = 1\\n")
     [['x = 1', 0, 2, 10, 1, 0, 1, 3, 1]]
@@ -70,11 +70,11 @@ def _lines(tokens: Iterable[tuple[_TokenType, str]], text: str) -> Iterable[Line
             if number:
                 runs.append([])
             if part:
-                found, run = _class(kind), runs[-1]
-                if run and run[-1][0] == found:
-                    run[-1] = (found, run[-1][1] + len(part))
+                token_class, run = _class(kind), runs[-1]
+                if run and run[-1][0] == token_class:
+                    run[-1] = (token_class, run[-1][1] + len(part))
                 else:
-                    run.append((found, len(part)))
+                    run.append((token_class, len(part)))
     for line, covered in zip(text.split("\n"), runs, strict=False):
         shown = _bounded(line)
         plain = shown != line or all(kind == 0 for kind, _ in covered)
@@ -82,5 +82,9 @@ def _lines(tokens: Iterable[tuple[_TokenType, str]], text: str) -> Iterable[Line
 
 
 def _bounded(line: str) -> str:
-    """A line that is not endless: generated code can hold a constant of a megabyte."""
-    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} … {len(line) - _LONGEST_LINE:,} more characters"
+    """A line of limited length: generated code can contain a constant of a megabyte."""
+    return (
+        line
+        if len(line) <= _MAX_LINE_CHARACTERS
+        else f"{line[:_MAX_LINE_CHARACTERS]} … {len(line) - _MAX_LINE_CHARACTERS:,} more characters"
+    )

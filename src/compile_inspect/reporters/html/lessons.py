@@ -1,4 +1,4 @@
-"""The lessons of a tour as the data of a page: what was asked, what was seen, what follows from it."""
+"""The lessons of a tour as the data of a page: question, evidence and answer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from compile_inspect.wording.quantities import count, seconds
 
 Data = dict[str, Any]
 
-MOST_LINES = 5_000
-"""Lines of one listing: the module that Inductor writes for a large model has a hundred thousand, and is no evidence."""
+MAX_LISTING_LINES = 5_000
+"""Lines of one listing; the module that Inductor generates for a large model can have a hundred thousand."""
 
 _HIGHLIGHTED = ("python", "cpp")
 _NOT_IN_AN_ADDRESS = re.compile(r"[^A-Za-z0-9_-]+")
@@ -24,40 +24,40 @@ _NOT_IN_AN_ADDRESS = re.compile(r"[^A-Za-z0-9_-]+")
 
 @dataclass(frozen=True)
 class Tour:
-    """Lessons, and what a page says of all of them.
+    """Lessons, and the page's header for them.
 
-    `sentence` is the first thing to be read; without one it is made of the lessons. `origin` names the machine.
+    `sentence` comes first on the page; the default counts the lessons. `origin` names the machine.
     """
 
     lessons: Sequence[Lesson]
     sentence: str = ""
     origin: str = ""
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The sentence.
 
-        >>> Tour([Lesson("basics", "Basics", "Why?", seconds=2.5)]).told()
+        >>> Tour([Lesson("basics", "Basics", "Why?", seconds=2.5)]).summary()
         '1 lesson in 2.50 s.'
         """
-        took = seconds(sum(number(lesson.seconds) or 0.0 for lesson in self.lessons))
-        return words(self.sentence) or f"{count(len(self.lessons), 'lesson')} in {took}."
+        duration = seconds(sum(number(lesson.seconds) or 0.0 for lesson in self.lessons))
+        return words(self.sentence) or f"{count(len(self.lessons), 'lesson')} in {duration}."
 
 
 def lessons_of(lessons: Sequence[Lesson]) -> list[Data]:
-    """The lessons, in their order; no two have the same key, as links lead to it."""
-    taken: set[str] = set()
-    return [_lesson(lesson, _key(lesson.key, taken)) for lesson in lessons]
+    """The lessons in order, with unique keys, which links refer to."""
+    used_keys: set[str] = set()
+    return [_lesson(lesson, _key(lesson.key, used_keys)) for lesson in lessons]
 
 
-def _key(key: str, taken: set[str]) -> str:
-    """A name that can be a part of an address, and that no other lesson has."""
+def _key(key: str, used_keys: set[str]) -> str:
+    """A unique name that can be part of a URL."""
     plain = _NOT_IN_AN_ADDRESS.sub("-", key).strip("-")[:80] or "lesson"
-    found, position = plain, 1
-    while found in taken:
+    unique, position = plain, 1
+    while unique in used_keys:
         position += 1
-        found = f"{plain}-{position}"
-    taken.add(found)
-    return found
+        unique = f"{plain}-{position}"
+    used_keys.add(unique)
+    return unique
 
 
 def _lesson(lesson: Lesson, key: str) -> Data:
@@ -95,12 +95,12 @@ def _evidence(item: Remark | Table | Listing) -> Data:
 
 
 def _lines(listing: Listing) -> list[Line]:
-    """All lines, or the first ones and a word about the rest.
+    """All lines, or the first ones and the number of the others.
 
-    A text that is longer is cut before it is highlighted: that takes a second for ten thousand lines.
+    A longer text is cut before it is highlighted, which takes a second for ten thousand lines.
     """
     lines = listing.text.replace("\r\n", "\n").strip("\n").split("\n")
-    kept = "\n".join(lines[:MOST_LINES])
-    found = highlighted(kept, listing.language if listing.language in _HIGHLIGHTED else "text")
-    more = len(lines) - MOST_LINES
-    return found if more <= 0 else [*found, [f"… {count(more, 'more line')} not shown"]]
+    first_lines = "\n".join(lines[:MAX_LISTING_LINES])
+    highlighted_lines = highlighted(first_lines, listing.language if listing.language in _HIGHLIGHTED else "text")
+    more = len(lines) - MAX_LISTING_LINES
+    return highlighted_lines if more <= 0 else [*highlighted_lines, [f"… {count(more, 'more line')} not shown"]]

@@ -1,4 +1,4 @@
-"""What was measured: compile time, samples of calls, agreement with eager, caches and CUDA graphs."""
+"""Measurements: compile time, samples of calls, agreement with eager, caches and CUDA graphs."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _VERDICT_TONES = {
     Verdict.RANDOM: "warn",
     Verdict.NONDETERMINISTIC: "warn",
 }
-_MOST_SAMPLES = 400
+_MAX_SAMPLES = 400
 
 
 def number(value: float | None) -> float | None:
-    """A number that JSON can hold; None for what is none.
+    """A number that JSON can represent; None for NaN and infinities.
 
     >>> number(0.123456789123), number(float("nan"))
     (0.12345679, None)
@@ -40,7 +40,7 @@ def number(value: float | None) -> float | None:
 
 
 def origin_of(inspection: Inspection) -> float:
-    """When the first thing began."""
+    """The start of the earliest phase or compilation."""
     starts = [phase.start for phase in inspection.phases] + [item.started for item in inspection.compilations if item.started]
     return min((start for start in starts if math.isfinite(start)), default=0.0)
 
@@ -74,13 +74,13 @@ def compilations_of(inspection: Inspection, places: Places) -> list[Data]:
 
 
 def time_of(inspection: Inspection, *, most: int) -> tuple[Data, int]:
-    """Compile time as phases, the longest ones, and how many were left out."""
+    """Compile time as its longest phases, and how many were left out."""
     origin = origin_of(inspection)
     phases = [item for item in inspection.phases if math.isfinite(item.start) and math.isfinite(item.seconds)]
-    kept = set(map(id, sorted(phases, key=lambda item: -item.seconds)[:most]))
-    threads = {thread: place for place, thread in enumerate(dict.fromkeys(item.thread for item in phases))}
+    selected = set(map(id, sorted(phases, key=lambda item: -item.seconds)[:most]))
+    threads = {thread: position for position, thread in enumerate(dict.fromkeys(item.thread for item in phases))}
     shown = sorted(
-        (item for item in phases if id(item) in kept), key=lambda item: (threads[item.thread], item.start, item.depth)
+        (item for item in phases if id(item) in selected), key=lambda item: (threads[item.thread], item.start, item.depth)
     )
     data = {
         "total": number(inspection.compile_seconds),
@@ -101,7 +101,7 @@ def time_of(inspection: Inspection, *, most: int) -> tuple[Data, int]:
 
 
 def timings_of(timings: Sequence[Timing]) -> list[Data]:
-    """Every run of the clock."""
+    """Every timing."""
     return [
         {
             "target": words(timing.target),
@@ -127,8 +127,8 @@ def timings_of(timings: Sequence[Timing]) -> list[Data]:
 
 def _measurement(item: Measurement) -> Data:
     summary, speed, pays = item.summary, item.speed, item.payback
-    # Every so manieth sample: a plot of thousands shows no more than one of hundreds.
-    step = max(1, math.ceil(len(item.samples) / _MOST_SAMPLES))
+    # A subset of the samples: a plot of thousands shows no more than one of hundreds.
+    step = max(1, math.ceil(len(item.samples) / _MAX_SAMPLES))
     return {
         "variant": words(item.variant),
         "refused": words(item.refused),
@@ -194,12 +194,12 @@ def _why_eager(item: VariantAgreement) -> list[str]:
 
 
 def _not_probed(item: VariantAgreement) -> list[str]:
-    """What the comparison did not look at, in one paragraph."""
+    """What the comparison did not probe, in one paragraph."""
     return [f"Not probed: {'; '.join(item.not_probed)}"] if item.not_probed else []
 
 
 def caches_of(inspection: Inspection) -> list[Data]:
-    """Every look-up in a cache."""
+    """Every cache lookup."""
     return [
         {
             "cache": words(item.cache),
@@ -214,7 +214,7 @@ def caches_of(inspection: Inspection) -> list[Data]:
 
 
 def cuda_graphs_of(inspection: Inspection, places: Places) -> list[Data]:
-    """What became of CUDA graphs."""
+    """The outcomes of requests for CUDA graphs."""
     return [
         {
             "outcome": item.outcome.value,

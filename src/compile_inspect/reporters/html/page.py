@@ -1,8 +1,8 @@
-"""One HTML file: the page's own script and style, and the data of the captures, all of it inside.
+"""One self-contained HTML file: the page's script and style, and the data of the captures.
 
-The page may run its own script, known by its hash, and nothing else: no address is loaded, no style or script of another
-origin or from the data, not even an image. Everything from the user's program is packed and written in letters and digits
-that no HTML parser can take for anything else; the script shows it as text nodes.
+The page may only run its own script, identified by its hash: it loads no URL, no style or script from another
+origin or from the data, not even an image. All data from the user's program is compressed and base64-encoded,
+which no HTML parser can misread; the script shows it as text nodes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from compile_inspect.reporters.html.capture import Limits, Shown, capture_data
+from compile_inspect.reporters.html.capture import CaptureReport, Limits, capture_data
 from compile_inspect.reporters.html.lessons import Tour, lessons_of
 from compile_inspect.reporters.html.texts import words
 from compile_inspect.reporters.html.verdict import first_of, models_of, together_of
@@ -37,7 +37,7 @@ _DOCUMENT = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-<div id="page"><p id="waiting">{verdict} The rest of this page is shown by a script: if this line stays, the browser does not \
+<div id="page"><p id="waiting">{verdict} A script shows the rest of this page. If this line remains, the browser does not \
 run it. {elsewhere}</p></div>
 <script type="application/gzip" id="data">{data}</script>
 <script>{script}</script>
@@ -47,15 +47,17 @@ run it. {elsewhere}</p></div>
 
 
 _ELSEWHERE = {
-    "program": "compile-inspect show reads the capture in a terminal.",
-    "comparison": "compile-inspect show reads the captures in a terminal.",
-    "tour": "compile-inspect tour shows the lessons in a terminal.",
+    "program": "compile-inspect show displays the capture in a terminal.",
+    "comparison": "compile-inspect show displays the captures in a terminal.",
+    "tour": "compile-inspect tour runs the lessons in a terminal.",
 }
-_REST_OF_A_MODEL = "`compile-inspect inspect` records the model alone, `compile-inspect report --whole` shows all of that."
+_REST_OF_A_MODEL = (
+    "`compile-inspect inspect` records the model by itself; `compile-inspect report --whole` then shows everything."
+)
 
 
 def render(
-    captures: Sequence[Shown],
+    captures: Sequence[CaptureReport],
     *,
     title: str,
     generator: str = "",
@@ -63,33 +65,33 @@ def render(
     limits: Limits | None = None,
     tour: Tour | None = None,
 ) -> str:
-    """The page of some captures: processes of one program, two to hold against each other, or the models of a tour."""
-    chosen = limits or Limits()
-    return document(page_data(captures, title=title, generator=generator, comparison=comparison, limits=chosen, tour=tour))
+    """The page of some captures: processes of one program, two captures to compare, or the models of a tour."""
+    page_limits = limits or Limits()
+    return document(page_data(captures, title=title, generator=generator, comparison=comparison, limits=page_limits, tour=tour))
 
 
 def page_data(
-    captures: Sequence[Shown], *, title: str, generator: str, comparison: bool, limits: Limits, tour: Tour | None = None
+    captures: Sequence[CaptureReport], *, title: str, generator: str, comparison: bool, limits: Limits, tour: Tour | None = None
 ) -> dict[str, Any]:
-    """What the page's script reads; frontend/src/data.ts describes it."""
-    named = [(shown.label, shown.inspection) for shown in captures]
+    """The data of the page's script; frontend/src/data.ts describes it."""
+    named = [(report.label, report.inspection) for report in captures]
     several = len(captures) > 1 and not comparison
     frame: dict[str, Any] = {"version": 1, "title": words(title), "generator": generator}
     if tour is not None:
-        # A tour leaves no file behind that the rest could be read from.
+        # A tour leaves no file from which the rest could be read.
         limits = replace(limits, rest=_REST_OF_A_MODEL)
         return {
             **frame,
             "kind": "tour",
-            "sentence": tour.told(),
+            "sentence": tour.summary(),
             "origin": words(tour.origin),
             "lessons": lessons_of(tour.lessons),
             "together": models_of(named) if several else None,
             "first": 0,
-            "captures": [capture_data(shown, limits) for shown in captures],
+            "captures": [capture_data(report, limits) for report in captures],
         }
     together = together_of(named) if several else None
-    data = [capture_data(shown, limits) for shown in captures]
+    data = [capture_data(report, limits) for report in captures]
     return {
         **frame,
         "kind": "comparison" if comparison else "program",
@@ -103,9 +105,9 @@ def page_data(
 
 
 def document(data: dict[str, Any]) -> str:
-    """The page for some data."""
+    """The HTML page for some data."""
     script, style = asset("report.js"), asset("report.css")
-    # The name of a tour is that of every other tour: what this one was tells two tabs apart.
+    # All tours have the same name; the sentence distinguishes browser tabs.
     title = f"{data['title']} · {data['sentence'].rstrip('.')}" if data["kind"] == "tour" else data["title"]
     return _DOCUMENT.format(
         policy=escape(_POLICY.format(script=_hash(script), style=_hash(style))),
@@ -113,20 +115,20 @@ def document(data: dict[str, Any]) -> str:
         style=style,
         verdict=escape(data["sentence"]),
         elsewhere=_ELSEWHERE[data["kind"]],
-        data=_packed(data),
+        data=_compress(data),
         script=script,
     )
 
 
 def asset(name: str) -> str:
-    """A built part of the page, as the package ships it."""
+    """A built part of the page, as shipped with the package."""
     return (files("compile_inspect.reporters.html") / "assets" / name).read_text(encoding="utf-8")
 
 
-def _packed(data: dict[str, Any]) -> str:
-    """Data as gzipped JSON in base64: a sixth of the size, and not one character that means something in HTML."""
+def _compress(data: dict[str, Any]) -> str:
+    """Data as gzipped JSON in base64: a sixth of the size, and without special characters of HTML."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    # Without a time in the header, the same capture gives the same page.
+    # Without a timestamp in the header, the same capture gives the same page.
     return base64.b64encode(gzip.compress(text.encode("ascii"), compresslevel=9, mtime=0)).decode("ascii")
 
 

@@ -1,4 +1,4 @@
-"""Files, lines and stacks of a capture as the page refers to them: each file once, by a number."""
+"""Files, lines and stacks of a capture for the page, which refers to each file by a number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Data = dict[str, Any]
 
 
 class Places:
-    """The files that records speak of, in the order they are met."""
+    """The files in records, numbered in order of appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -33,11 +33,11 @@ class Places:
         return {"path": self.path(file), "line": line, "name": words(name)}
 
     def of(self, location: Location | None) -> Data | None:
-        """The place of a location; None where there is none."""
+        """The place of a location; None if there is none."""
         return None if location is None else self.place(location.file, location.line, location.function)
 
     def paths(self) -> list[Data]:
-        """All files met so far."""
+        """All files so far."""
         return [
             {"path": paragraph(file), "short": short_path(file), "library": is_library_file(file), "torch": is_torch_file(file)}
             for file in self._numbers
@@ -45,28 +45,28 @@ class Places:
 
 
 def stacks_of(inspection: Inspection, places: Places) -> list[Data]:
-    """Every stack, with the line that it is shown at and the user's own."""
-    found = []
+    """Every stack, with the line to show it at and the user's own line."""
+    stacks = []
     for stack in inspection.stacks:
         line, own = stack.user_line, stack.own_line
-        found.append(
+        stacks.append(
             {
                 "frames": [[places.path(item.file), item.line, words(item.function)] for item in stack.locations],
                 "line": None if line is None else [places.path(line.file), line.line],
                 "own": None if own is None else [places.path(own.file), own.line],
             }
         )
-    return found
+    return stacks
 
 
 def shown_lines(inspection: Inspection) -> dict[str, set[int]]:
-    """For each file, the lines that anything in the capture points at."""
-    found: dict[str, set[int]] = {}
+    """For each file, the lines that the capture refers to."""
+    lines: dict[str, set[int]] = {}
 
     def note(locations: Iterable[Location | None]) -> None:
         for location in locations:
             if location is not None:
-                found.setdefault(location.file, set()).add(location.line)
+                lines.setdefault(location.file, set()).add(location.line)
 
     for stack in inspection.stacks:
         note(item for item in stack.locations if not item.in_torch)
@@ -74,5 +74,5 @@ def shown_lines(inspection: Inspection) -> dict[str, set[int]]:
     note(item.location for item in inspection.guards if not item.noise)
     note(item.location for item in inspection.specializations)
     for compilation in inspection.compilations:
-        found.setdefault(compilation.file, set()).add(compilation.line)
-    return found
+        lines.setdefault(compilation.file, set()).add(compilation.line)
+    return lines

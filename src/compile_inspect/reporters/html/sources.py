@@ -1,4 +1,4 @@
-"""The recorded source files: the user's own whole, those of libraries as the functions that were compiled."""
+"""The recorded source files: the user's own in full, those of libraries reduced to the compiled functions."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from compile_inspect.records.locations import is_library_file, is_torch_file
 from compile_inspect.reporters.html.highlighting import highlighted
 from compile_inspect.reporters.html.places import Places, shown_lines
 
-_CONTEXT = 3
-_WHOLE_LINES = 2_000
-"""A file of the user's up to this length is shown whole."""
+_CONTEXT_LINES = 3
+_MAX_FULL_LINES = 2_000
+"""The user's own files up to this length are shown in full."""
 
 
 def sources_of(inspection: Inspection, places: Places) -> list[dict[str, Any]]:
-    """Every recorded file that anything points at, the user's own first."""
-    wanted = shown_lines(inspection)
-    found = []
+    """Every recorded file that records refer to, the user's own first."""
+    relevant_lines = shown_lines(inspection)
+    sources = []
     for file, text in {**inspection.library_sources, **inspection.sources}.items():
-        lines = wanted.get(file, set())
+        lines = relevant_lines.get(file, set())
         if is_torch_file(file) or not lines:
             continue
         parts = highlighted(text)
-        whole = not is_library_file(file) and len(parts) <= _WHOLE_LINES
+        whole = not is_library_file(file) and len(parts) <= _MAX_FULL_LINES
         ranges = [(1, len(parts))] if whole else _pieces(text, lines, len(parts))
         pieces = [{"first": first, "lines": parts[first - 1 : last]} for first, last in ranges]
-        found.append({"path": places.path(file), "total": len(parts), "pieces": pieces})
+        sources.append({"path": places.path(file), "total": len(parts), "pieces": pieces})
     library = [bool(item["library"]) for item in places.paths()]
-    return sorted(found, key=lambda item: library[item["path"]])
+    return sorted(sources, key=lambda item: library[item["path"]])
 
 
 def _pieces(text: str, lines: Iterable[int], total: int) -> list[tuple[int, int]]:
-    """The ranges of lines to show: whole functions where a line of theirs matters, else some lines around it.
+    """The ranges of lines to show: each relevant line with its whole function, or with some context.
 
     >>> _pieces("def f(x):\\n    y = x\\n    return y\\n" + "\\n" * 20, [2], 23)
     [(1, 3)]
@@ -44,7 +44,7 @@ def _pieces(text: str, lines: Iterable[int], total: int) -> list[tuple[int, int]
     for line in lines:
         around = [item for item in functions if item[0] <= line <= item[1]]
         inner = max(around, default=None)
-        ranges.add(inner or (line - _CONTEXT, line + _CONTEXT))
+        ranges.add(inner or (line - _CONTEXT_LINES, line + _CONTEXT_LINES))
     merged: list[tuple[int, int]] = []
     for first, last in sorted((max(1, first), min(total, last)) for first, last in ranges if first <= total):
         if merged and first <= merged[-1][1] + 2:

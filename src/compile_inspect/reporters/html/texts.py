@@ -1,14 +1,14 @@
-"""Texts of somebody else's program for a page: without control characters, and never endless."""
+"""Untrusted texts for a page, without control characters and of limited length."""
 
 from __future__ import annotations
 
 from compile_inspect.wording import plain
 
-MOST_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000
 
 
 def paragraph(value: object) -> str:
-    """A text that may have several lines.
+    """A text with possibly several lines.
 
     >>> paragraph("a\\x1b[31mb\\nc")
     'ab\\nc'
@@ -28,5 +28,5 @@ def words(value: object) -> str:
 
 
 def _bounded(text: str) -> str:
-    more = len(text) - MOST_CHARACTERS
-    return text if more <= 0 else f"{text[:MOST_CHARACTERS]} … {more:,} more characters"
+    more = len(text) - MAX_CHARACTERS
+    return text if more <= 0 else f"{text[:MAX_CHARACTERS]} … {more:,} more characters"

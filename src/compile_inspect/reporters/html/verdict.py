@@ -1,4 +1,4 @@
-"""What a reader should know first: how it went in a sentence, the figures, and the three things worth doing."""
+"""The top of the page: a sentence on the outcome, the key figures, and up to three recommendations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from compile_inspect.reporters.counts import count as counted
 from compile_inspect.reporters.headline import statements
 from compile_inspect.reporters.html.findings import standing_of
 from compile_inspect.reporters.html.texts import paragraph, words
-from compile_inspect.reporters.target_name import target_words
+from compile_inspect.reporters.target_arguments import infer_target_arguments
 from compile_inspect.reporters.text.summary import cache_result, percent
 from compile_inspect.wording.compilations import function_name
 from compile_inspect.wording.plain import shorten
@@ -28,7 +28,7 @@ from compile_inspect.wording.quantities import count, seconds
 
 Data = dict[str, Any]
 
-MAX_TODO = 3
+MAX_RECOMMENDATIONS = 3
 _NUMBERED_ANCHORS = {Subject.BREAKS: "break", Subject.COMPILATIONS: "compilation"}
 
 
@@ -40,12 +40,15 @@ def verdict_of(
         **headline_of([inspection]),
         "origin": _origin(inspection),
         "facts": [*_facts(inspection, findings, causes)],
-        "todo": [_todo(item) for item in islice(recommendations(inspection, findings, accidents, causes), MAX_TODO)],
+        "recommendations": [
+            _recommendation_data(item)
+            for item in islice(recommendations(inspection, findings, accidents, causes), MAX_RECOMMENDATIONS)
+        ],
     }
 
 
-def _todo(item: Recommendation) -> Data:
-    """A recommendation with a link to the part of the page that it is about."""
+def _recommendation_data(item: Recommendation) -> Data:
+    """A recommendation with a link to the relevant part of the page."""
     anchor = item.subject.name.lower()
     if item.number is not None:
         anchor = f"{_NUMBERED_ANCHORS[item.subject]}-{item.number}"
@@ -54,7 +57,7 @@ def _todo(item: Recommendation) -> Data:
 
 
 def headline_of(inspections: Sequence[Inspection]) -> Data:
-    """The most important fact with its tone, and the further ones."""
+    """The most important fact with its tone, and further facts."""
     first, *further = statements(inspections)
     return {
         "sentence": words(first.sentence),
@@ -64,13 +67,13 @@ def headline_of(inspections: Sequence[Inspection]) -> Data:
 
 
 def together_of(inspections: Sequence[tuple[str, Inspection]]) -> Data:
-    """How several processes of one program went, all of them and each."""
+    """The verdict over several processes of one program, and of each process."""
     return {**headline_of([inspection for _, inspection in inspections]), "members": _members(inspections)}
 
 
 def models_of(inspections: Sequence[tuple[str, Inspection]]) -> Data:
-    """The models of a tour. They have nothing to do with each other, and some break on purpose: no figure is of them all."""
-    sentence = f"{count(len(inspections), 'model')} of the tour, each with what was recorded of it."
+    """The models of a tour. They are independent, and some break on purpose, so there is no common verdict."""
+    sentence = f"{count(len(inspections), 'model')} of the tour, each with its capture."
     return {"sentence": sentence, "tone": "plain", "further": [], "members": _members(inspections)}
 
 
@@ -79,7 +82,7 @@ def _members(inspections: Sequence[tuple[str, Inspection]]) -> list[Data]:
 
 
 def first_of(inspections: Sequence[Inspection]) -> int:
-    """The process to open the page on: the one with most compilations, as a launcher has none; then the one in most trouble.
+    """The process that the page opens with: the one with the most compilations (a launcher has none), then the worst verdict.
 
     >>> first_of([Inspection(), Inspection()])
     0
@@ -95,17 +98,23 @@ def _fact(key: str, label: str, value: str, detail: str = "", tone: str = "plain
 
 def _facts(inspection: Inspection, findings: Sequence[Finding], causes: Sequence[RecompileCause]) -> Iterator[Data]:
     counts = counted(inspection)
-    bad = [f"{number} {told}" for number, told in ((counts.failed, "failed"), (counts.skipped, "left in eager mode")) if number]
+    problems = [
+        f"{number} {problem}"
+        for number, problem in ((counts.failed, "failed"), (counts.skipped, "left in eager mode"))
+        if number
+    ]
     graphs = count(counts.graphs, "graph")
-    tone = "bad" if counts.failed else "warn" if bad else "good" if counts.compilations else "plain"
-    yield _fact("compilations", "Compilations", f"{counts.compilations:,}", ", ".join([graphs, *bad]), tone, "#compilations")
+    tone = "bad" if counts.failed else "warn" if problems else "good" if counts.compilations else "plain"
+    yield _fact(
+        "compilations", "Compilations", f"{counts.compilations:,}", ", ".join([graphs, *problems]), tone, "#compilations"
+    )
     yield from _share(inspection)
-    # Where nothing was compiled, or not all was recorded, none is no good news.
-    none = "good" if counts.compilations and inspection.complete and not inspection.missing else "plain"
-    detail = _fixes(findings) or (f"met {count(counts.break_hits, 'time')}" if counts.breaks else "")
-    yield _fact("breaks", "Graph breaks", f"{counts.breaks:,}", detail, "warn" if counts.breaks else none, "#breaks")
-    tone = "bad" if counts.limits else "warn" if counts.recompiles else none
-    detail = f"of {count(len(causes), 'cause')}" if causes else ""
+    # If nothing was compiled, or the recording is incomplete, a zero is not good news.
+    zero_tone = "good" if counts.compilations and inspection.complete and not inspection.missing else "plain"
+    detail = _fixes(findings) or (f"hit {count(counts.break_hits, 'time')}" if counts.breaks else "")
+    yield _fact("breaks", "Graph breaks", f"{counts.breaks:,}", detail, "warn" if counts.breaks else zero_tone, "#breaks")
+    tone = "bad" if counts.limits else "warn" if counts.recompiles else zero_tone
+    detail = f"from {count(len(causes), 'cause')}" if causes else ""
     detail = f"torch gave up on {count(counts.limits, 'function')}" if counts.limits else detail
     yield _fact("recompiles", "Recompiles", f"{counts.recompiles:,}", detail, tone, "#recompiles")
     yield _agreement(inspection)
@@ -117,7 +126,7 @@ def _facts(inspection: Inspection, findings: Sequence[Finding], causes: Sequence
 
 
 def _share(inspection: Inspection) -> Iterator[Data]:
-    """How much of what torch traced runs compiled; nothing where that is not known."""
+    """The share of traced operations that run compiled, if known."""
     share = inspection.share
     if share is None or share.fraction is None or not (share.eager or inspection.nothing_compiled):
         return
@@ -127,13 +136,13 @@ def _share(inspection: Inspection) -> Iterator[Data]:
 
 
 def _command(inspection: Inspection, name: str) -> str:
-    """A command for the target of a capture as it can be typed; its name alone where the target is not known."""
-    target = target_words(inspection)
+    """A command for the target of a capture, ready to type; only its name if the target is unknown."""
+    target = infer_target_arguments(inspection)
     return f"compile-inspect {name}" if target is None else shlex.join(["compile-inspect", name, *target])
 
 
 def _fixes(findings: Sequence[Finding]) -> str:
-    """How many fixes were proven, and how many but for lines that no input reaches."""
+    """How many fixes were proven, fully or except for lines that no input reaches."""
     standings = [standing_of(dict(item.trials)[item.chosen]) for item in findings if item.chosen is not None]
     proven, partly = standings.count("proven"), standings.count("partly")
     parts = [f"{count(proven, 'fix', 'fixes')} proven"] if proven else []
@@ -149,45 +158,59 @@ def _longest(inspection: Inspection) -> str:
 
 
 def _agreement(inspection: Inspection) -> Data:
-    every = [item for agreement in inspection.agreements for item in agreement.variants]
-    if not every:
+    compared_variants = [item for agreement in inspection.agreements for item in agreement.variants]
+    if not compared_variants:
         detail = f"{_command(inspection, 'verify')} compares values and gradients"
         return _fact("agreement", "Agreement", "not checked", detail, "plain", "#agreement")
-    wrong = [item for item in every if item.verdict is Verdict.DISAGREES]
-    ran = [item for item in every if item.verdict is not Verdict.REFUSED]
-    if wrong:
-        return _fact("agreement", "Agreement", f"{len(wrong)} of {len(ran)} differ", wrong[0].reason, "bad", "#agreement")
+    mismatches = [item for item in compared_variants if item.verdict is Verdict.DISAGREES]
+    ran = [item for item in compared_variants if item.verdict is not Verdict.REFUSED]
+    if mismatches:
+        return _fact(
+            "agreement", "Agreement", f"{len(mismatches)} of {len(ran)} differ", mismatches[0].reason, "bad", "#agreement"
+        )
     if not ran:
         return _fact(
-            "agreement", "Agreement", "not comparable", f"no variant could run: {every[0].reason}", "warn", "#agreement"
+            "agreement",
+            "Agreement",
+            "not comparable",
+            f"no variant could run: {compared_variants[0].reason}",
+            "warn",
+            "#agreement",
         )
     names = ", ".join(dict.fromkeys(words(item.function) for item in inspection.agreements))
-    what = "values and gradients" if all(item.gradients for item in inspection.agreements) else "values"
+    compared = "values and gradients" if all(item.gradients for item in inspection.agreements) else "values"
     points = sum(len(item.points) for item in inspection.agreements)
     tone = "good" if all(item.agrees for item in ran) else "warn"
-    right = sum(item.agrees for item in ran)
-    detail = f"{shorten(names, 60)}: {what}, {count(points, 'input')}"
-    return _fact("agreement", "Agreement", f"{right} of {len(ran)} agree", detail, tone, "#agreement")
+    agreeing = sum(item.agrees for item in ran)
+    detail = f"{shorten(names, 60)}: {compared}, {count(points, 'input')}"
+    return _fact("agreement", "Agreement", f"{agreeing} of {len(ran)} agree", detail, tone, "#agreement")
 
 
 def _speed(inspection: Inspection) -> Iterator[Data]:
-    found = speed_comparison(inspection)
-    if found is None or found.primary.speed is None:
-        yield _fact("speed", "Speed", "not measured", f"{_command(inspection, 'bench')} times it", "plain", "#speed")
+    comparison = speed_comparison(inspection)
+    if comparison is None or comparison.primary.speed is None:
+        yield _fact(
+            "speed", "Speedup over eager", "not measured", f"{_command(inspection, 'bench')} measures it", "plain", "#speed"
+        )
         return
-    primary, fastest, speed = found.primary, found.fastest, found.primary.speed
-    told = f"{primary.variant}, {speed.low:.2f} to {speed.high:.2f}; {found.workload}"
+    primary, fastest, speed = comparison.primary, comparison.fastest, comparison.primary.speed
+    detail = f"{primary.variant}, 95 % interval {speed.low:.2f}–{speed.high:.2f}; {comparison.workload}"
     if fastest is not None and fastest.speed is not None:
-        told += f"; {fastest.variant} {timing_words.speed_up(fastest.speed)}"
+        detail += f"; {fastest.variant} {timing_words.speedup(fastest.speed)}"
     tone = "good" if speed.low > 1 else "bad" if speed.high < 1 else "warn"
-    yield _fact("speed", "Against eager", timing_words.speed_up(speed), told, tone, "#speed")
+    yield _fact("speed", "Speedup over eager", timing_words.speedup(speed), detail, tone, "#speed")
     if primary.payback is not None:
         pays = primary.payback
         value = "never" if pays.never else "unclear" if pays.unclear else count(pays.calls or 0, "call")
-        # Where the interval holds 1, the next measurement may say otherwise.
-        tone = "bad" if found.never_pays_back else "warn" if pays.never else "plain"
+        # If the interval contains 1, another measurement may give a different result.
+        tone = "bad" if comparison.never_pays_back else "warn" if pays.never else "plain"
         yield _fact(
-            "payback", "Pays back after", value, f"{timing_words.payback(pays)}, {primary.variant}, cold build", tone, "#speed"
+            "payback",
+            "Pays back after",
+            value,
+            f"{timing_words.payback_text(pays)}, {primary.variant}, cold build",
+            tone,
+            "#speed",
         )
 
 

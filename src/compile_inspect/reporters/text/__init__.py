@@ -3,7 +3,7 @@
 >>> from rich.console import Console
 >>> from compile_inspect.records import Inspection
 >>> render([Inspection()], "cache", Console(width=100), files=["a.inspection"], options=ShowOptions())
-Nothing was compiled while this was recorded, so there is nothing to show.
+Nothing was compiled during the recording, so there is nothing to show.
 <BLANKLINE>
 Next: compile-inspect show a.inspection summary
 """
@@ -26,13 +26,13 @@ from compile_inspect.reporters.text.process import Renderer, render_processes
 
 __all__ = ["ShowOptions", "render"]
 
-# Imported when it is asked for: all of them together take a tenth of a second.
+# Imported on demand: all of them together take a tenth of a second.
 _MODULES = {section: "summary_details" if section == "summary" else section for section in SECTIONS}
 
 
 def _renderer(section: str) -> Renderer:
-    found: Renderer = import_module(f"{__name__}.{_MODULES[section]}").render
-    return found
+    renderer: Renderer = import_module(f"{__name__}.{_MODULES[section]}").render
+    return renderer
 
 
 def render(
@@ -44,10 +44,10 @@ def render(
     options: ShowOptions,
     named: Sequence[str] = (),
 ) -> None:
-    """Print one section of some captures, and the command to type next.
+    """Print one section of some captures, and the suggested next command.
 
-    `files` names the capture file of each inspection; `named` are those the user typed, where the others were found
-    beside them.
+    `files` names the capture file of each inspection; `named` are those that the user typed, if the others were found
+    next to them.
     """
     if section not in _MODULES:
         raise InspectError(f"there is no section {section!r}; the sections are {', '.join(SECTIONS)}")

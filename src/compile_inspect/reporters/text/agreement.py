@@ -1,4 +1,4 @@
-"""Comparisons with eager: one line per variant, and what is behind it where one is wrong."""
+"""Comparisons with eager: one line per variant, with details for a variant that does not agree."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _STYLES = {
     Verdict.DISAGREES: "bold red",
     Verdict.REFUSED: "dim",
 }
-_MOST_DIFFERENCES = 3
+_MAX_DIFFERENCES = 3
 
 
 def render(agreement: Agreement, console: Console) -> None:
     """Print every variant of one comparison."""
-    what = "values and gradients" if agreement.gradients else "values"
-    print_heading(console, one_line(agreement.function), f"{what} at {count(len(agreement.points), 'input')}")
+    compared = "values and gradients" if agreement.gradients else "values"
+    print_heading(console, one_line(agreement.function), f"{compared} at {count(len(agreement.points), 'input')}")
     for item in agreement.variants:
         _print_variant(item, console)
     if not agreement.reference:
-        print_paragraph(console, "There is no float64 reference: variants were held against eager itself.", indent="  ")
+        print_paragraph(console, "There is no float64 reference: variants were compared with eager itself.", indent="  ")
     for note in agreement.notes:
         print_paragraph(console, note, indent="  ", bullet="- ")
     console.print()
-    wrong = not agreement.agrees or not any(item.agrees for item in agreement.variants)
-    print_paragraph(console, conclusions.conclude_agreement(agreement), style="bold red" if wrong else "bold")
+    disagrees = not agreement.agrees or not any(item.agrees for item in agreement.variants)
+    print_paragraph(console, conclusions.conclude_agreement(agreement), style="bold red" if disagrees else "bold")
 
 
 def _print_variant(item: VariantAgreement, console: Console) -> None:
     print_line(
         console, Text.assemble("  ", (one_line(item.name), "bold"), ": ", (one_line(item.reason), _STYLES[item.verdict]))
     )
-    for difference in item.differences[:_MOST_DIFFERENCES]:
+    for difference in item.differences[:_MAX_DIFFERENCES]:
         if str(difference) not in item.reason:
             print_paragraph(console, str(difference), indent="    ")
     for assumption in item.assumptions:

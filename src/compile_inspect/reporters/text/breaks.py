@@ -1,4 +1,4 @@
-"""Graph breaks: where, why, what it did, and what to do about it."""
+"""Graph breaks: where, why, their effect, and what to do about them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from compile_inspect.wording.locations import stack_at, where
 from compile_inspect.wording.plain import enumerate_some, one_line
 from compile_inspect.wording.quantities import count
 
-LED = "Also met, once torch had left this to Python"
+FOLLOWING_BREAKS = "Further graph breaks, in the code that this one left to Python"
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
@@ -25,38 +25,38 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         print_empty(console, inspection, no_breaks(inspection), no_breaks(inspection))
         return
     leading = inspection.leading_breaks
-    shown = options.first(leading)
-    for number, item in enumerate(shown, 1):
+    visible = options.first(leading)
+    for number, item in enumerate(visible, 1):
         _print_break(item, number, len(leading), inspection, console, options)
         console.print()
-    if len(shown) < len(leading):
-        print_folded(console, len(leading) - len(shown), "graph break", indent="")
+    if len(visible) < len(leading):
+        print_folded(console, len(leading) - len(visible), "graph break", indent="")
         console.print()
 
 
 def no_breaks(inspection: Inspection) -> str:
-    """What can be said where no break was recorded: that frames are whole only where all of them were compiled and ran."""
+    """A sentence for a capture without graph breaks; it says that frames are one graph only if all were compiled and ran."""
     if inspection.failures:
         return f"No graph break was recorded before this. {failure_sentence(inspection.failures[0], inspection)}"
     if inspection.nothing_compiled:
         return "Nothing was compiled, so there was no graph to break."
-    left = sum(item.outcome is not Outcome.COMPILED for item in inspection.compilations)
-    if left:
-        return f"No graph breaks, but {count(left, 'frame')} could not be compiled."
-    return "No graph breaks: every frame was captured whole."
+    uncompiled = sum(item.outcome is not Outcome.COMPILED for item in inspection.compilations)
+    if uncompiled:
+        return f"No graph breaks, but {count(uncompiled, 'frame')} could not be compiled."
+    return "No graph breaks: every frame was captured as one graph."
 
 
-def followers(item: GraphBreak, inspection: Inspection) -> list[str]:
-    """The breaks that came of this one, each in a few words."""
-    led = inspection.following_breaks(item)
-    return [f"{one_line(other.kind)}, {where(other.own_location or other.location)}" for other in led]
+def following_break_lines(item: GraphBreak, inspection: Inspection) -> list[str]:
+    """The breaks that follow from this one, each in a few words."""
+    breaks = inspection.following_breaks(item)
+    return [f"{one_line(other.kind)}, {where(other.own_location or other.location)}" for other in breaks]
 
 
 def _print_break(
     item: GraphBreak, number: int, total: int, inspection: Inspection, console: Console, options: ShowOptions
 ) -> None:
-    known = (item.identifier,) if item.identifier else ()
-    print_heading(console, f"Graph break {number} of {total}: {one_line(item.kind)}", *known)
+    identifier = (item.identifier,) if item.identifier else ()
+    print_heading(console, f"Graph break {number} of {total}: {one_line(item.kind)}", *identifier)
     facts = [item.effect.value[:1].upper() + item.effect.value[1:], count(item.hits, "hit")]
     if item.compilations:
         label = "compilation" if len(item.compilations) == 1 else "compilations"
@@ -74,12 +74,12 @@ def _print_break(
     _print_remedies(item, inspection, console)
     if item.link:
         _print_label(console, "Read more", item.link)
-    led = followers(item, inspection)
-    if led:
-        _print_label(console, LED)
-        for told in options.first(led):
-            print_paragraph(console, told, indent="    ", bullet="- ")
-        print_folded(console, len(led) - len(options.first(led)), "graph break", indent="    ")
+    lines = following_break_lines(item, inspection)
+    if lines:
+        _print_label(console, FOLLOWING_BREAKS)
+        for line in options.first(lines):
+            print_paragraph(console, line, indent="    ", bullet="- ")
+        print_folded(console, len(lines) - len(options.first(lines)), "graph break", indent="    ")
     stack = stack_at(inspection, item.stack)
     if stack is not None and stack.locations:
         _print_label(console, "Stack")
@@ -89,18 +89,18 @@ def _print_break(
 
 
 def _print_remedies(item: GraphBreak, inspection: Inspection, console: Console) -> None:
-    """What trials have shown, where the capture holds some; otherwise the hints of torch, of which nothing was tried."""
-    finding = next((known for known in inspection.findings if _same_cause(known.cause, item)), None)
+    """The fixes that were checked, if the capture contains any; otherwise torch's own hints."""
+    finding = next((other for other in inspection.findings if _same_cause(other.cause, item)), None)
     if finding is None:
         if item.hints:
-            _print_label(console, "Hints of torch, none of which was tried")
+            _print_label(console, "Hints from torch (not tried)")
         for hint in item.hints:
             print_paragraph(console, hint, indent="    ", bullet="- ")
         return
     for proposal, proof in sorted(finding.trials, key=lambda trial: trial[0] is not finding.chosen):
-        told = f"{proposal.title}: {proof.standing.value}"
+        outcome = f"{proposal.title}: {proof.standing.value}"
         _print_label(
-            console, "Fix" if proof.holds else "Tried and withdrawn", f"{told}: {proof.reason}" if proof.reason else told
+            console, "Fix" if proof.holds else "Tried and withdrawn", f"{outcome}: {proof.reason}" if proof.reason else outcome
         )
     for hint in finding.advice.hints if finding.chosen is None else ():
         print_paragraph(console, hint, indent="    ", bullet="- ")
@@ -126,7 +126,7 @@ def _print_line(console: Console, inspection: Inspection, label: str, location: 
 
 
 def _print_details(item: GraphBreak, console: Console) -> None:
-    """What only someone who debugs torch itself wants to see."""
+    """Details for debugging torch itself."""
     for label, value in (("Context", item.context), ("Traced instruction", item.traced_instruction)):
         if value:
             _print_label(console, label)

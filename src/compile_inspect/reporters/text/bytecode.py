@@ -13,23 +13,23 @@ from compile_inspect.wording.locations import place
 from compile_inspect.wording.plain import clean
 from compile_inspect.wording.quantities import count
 
-_MOST_FRAMES = 4
+_MAX_FRAMES = 4
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print both listings of every frame; `--compilation` chooses."""
+    """Print both listings of every frame; `--compilation` selects one."""
     if not inspection.bytecode:
         print_empty(console, inspection, "No bytecode: Dynamo rewrote no frame, or it was not recorded.")
         return
-    shown = options.first(inspection.bytecode, _MOST_FRAMES)
-    for item in shown:
-        named = f"Compilation {item.compilation}  " if item.compilation is not None else ""
-        print_heading(console, f"{named}{function_name(item.function)}", place(item.file, item.line))
+    visible = options.first(inspection.bytecode, _MAX_FRAMES)
+    for item in visible:
+        label = f"Compilation {item.compilation}  " if item.compilation is not None else ""
+        print_heading(console, f"{label}{function_name(item.function)}", place(item.file, item.line))
         _print_listing(console, "Original", item.original)
         _print_listing(console, "Rewritten", item.rewritten)
         console.print()
-    if len(shown) < len(inspection.bytecode):
-        print_folded(console, len(inspection.bytecode) - len(shown), "frame", indent="")
+    if len(visible) < len(inspection.bytecode):
+        print_folded(console, len(inspection.bytecode) - len(visible), "frame", indent="")
         console.print()
 
 

@@ -1,4 +1,4 @@
-"""Look-ups in torch's compile caches: what hit, what missed, and why a cache was not asked."""
+"""Lookups in torch's compile caches: hits, misses, and why a cache was bypassed."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from compile_inspect.wording.compilations import by_identifier, function_name
 from compile_inspect.wording.plain import shorten
 from compile_inspect.wording.quantities import seconds
 
-_MOST_LOOKUPS = 30
+_MAX_LOOKUPS = 30
 _KEY_WIDTH = 12
 _STYLES = {CacheOutcome.HIT: "green", CacheOutcome.MISS: "yellow", CacheOutcome.BYPASS: "red"}
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print totals for each cache, then every look-up."""
+    """Print totals for each cache, then every lookup."""
     if not inspection.caches:
-        sentence = "No cache was queried: torch's compile caches are off, or there was nothing to look up."
+        sentence = "No cache lookups: torch's compile caches are disabled, or there was nothing to look up."
         print_empty(console, inspection, sentence)
         return
     _print_totals(inspection, console)
-    known = by_identifier(inspection)
-    shown = options.first(inspection.caches, _MOST_LOOKUPS)
-    print_heading(console, "Look-ups")
+    compilations = by_identifier(inspection)
+    visible = options.first(inspection.caches, _MAX_LOOKUPS)
+    print_heading(console, "Lookups")
     table = new_table("Id", "Function", "Cache", "Outcome", "Reason", ">Saved", "Key")
-    for event in shown:
-        compilation = known.get(event.compilation or "")
+    for event in visible:
+        compilation = compilations.get(event.compilation or "")
         add_row(
             table,
             event.compilation or "-",
@@ -45,12 +45,12 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             plain((event.key if options.all else shorten(event.key, _KEY_WIDTH)) or "-", "dim"),
         )
     print_table(console, table)
-    print_folded(console, len(inspection.caches) - len(shown), "look-up")
+    print_folded(console, len(inspection.caches) - len(visible), "lookup")
     console.print()
 
 
 def _saved(event: CacheEvent) -> float | None:
-    # On a miss the number is what the next look-up will save.
+    # On a miss, the number is what the next lookup will save.
     return event.seconds_saved if event.outcome is CacheOutcome.HIT else None
 
 

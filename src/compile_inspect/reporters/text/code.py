@@ -1,4 +1,4 @@
-"""The code Inductor generated, as it can be copied into a file."""
+"""The code that Inductor generated, ready to copy into a file."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from compile_inspect.wording.compilations import by_identifier, title
 from compile_inspect.wording.plain import one_line
 from compile_inspect.wording.quantities import count
 
-_MOST_MODULES = 4
+_MAX_MODULES = 4
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print the generated module of every graph; `--compilation` chooses."""
+    """Print the generated module of every graph; `--compilation` selects one."""
     generated = [lowering for lowering in inspection.lowerings if lowering.code]
     if not generated:
-        print_empty(console, inspection, "No generated code: Inductor wrote none, or it was not recorded.")
+        print_empty(console, inspection, "No generated code: Inductor generated none, or it was not recorded.")
         return
-    known = by_identifier(inspection)
-    shown = options.first(generated, _MOST_MODULES)
-    for lowering in shown:
-        facts = [*title(lowering.compilation, known, inspection), lowering.direction.value]
+    compilations = by_identifier(inspection)
+    visible = options.first(generated, _MAX_MODULES)
+    for lowering in visible:
+        facts = [*title(lowering.compilation, compilations, inspection), lowering.direction.value]
         facts.append(count(lowering.code.count("\n") + (not lowering.code.endswith("\n")), "line"))
         if lowering.from_cache:
             facts.append("from a cache")
@@ -35,13 +35,13 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             _print_comment(console, lowering.code_path, "dim", language)
         print_code(console, lowering.code, language)
         console.print()
-    if len(shown) < len(generated):
-        folded = count(len(generated) - len(shown), "more module")
-        _print_comment(console, f"… {folded} (use --all, or choose one with --compilation ID)", "dim")
+    if len(visible) < len(generated):
+        folded = count(len(generated) - len(visible), "more module")
+        _print_comment(console, f"… {folded} (use --all, or select one with --compilation ID)", "dim")
         console.print()
 
 
 def _print_comment(console: Console, words: str, style: str, language: str = "python") -> None:
-    # A comment, so that what is piped into a file remains a Python module, or a C++ file.
+    # A comment, so that the output can be piped into a Python or C++ file.
     mark = "#" if language == "python" else "//"
     console.print(Text(f"{mark} {one_line(words)}", style=style), soft_wrap=True)

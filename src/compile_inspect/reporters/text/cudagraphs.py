@@ -1,4 +1,4 @@
-"""CUDA graphs: which compiled graphs run as one, and why the others do not."""
+"""CUDA graphs: which compiled graphs use one, and why the others do not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from compile_inspect.reporters.text.tables import add_row, new_table, print_tabl
 from compile_inspect.wording.compilations import by_identifier, function_name
 from compile_inspect.wording.locations import where
 
-_MOST_EVENTS = 40
+_MAX_EVENTS = 40
 _OUTCOMES = {
     CudaGraphOutcome.USED: ("used", "green"),
     CudaGraphOutcome.RECORDED: ("recorded", "green"),
@@ -23,20 +23,20 @@ _OUTCOMES = {
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print a row for every wish for CUDA graphs and what became of it."""
+    """Print a row for every request for CUDA graphs and its outcome."""
     if not inspection.cuda_graphs:
-        sentence = "No CUDA graphs: none were asked for (mode='reduce-overhead' and 'max-autotune' do)."
+        sentence = "No CUDA graphs were requested (mode='reduce-overhead' and 'max-autotune' request them)."
         print_empty(console, inspection, sentence)
         return
     if any(event.outcome is CudaGraphOutcome.NO_EFFECT for event in inspection.cuda_graphs):
-        print_warning(console, "CUDA graphs were asked for, without effect on a CPU: no CUDA device is involved.")
+        print_warning(console, "CUDA graphs were requested, without effect on a CPU: no CUDA device is involved.")
         console.print()
-    known = by_identifier(inspection)
-    shown = options.first(inspection.cuda_graphs, _MOST_EVENTS)
+    compilations = by_identifier(inspection)
+    visible = options.first(inspection.cuda_graphs, _MAX_EVENTS)
     print_heading(console, "CUDA graphs")
     table = new_table("Id", "Function", "Direction", "Outcome", ">Times", "Reason", "Line")
-    for event in shown:
-        compilation = known.get(event.compilation or "")
+    for event in visible:
+        compilation = compilations.get(event.compilation or "")
         outcome, style = _OUTCOMES[event.outcome]
         add_row(
             table,
@@ -49,5 +49,5 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
             plain(where(event.location), "cyan"),
         )
     print_table(console, table)
-    print_folded(console, len(inspection.cuda_graphs) - len(shown), "event")
+    print_folded(console, len(inspection.cuda_graphs) - len(visible), "event")
     console.print()

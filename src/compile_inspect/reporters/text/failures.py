@@ -1,4 +1,4 @@
-"""What ended a compilation, or the program: the exception, the innermost cause, and the line."""
+"""What ended a compilation or the program: the exception, its innermost cause, and the line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from compile_inspect.wording.locations import stack_at, where
 from compile_inspect.wording.plain import one_line
 
 _HANDLED = (
-    "While torch traces, an operation that fails ends the compilation, also where an `except` of the program handles it in "
-    "eager mode: where that is so, test for it before, with an `if`."
+    "While torch traces, an operation that fails ends the compilation, even if the program handles the exception in "
+    "eager mode. In that case, check the condition beforehand with an `if`."
 )
 
 
@@ -24,11 +24,11 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     if not inspection.failures:
         print_empty(console, inspection, "No compilation failed, and the run ended without an exception.")
         return
-    shown = options.first(inspection.failures)
-    for failure in shown:
+    visible = options.first(inspection.failures)
+    for failure in visible:
         _print_failure(failure, inspection, console, options)
         console.print()
-    print_folded(console, len(inspection.failures) - len(shown), "failure", indent="")
+    print_folded(console, len(inspection.failures) - len(visible), "failure", indent="")
 
 
 def _print_failure(failure: Failure, inspection: Inspection, console: Console, options: ShowOptions) -> None:

@@ -1,4 +1,4 @@
-"""Graph breaks with what to do about them: the line, the reason, the fix as a diff, and how far it was proven."""
+"""Graph breaks and their fixes: the line, the reason, the fix as a diff, and how far it was proven."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from compile_inspect.wording.plain import clean, enumerate_some, one_line
 from compile_inspect.wording.quantities import count, seconds
 
 Diff = Callable[[Proposal], str]
-_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def render(
     findings: Sequence[Finding], console: Console, sources: Mapping[str, str], diff: Diff, *, tried: bool, limit: int | None
 ) -> None:
     """Print one block for every cause, the most expensive first."""
-    shown = findings if limit is None else findings[:limit]
-    for number, finding in enumerate(shown, 1):
+    visible = findings if limit is None else findings[:limit]
+    for number, finding in enumerate(visible, 1):
         _print_finding(finding, number, len(findings), console, sources, diff, tried)
         console.print()
-    if len(shown) < len(findings):
-        print_paragraph(console, f"… {count(len(findings) - len(shown), 'more cause')} (use a larger --limit)", style="dim")
+    if len(visible) < len(findings):
+        print_paragraph(console, f"… {count(len(findings) - len(visible), 'more cause')} (use a larger --limit)", style="dim")
         console.print()
 
 
@@ -36,8 +36,8 @@ def _print_finding(
     finding: Finding, number: int, total: int, console: Console, sources: Mapping[str, str], diff: Diff, tried: bool
 ) -> None:
     cause, advice = finding.cause, finding.advice
-    known = (cause.identifier,) if cause.identifier else ()
-    print_heading(console, f"Graph break {number} of {total}: {one_line(cause.kind)}", *known)
+    identifier = (cause.identifier,) if cause.identifier else ()
+    print_heading(console, f"Graph break {number} of {total}: {one_line(cause.kind)}", *identifier)
     effect = cause.effect.value[:1].upper() + cause.effect.value[1:]
     facts = [effect, count(cause.hits, "hit"), *([str(finding.cost)] if str(finding.cost) else [])]
     print_line(console, Text("  " + " · ".join(facts)))
@@ -52,7 +52,7 @@ def _print_finding(
     for proposal in ordered:
         proof = proofs.get(proposal)
         if proof is not None and not proof.holds and chosen is not None:
-            continue  # something better is known
+            continue  # another proposal works
         _print_proposal(console, proposal, proof, diff, tried)
     withdrawn = [(item, proofs[item]) for item in ordered if item in proofs and not proofs[item].holds]
     if chosen is not None and withdrawn:
@@ -79,14 +79,14 @@ def _print_proposal(console: Console, proposal: Proposal, proof: Proof | None, d
         console.print(Text(f"    {one_line(setting.code)}", style="green"), soft_wrap=True)
     for line in clean(diff(proposal)).split("\n"):
         if line.strip() and not line.startswith(("---", "+++")):
-            console.print(Text(f"    {line}", style=_COLOURS.get(line[:1], "")), soft_wrap=True)
-    for sentence in (proposal.changes, f"Assumed: {proposal.where}" if proposal.where else ""):
+            console.print(Text(f"    {line}", style=_COLORS.get(line[:1], "")), soft_wrap=True)
+    for sentence in (proposal.changes, f"Assumption: {proposal.where}" if proposal.where else ""):
         if sentence:
             print_paragraph(console, sentence, indent="    ", style="dim")
     if proof is None:
         if not tried:
             print_paragraph(
-                console, "Not tried: that needs the target, which a capture does not hold.", indent="    ", style="dim"
+                console, "Not tried: a trial needs the target, which a capture does not contain.", indent="    ", style="dim"
             )
         return
     style = "bold green" if proof.holds else "bold yellow"
@@ -95,13 +95,13 @@ def _print_proposal(console: Console, proposal: Proposal, proof: Proof | None, d
 
 def _print_hints(console: Console, finding: Finding) -> None:
     hints = finding.advice.hints
-    _print_label(console, "By hand" if hints else "No fix is known")
+    _print_label(console, "Fix by hand" if hints else "No fix is known")
     for hint in hints:
         print_paragraph(console, hint, indent="    ", bullet="- ")
 
 
 def proof_details(proof: Proof) -> str:
-    """The numbers that a verdict rests on, in sentences.
+    """The numbers behind a verdict, in sentences.
 
     >>> proof_details(Proof.of(breaks=(2, 1), graphs=(3, 2), inputs=4, values=1, gradients=1))
     'Causes of breaks 2 → 1, graphs 3 → 2. One result and 1 gradient compared at 4 inputs, in eager mode and compiled.'
@@ -116,31 +116,33 @@ def proof_details(proof: Proof) -> str:
 
 
 def comparison(proof: Proof) -> str:
-    """What was compared with the original, in a sentence; empty where nothing was."""
+    """What was compared with the original, in a sentence; empty if nothing was."""
     if not proof.inputs or proof.standing is Standing.DISAGREES:
         return ""
-    values = f"{'One result' if proof.values == 1 else f'{proof.values} results'}"
+    compared = f"{'One result' if proof.values == 1 else f'{proof.values} results'}"
     if proof.gradients:
-        values += f" and {count(proof.gradients, 'gradient')}"
+        compared += f" and {count(proof.gradients, 'gradient')}"
     error = "" if proof.largest_error is None else f", largest difference {proof.largest_error:.2g}"
-    told = f"{values} compared at {count(proof.inputs, 'input')}, in eager mode and compiled{error}"
-    return f"{told}." if proof.gradients else f"{told}; there are no gradients to compare."
+    sentence = f"{compared} compared at {count(proof.inputs, 'input')}, in eager mode and compiled{error}"
+    return f"{sentence}." if proof.gradients else f"{sentence}; there are no gradients to compare."
 
 
 def not_compared(proof: Proof) -> str:
-    """What was not compared, and why; empty where all was."""
-    told = []
+    """What was not compared, and why; empty if everything was."""
+    sentences = []
     if proof.unsteady:
         names = enumerate_some(proof.unsteady)
-        told.append(f"Not compared: {names}, which differs between two runs of the unchanged program.")
+        sentences.append(f"Not compared: {names}, which differs between two runs of the unchanged program.")
     if proof.unreached:
-        told.append(f"No input reaches line {proof.unreached[0]}, of which nothing is proven: give inputs that do.")
-    return " ".join(told)
+        sentences.append(
+            f"No input reaches line {proof.unreached[0]}, so nothing is proven about it: add inputs that reach it."
+        )
+    return " ".join(sentences)
 
 
 def _short(proof: Proof) -> str:
-    told = proof.standing.value.removeprefix("withdrawn: ")
-    return one_line(f"{told}: {proof.reason}" if proof.reason else told)[:160]
+    outcome = proof.standing.value.removeprefix("withdrawn: ")
+    return one_line(f"{outcome}: {proof.reason}" if proof.reason else outcome)[:160]
 
 
 def _capital(text: str) -> str:

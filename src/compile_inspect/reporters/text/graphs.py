@@ -1,4 +1,4 @@
-"""Graphs: what each stage holds, and the nodes themselves when one compilation is asked for."""
+"""Graphs: the operations of each stage, and the nodes of one compilation if it is selected."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from compile_inspect.wording.locations import user_line, where
 from compile_inspect.wording.plain import one_line
 from compile_inspect.wording.quantities import TIMES, count
 
-_MOST_OPERATIONS = 12
+_MAX_OPERATIONS = 12
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
     """Print the graphs of every compilation; node by node with `--compilation` or `--all`."""
     if not inspection.graphs:
-        made = inspection.graph_count
-        lost = f"No graph was recorded, though torch captured {made:,}: the summary says what is missing."
-        print_empty(console, inspection, lost if made else "No graphs: nothing that was traced held an operation on tensors.")
+        captured = inspection.graph_count
+        lost = f"No graph was recorded, although torch captured {captured:,}: the summary shows what is missing."
+        print_empty(console, inspection, lost if captured else "No graphs: the traced code contained no tensor operation.")
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for identifier, graphs in grouped(inspection.graphs, lambda graph: graph.compilation).items():
-        print_heading(console, *title(identifier, known, inspection))
-        symbols = known[identifier].dynamic_symbols if identifier in known else {}
+        print_heading(console, *title(identifier, compilations, inspection))
+        symbols = compilations[identifier].dynamic_symbols if identifier in compilations else {}
         if symbols:
-            told = ", ".join(f"{one_line(symbol)} = {one_line(value)}" for symbol, value in symbols.items())
-            console.print(Text(f"  dynamic sizes: {told}", style="dim"), soft_wrap=True)
+            symbols_text = ", ".join(f"{one_line(symbol)} = {one_line(value)}" for symbol, value in symbols.items())
+            console.print(Text(f"  dynamic sizes: {symbols_text}", style="dim"), soft_wrap=True)
         if options.all or options.compilation is not None:
             for graph in graphs:
                 _print_nodes(graph, inspection, console, options)
@@ -42,7 +42,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
 
 def _label(graph: Graph) -> str:
     if graph.stage is Stage.POST_GRAD and graph.direction is not Direction.UNKNOWN:
-        return f"{graph.stage.value} {graph.direction.value}"  # the other stages say it by their name
+        return f"{graph.stage.value} {graph.direction.value}"  # the names of the other stages already include the direction
     return graph.stage.value
 
 
@@ -62,14 +62,14 @@ def _print_counts(graphs: list[Graph], console: Console) -> None:
         print_listing(
             console,
             (),
-            [(f"{times:,} {TIMES}", target) for target, times in operations[:_MOST_OPERATIONS]],
+            [(f"{times:,} {TIMES}", target) for target, times in operations[:_MAX_OPERATIONS]],
             styles=("bold", "green"),
             indent="    ",
         )
-        print_folded(console, len(operations) - _MOST_OPERATIONS, "operation", indent="    ")
+        print_folded(console, len(operations) - _MAX_OPERATIONS, "operation", indent="    ")
     if others:
-        told = "; ".join(f"{_label(graph)}, {_size(graph)}" for graph in others)
-        print_line(console, Text(f"  then: {told}", style="dim"))
+        later_stages = "; ".join(f"{_label(graph)}, {_size(graph)}" for graph in others)
+        print_line(console, Text(f"  then: {later_stages}", style="dim"))
 
 
 def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options: ShowOptions) -> None:
@@ -77,7 +77,7 @@ def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options
     if not graph.nodes:
         print_code(console, graph.text)
         return
-    shown = options.first(graph.nodes)
+    visible = options.first(graph.nodes)
     print_listing(
         console,
         ("Name", "Target", "Type", "Line"),
@@ -88,14 +88,14 @@ def _print_nodes(graph: Graph, inspection: Inspection, console: Console, options
                 ", ".join(map(str, node.value)) or "-",
                 where(user_line(inspection, node.stack)),
             )
-            for node in shown
+            for node in visible
         ],
         styles=("bold", "green", "", "cyan"),
         indent="    ",
         keep_ends=(3,),
         whole=options.all,
     )
-    print_folded(console, len(graph.nodes) - len(shown), "node", indent="    ")
+    print_folded(console, len(graph.nodes) - len(visible), "node", indent="    ")
 
 
 def _target(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""Guards: the conditions under which each compiled frame is reused, sorted by kind."""
+"""Guards: the conditions under which each compiled frame is reused, by kind."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from compile_inspect.wording.plain import one_line
 from compile_inspect.wording.quantities import count
 
 # Guards on tensors and their sizes are the ones that fail in practice.
-_FIRST = ("TENSOR_MATCH", "SHAPE_ENV")
-_MOST_OF_A_KIND = 12
+_FIRST_KINDS = ("TENSOR_MATCH", "SHAPE_ENV")
+_MAX_PER_KIND = 12
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
     """Print the guards of every compilation; those on the interpreter and on libraries are only counted."""
     if not inspection.guards:
-        print_empty(console, inspection, "No guards: nothing that was compiled depends on a condition.")
+        print_empty(console, inspection, "No guards: the compiled code depends on no condition.")
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for identifier, guards in grouped(inspection.guards, lambda guard: guard.compilation).items():
-        print_heading(console, *title(identifier, known, inspection), count(len(guards), "guard"))
+        print_heading(console, *title(identifier, compilations, inspection), count(len(guards), "guard"))
         _print_guards(guards, inspection, console, options)
-        _print_pinned([item for item in inspection.specializations if item.compilation == identifier], console)
+        _print_specializations([item for item in inspection.specializations if item.compilation == identifier], console)
         console.print()
 
 
 def _print_guards(guards: list[Guard], inspection: Inspection, console: Console, options: ShowOptions) -> None:
     useful = [guard for guard in guards if options.all or not guard.noise]
     kinds = grouped(useful, lambda guard: guard.kind)
-    for kind in sorted(kinds, key=lambda kind: kind not in _FIRST):
+    for kind in sorted(kinds, key=lambda kind: kind not in _FIRST_KINDS):
         members = kinds[kind]
-        shown = options.first(members, _MOST_OF_A_KIND)
+        visible = options.first(members, _MAX_PER_KIND)
         print_heading(console, kind or "other", f"{len(members):,}", indent="  ")
         print_listing(
             console,
@@ -50,14 +50,14 @@ def _print_guards(guards: list[Guard], inspection: Inspection, console: Console,
                     _condition(guard),
                     where(guard.location or user_line(inspection, guard.stack)),
                 )
-                for guard in shown
+                for guard in visible
             ],
             styles=("bold", "", "cyan"),
             indent="    ",
             keep_ends=(0, 2),
             whole=options.all,
         )
-        print_folded(console, len(members) - len(shown), "of this kind", "of this kind", indent="    ")
+        print_folded(console, len(members) - len(visible), "of this kind", "of this kind", indent="    ")
     folded = len(guards) - len(useful)
     if folded:
         console.print(
@@ -65,19 +65,21 @@ def _print_guards(guards: list[Guard], inspection: Inspection, console: Console,
         )
 
 
-def _print_pinned(pinned: Sequence[Specialization], console: Console) -> None:
-    """Sizes that were symbols until a line pinned them."""
-    if not pinned:
+def _print_specializations(specializations: Sequence[Specialization], console: Console) -> None:
+    """Print symbolic sizes that a line of code specialized to a number."""
+    if not specializations:
         return
-    print_heading(console, "sizes pinned to a number", f"{len(pinned):,}", indent="  ")
-    rows = [(item.variable, f"= {one_line(item.value)}: {one_line(item.reason)}", where(item.location)) for item in pinned]
+    print_heading(console, "sizes specialized to a number", f"{len(specializations):,}", indent="  ")
+    rows = [
+        (item.variable, f"= {one_line(item.value)}: {one_line(item.reason)}", where(item.location)) for item in specializations
+    ]
     print_listing(console, (), rows, styles=("bold", "", "cyan"), indent="    ", keep_ends=(0, 2), whole=True)
 
 
 def _condition(guard: Guard) -> str:
     condition = one_line(guard.condition)
     variable = one_line(guard.variable)
-    # Most conditions begin with the variable, which has a column of its own.
+    # Most conditions begin with the variable, which already has its own column.
     if variable and condition.startswith(f"{variable} "):
         condition = condition[len(variable) + 1 :]
     return condition or "-"

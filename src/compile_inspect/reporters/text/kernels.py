@@ -1,4 +1,4 @@
-"""Kernels: what Inductor made of each graph, what every kernel computes, and what was kept apart."""
+"""Kernels: the kernels of each graph, what each computes, and what was not fused."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from compile_inspect.wording.locations import kernel_places
 from compile_inspect.wording.plain import enumerate_some, one_line
 from compile_inspect.wording.quantities import count, size
 
-_MOST_KERNELS = 40
-_MOST_NODES = 8
-_MOST_LINES = 3
-_MOST_PAIRS = 3
-_MOST_REASONS = 10
+_MAX_KERNELS = 40
+_MAX_NODES = 8
+_MAX_LINES = 3
+_MAX_PAIRS = 3
+_MAX_REASONS = 10
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
@@ -28,13 +28,13 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
         print_empty(
             console,
             inspection,
-            "No kernels: Inductor lowered nothing. Another backend may have been in use, or nothing needed code.",
+            "No kernels: Inductor lowered no graph. Another backend was used, or nothing needed a kernel.",
         )
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for lowering in inspection.lowerings:
-        named = title(lowering.compilation, known, inspection)
-        print_heading(console, *named, lowering.direction.value, *_facts(lowering))
+        heading = title(lowering.compilation, compilations, inspection)
+        print_heading(console, *heading, lowering.direction.value, *_facts(lowering))
         _print_kernels(lowering, inspection, console, options)
         _print_not_fused(lowering, console, options)
         _print_unplaced(lowering, console, options)
@@ -49,29 +49,29 @@ def _facts(lowering: Lowering) -> list[str]:
     if lowering.memory is not None:
         facts.append(f"peak memory {size(lowering.memory.peak_bytes)} by Inductor's estimate")
     if lowering.from_cache:
-        known = any(kernel.nodes for kernel in lowering.kernels)
-        facts.append("from torch's cache" + ("" if known else ": record with --fresh to see nodes, lines and fusion"))
+        has_nodes = any(kernel.nodes for kernel in lowering.kernels)
+        facts.append("from torch's cache" + ("" if has_nodes else ": record with --fresh to see nodes, lines and fusion"))
     return facts
 
 
 def _print_kernels(lowering: Lowering, inspection: Inspection, console: Console, options: ShowOptions) -> None:
     if not lowering.kernels:
-        console.print(Text("  No kernel: the wrapper does all there is to do.", style="dim"), soft_wrap=True)
+        console.print(Text("  No kernel: the wrapper does all the work.", style="dim"), soft_wrap=True)
         return
-    shown = options.first(lowering.kernels, _MOST_KERNELS)
+    visible = options.first(lowering.kernels, _MAX_KERNELS)
     table = new_table(">#", "Kernel", "Kind", ">Nodes", "Computes", "Lines")
-    for number, kernel in enumerate(shown, 1):
+    for number, kernel in enumerate(visible, 1):
         add_row(
             table,
             str(number),
             plain(kernel.name, "bold" if kernel.is_fused else ""),
             plain(kernel.kind.value, "yellow" if kernel.kind is KernelKind.EXTERN else "green"),
             f"{len(kernel.nodes):,}",
-            enumerate_some(kernel.nodes, None if options.all else _MOST_NODES),
-            plain(kernel_places(inspection, kernel, None if options.all else _MOST_LINES), "cyan"),
+            enumerate_some(kernel.nodes, None if options.all else _MAX_NODES),
+            plain(kernel_places(inspection, kernel, None if options.all else _MAX_LINES), "cyan"),
         )
     print_table(console, table)
-    print_folded(console, len(lowering.kernels) - len(shown), "kernel")
+    print_folded(console, len(lowering.kernels) - len(visible), "kernel")
 
 
 def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions) -> None:
@@ -82,23 +82,23 @@ def _print_not_fused(lowering: Lowering, console: Console, options: ShowOptions)
     for item in lowering.not_fused:
         reasons.setdefault(item.reason, []).append(item)
     ranked = sorted(reasons.items(), key=lambda entry: -sum(item.times for item in entry[1]))
-    shown = options.first(ranked, _MOST_REASONS)
+    visible = options.first(ranked, _MAX_REASONS)
     console.print(Text("  Not fused", style="bold"), soft_wrap=True)
     table = new_table(">Times", "Reason", "Neighbors")
-    for reason, items in shown:
+    for reason, items in visible:
         pairs = list(dict.fromkeys(_pair(item, numbers) for item in items))
         add_row(
             table,
             f"{sum(item.times for item in items):,}",
             reason or "no reason was given",
-            plain(enumerate_some(pairs, None if options.all else _MOST_PAIRS), "dim"),
+            plain(enumerate_some(pairs, None if options.all else _MAX_PAIRS), "dim"),
         )
     print_table(console, table, indent=4)
-    print_folded(console, len(ranked) - len(shown), "reason", indent="    ")
+    print_folded(console, len(ranked) - len(visible), "reason", indent="    ")
 
 
 def _numbers(lowering: Lowering) -> dict[str, str]:
-    """Kernels by their numbers in the table above; one that is launched many times keeps its name."""
+    """Kernels by their numbers in the table above; a kernel with many launches keeps its name."""
     launches: dict[str, list[str]] = {}
     for number, kernel in enumerate(lowering.kernels, 1):
         launches.setdefault(kernel.name, []).append(f"#{number}")

@@ -1,6 +1,6 @@
-"""Headings, sentences, warnings and folds: the parts every section is made of.
+"""Headings, sentences, warnings and folds: the building blocks of every section.
 
-Every part ends with an empty line where it stands by itself, so that sections can be put one after the other.
+Every block that stands alone ends with an empty line, so that sections can follow one another.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from compile_inspect.records import Inspection, Missing
 from compile_inspect.wording.plain import clean, one_line
 from compile_inspect.wording.quantities import count
 
-PARTIAL = "This capture is partial: the program was cut short, or the file could not be written to the end."
+PARTIAL = "This capture is incomplete: the program was killed, or the file could not be fully written."
 _READABLE_WIDTH = 100
 
 
 def print_line(console: Console, line: Text) -> None:
-    """Print one line; a terminal that is too narrow gets it broken between words, set in as far as it begins.
+    """Print one line; a terminal that is too narrow gets it wrapped between words, with a hanging indent.
 
-    Anywhere else it stays one line, which can be searched and cut by other programs.
+    Elsewhere it stays one line, so that other programs can search and cut it.
     """
     if not console.is_terminal or line.cell_len <= console.width:
         console.print(line, soft_wrap=True)
@@ -35,18 +35,18 @@ def print_line(console: Console, line: Text) -> None:
 
 
 def _breaks(text: str, width: int, indent: int) -> list[int]:
-    """Where lines begin, such that each fits between words; a word that is longer than a line stays whole.
+    """Positions at which to wrap between words; a word longer than a line is not broken.
 
     >>> _breaks("one two three", 9, 2), _breaks("one", 2, 0)
     ([8], [])
     """
-    found: list[int] = []
+    positions: list[int] = []
     start, room = 0, width
     for match in re.finditer(r"\S+", text):
         if match.end() - start > room and match.start() > start and text[start : match.start()].strip():
-            found.append(match.start())
+            positions.append(match.start())
             start, room = match.start(), max(width - indent, 20)
-    return found
+    return positions
 
 
 def print_heading(console: Console, title: str, *details: str, indent: str = "") -> None:
@@ -58,7 +58,7 @@ def print_heading(console: Console, title: str, *details: str, indent: str = "")
 
 
 def print_paragraph(console: Console, sentences: str, *, indent: str = "", bullet: str = "", style: str = "") -> None:
-    """Print sentences wrapped at a readable width; long words, such as links, stay whole."""
+    """Print sentences wrapped at a readable width; long words, such as links, are not broken."""
     width = max(min(console.width, _READABLE_WIDTH), len(indent) + len(bullet) + 20)
     first = indent + bullet
     for line in clean(sentences).expandtabs(4).split("\n"):
@@ -76,24 +76,24 @@ def print_paragraph(console: Console, sentences: str, *, indent: str = "", bulle
 
 
 def print_warning(console: Console, sentence: str) -> None:
-    """Print a sentence that must not be overlooked."""
+    """Print a warning."""
     print_line(console, Text("Warning: ", style="bold yellow").append(one_line(sentence), style="not bold"))
 
 
 def print_folded(console: Console, hidden: int, noun: str, plural: str | None = None, indent: str = "  ") -> None:
-    """Say how many entries were left out, if any."""
+    """Print how many entries are hidden, if any."""
     if hidden > 0:
-        told = count(hidden, f"more {noun}", None if plural is None else f"more {plural}")
-        console.print(Text(f"{indent}… {told} (use --all)", style="dim"), soft_wrap=True)
+        entries = count(hidden, f"more {noun}", None if plural is None else f"more {plural}")
+        console.print(Text(f"{indent}… {entries} (use --all)", style="dim"), soft_wrap=True)
 
 
 def print_empty(console: Console, inspection: Inspection, sentence: str, nothing_compiled: str = "") -> None:
-    """Say that there is nothing to show, and no more than the evidence allows."""
+    """Print that there is nothing to show, without claims beyond the evidence."""
     if not inspection.compilations:
-        sentence = nothing_compiled or "Nothing was compiled while this was recorded, so there is nothing to show."
+        sentence = nothing_compiled or "Nothing was compiled during the recording, so there is nothing to show."
     print_paragraph(console, sentence)
     if inspection.missing:
-        print_paragraph(console, "Some evidence could not be collected; this may not be the whole story:", style="dim")
+        print_paragraph(console, "Some evidence could not be collected, so this may be incomplete:", style="dim")
         print_missing(console, inspection.missing)
     console.print()
 

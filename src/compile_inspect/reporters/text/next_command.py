@@ -1,4 +1,4 @@
-"""The one command to type next, printed at the end of every section."""
+"""The suggested next command, printed at the end of every section."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from rich.text import Text
 
 from compile_inspect.records import CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
-from compile_inspect.reporters.target_name import target_words
+from compile_inspect.reporters.target_arguments import infer_target_arguments
 from compile_inspect.wording.plain import one_line
 
-# In the order in which they are worth reading: what costs most first. A section is offered only where there is
-# something to see in it.
-_WORTH_READING: dict[str, Callable[[Inspection], bool]] = {
+# In the order of their usual cost. A section is suggested only where it has
+# something to show.
+_SECTIONS_WITH_CONTENT: dict[str, Callable[[Inspection], bool]] = {
     "failures": lambda inspection: bool(inspection.failures),
     "breaks": lambda inspection: bool(inspection.breaks),
     "recompiles": lambda inspection: bool(inspection.recompiles or inspection.limits),
@@ -34,7 +34,7 @@ _WORTH_READING: dict[str, Callable[[Inspection], bool]] = {
 
 
 def next_command(inspections: Sequence[Inspection], section: str, files: Sequence[str], options: ShowOptions) -> str:
-    """The command that shows what is worth seeing after `section`.
+    """The command to suggest after `section`.
 
     >>> from compile_inspect.records import Lowering, Direction
     >>> inspection = Inspection(lowerings=(Lowering("a", "0/0", Direction.FORWARD, None),))
@@ -45,41 +45,43 @@ def next_command(inspections: Sequence[Inspection], section: str, files: Sequenc
     chosen = [] if options.compilation is None else ["--compilation", _argument(options.compilation)]
     if section == "graphs" and not chosen and not options.all:
         first = next((graph.compilation for item in inspections for graph in item.graphs if graph.compilation), None)
-        if first is not None:  # the nodes themselves are the next thing to look at
+        if first is not None:  # the nodes are the next thing to look at
             return " ".join([*show, "graphs", "--compilation", _argument(first)])
-    known = _beyond_reading(inspections, section, files)
-    if known:
-        return known
-    names = list(_WORTH_READING)
-    if any(inspection.limits for inspection in inspections):  # what torch gave up runs in eager mode, breaks or not
+    action = _follow_up_command(inspections, section, files)
+    if action:
+        return action
+    names = list(_SECTIONS_WITH_CONTENT)
+    if any(
+        inspection.limits for inspection in inspections
+    ):  # functions that torch gave up on run in eager mode, with or without graph breaks
         names.sort(key=("failures", "recompiles").__contains__, reverse=True)
     start = names.index(section) + 1 if section in names else 0
     for name in names[start:]:
-        if any(_WORTH_READING[name](inspection) for inspection in inspections):
+        if any(_SECTIONS_WITH_CONTENT[name](inspection) for inspection in inspections):
             return " ".join([*show, name, *chosen])
-    if section == "summary":  # there is nothing to see anywhere: record again
+    if section == "summary":  # no section has content: record again
         return "compile-inspect run --help"
     return " ".join([*show, "summary"])
 
 
-def _beyond_reading(inspections: Sequence[Inspection], section: str, files: Sequence[str]) -> str:
-    """The command that does something about what a section showed; empty where there is none."""
+def _follow_up_command(inspections: Sequence[Inspection], section: str, files: Sequence[str]) -> str:
+    """The command that acts on the contents of a section; empty if there is none."""
     if section == "breaks":
         broken = next(((item, file) for item, file in zip(inspections, files, strict=False) if item.breaks), None)
         if broken is not None:
-            words = target_words(broken[0])
+            arguments = infer_target_arguments(broken[0])
             proven = any(finding.chosen is not None for finding in broken[0].findings)
-            command = "fix" if proven and words is not None else "breaks"
-            return " ".join(["compile-inspect", command, *(_argument(word) for word in words or (broken[1],))])
+            command = "fix" if proven and arguments is not None else "breaks"
+            return " ".join(["compile-inspect", command, *(_argument(word) for word in arguments or (broken[1],))])
     if section == "recompiles":
-        again = next((file for item, file in zip(inspections, files, strict=False) if item.recompiles), None)
-        if again is not None:
-            return f"compile-inspect guards {_argument(again)}"
+        capture = next((file for item, file in zip(inspections, files, strict=False) if item.recompiles), None)
+        if capture is not None:
+            return f"compile-inspect guards {_argument(capture)}"
     return ""
 
 
 def _argument(value: str) -> str:
-    # Made clean before it is quoted: taking characters out afterwards could take out a quote.
+    # Cleaned before it is quoted: cleaning afterwards could remove a quote.
     return shlex.quote(one_line(value))
 
 

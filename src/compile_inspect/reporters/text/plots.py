@@ -31,14 +31,14 @@ class Line:
 
 @dataclass(frozen=True)
 class _Glyphs:
-    """The characters of a plot: markers of measured points, one where several meet, and what the axes are drawn with."""
+    """The characters of a plot: markers of measured points, a marker for several at one place, and axes."""
 
     markers: str
     shared: str
     axes: tuple[str, str, str, str, str]
-    """The upright axis and a tick on it, the corner, a tick on the level axis and that itself."""
+    """The vertical axis and its tick, the corner, the horizontal axis's tick and the axis itself."""
     across: int = 1
-    """Dots side by side in one character."""
+    """Horizontal dots per character."""
     up: int = 1
     path: str = ""
     """The character of a line between points; empty: braille dots."""
@@ -49,12 +49,12 @@ _ASCII = _Glyphs("ox+#@%&$=~^v", "*", ("|", "+", "+", "+", "-"), path=".")
 
 
 def encoding_of(console: Console) -> str:
-    """The encoding that what a console prints is written in; rich itself takes UTF-8 for granted on standard output."""
+    """The encoding of a console's output; rich itself assumes UTF-8 on standard output."""
     return getattr(console.file, "encoding", None) or "utf-8"
 
 
 def bar(share: float, width: int, encoding: str) -> str:
-    """A bar for a share of 1, to an eighth of a character where the terminal knows them.
+    """A bar for a fraction, to an eighth of a character where the terminal supports it.
 
     >>> bar(0.5, 4, "utf-8"), bar(0.3, 4, "utf-8"), bar(0.5, 4, "ascii")
     ('██', '█▎', '##')
@@ -67,7 +67,7 @@ def bar(share: float, width: int, encoding: str) -> str:
 
 
 def line_plot(lines: Sequence[Line], *, width: int, label: str, encoding: str = "utf-8") -> list[Text]:
-    """Rows of a plot with both axes logarithmic: a marker at every size that was measured, dots in between.
+    """Rows of a log-log plot: a marker at every measured size, dots in between.
 
     >>> for row in line_plot([Line("eager", ((1, 1e-3), (100, 0.1)))], width=24, label="batch", encoding="ascii"):
     ...     print(row.plain.rstrip())
@@ -88,18 +88,18 @@ def line_plot(lines: Sequence[Line], *, width: int, label: str, encoding: str = 
               batch
     o eager
     """
-    drawn = [line for line in lines if line.points]
-    if not drawn:
+    nonempty_lines = [line for line in lines if line.points]
+    if not nonempty_lines:
         return []
     glyphs = _UNICODE if _can_encode("".join((_UNICODE.markers, _UNICODE.shared, *_UNICODE.axes, "⣿")), encoding) else _ASCII
     columns = max(width - _GUTTER - 1, 8)
-    xs = sorted({size for line in drawn for size, _ in line.points})
-    ys = [value for line in drawn for _, value in line.points]
+    xs = sorted({size for line in nonempty_lines for size, _ in line.points})
+    ys = [value for line in nonempty_lines for _, value in line.points]
     low, high = min(ys), max(ys)
     across = _Scale(math.log(max(1, xs[0])), math.log(max(1, xs[-1])), columns)
     up = _Scale(math.log(low), math.log(high), _HEIGHT)
     canvas = _Canvas(columns, glyphs)
-    for index, line in enumerate(drawn):
+    for index, line in enumerate(nonempty_lines):
         canvas.draw([(across(math.log(max(1, size))), up(math.log(value))) for size, value in sorted(line.points)], index)
     bar_glyph, tick, corner, mark, dash = glyphs.axes
     labels = {0: low}
@@ -108,22 +108,22 @@ def line_plot(lines: Sequence[Line], *, width: int, label: str, encoding: str = 
             labels[row] = low * (high / low) ** (row / (_HEIGHT - 1))
     rows = []
     for row in reversed(range(_HEIGHT)):
-        told = seconds(labels[row]) if row in labels else ""
-        rows.append(Text(f"{told:>{_GUTTER - 2}} {tick if told else bar_glyph}").append_text(canvas.row(row)))
+        label_text = seconds(labels[row]) if row in labels else ""
+        rows.append(Text(f"{label_text:>{_GUTTER - 2}} {tick if label_text else bar_glyph}").append_text(canvas.row(row)))
     ticks = {across.cell(math.log(max(1, size))): f"{size:,}" for size in xs}
     rows.append(Text(" " * (_GUTTER - 1) + corner + "".join(mark if at in ticks else dash for at in range(columns))))
     rows.append(Text(" " * _GUTTER + _tick_line(ticks, columns)))
     rows.append(Text(" " * _GUTTER + label))
-    for index, line in enumerate(drawn):
+    for index, line in enumerate(nonempty_lines):
         rows.append(Text(_marker(glyphs, index), style=_color(index)).append(f" {line.name}", style="default"))
     if canvas.shared:
-        rows.append(Text(f"{glyphs.shared} several in one place"))
+        rows.append(Text(f"{glyphs.shared} several points"))
     return rows
 
 
 @dataclass(frozen=True)
 class _Scale:
-    """Values to places: whole numbers are the middles of characters."""
+    """Map values to positions; whole numbers are the centers of characters."""
 
     low: float
     high: float
@@ -138,7 +138,7 @@ class _Scale:
 
 
 class _Canvas:
-    """A field of characters, each of which holds dots of several lines, or a marker."""
+    """A grid of characters, each with dots of several lines or a marker."""
 
     def __init__(self, columns: int, glyphs: _Glyphs) -> None:
         self._glyphs = glyphs
@@ -147,18 +147,18 @@ class _Canvas:
         self._markers = [[""] * columns for _ in range(_HEIGHT)]
         self.shared = False
 
-    def draw(self, places: Sequence[tuple[float, float]], index: int) -> None:
+    def draw(self, positions: Sequence[tuple[float, float]], index: int) -> None:
         """Draw a line: dots from place to place, then a marker at each."""
-        for (left, bottom), (right, top) in itertools.pairwise(places):
+        for (left, bottom), (right, top) in itertools.pairwise(positions):
             steps = max(1, round(max((right - left) * self._glyphs.across, abs(top - bottom) * self._glyphs.up)))
             for step in range(steps + 1):
                 self._dot(left + (right - left) * step / steps, bottom + (top - bottom) * step / steps, index)
-        for across, up in places:
+        for across, up in positions:
             cell = self._markers[round(up)]
-            taken = bool(cell[round(across)])
-            cell[round(across)] = self._glyphs.shared if taken else _marker(self._glyphs, index)
-            self._owners[round(up)][round(across)] = -1 if taken else index
-            self.shared |= taken
+            occupied = bool(cell[round(across)])
+            cell[round(across)] = self._glyphs.shared if occupied else _marker(self._glyphs, index)
+            self._owners[round(up)][round(across)] = -1 if occupied else index
+            self.shared |= occupied
 
     def _dot(self, across: float, up: float, index: int) -> None:
         wide, high = self._glyphs.across, self._glyphs.up
@@ -194,7 +194,7 @@ def _color(index: int) -> str:
 
 
 def _tick_line(ticks: dict[int, str], columns: int) -> str:
-    """Labels at their columns, those left out that would touch their neighbor."""
+    """Labels at their columns, without those that would touch their neighbor."""
     line = [" "] * columns
     free = 0
     for column, text in sorted(ticks.items()):

@@ -1,4 +1,4 @@
-"""Several processes in one report: what is the same in all ranks is shown once."""
+"""Several processes in one report; identical sections are shown once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Renderer = Callable[[Inspection, Console, ShowOptions], None]
 def render_processes(
     inspections: Sequence[Inspection], files: Sequence[str], renderer: Renderer, console: Console, options: ShowOptions
 ) -> None:
-    """Render each process under a header of its own; processes that read alike share one."""
+    """Render each process under its own header; processes with identical text share one."""
     if len(inspections) == 1:
         renderer(inspections[0], console, options)
         return
@@ -27,14 +27,14 @@ def render_processes(
         groups.setdefault(_as_text(inspection, renderer, console, options), []).append(index)
     for text, members in groups.items():
         if not text.strip() and len(groups) == 1:
-            return  # a section that has nothing to say of any process needs no header
+            return  # a section that is empty for every process needs no header
         labels = [_label(inspections[index], files[index] if index < len(files) else "") for index in members]
         console.rule(Text(_join(labels)), align="left", style="dim")
         renderer(inspections[members[0]], console, options)
 
 
 def _as_text(inspection: Inspection, renderer: Renderer, console: Console, options: ShowOptions) -> str:
-    """What the section would say, without color; equal texts are equal evidence to a reader."""
+    """The section as plain text, to find processes with identical text."""
     file = io.StringIO()
     renderer(inspection, Console(file=file, width=console.width, color_system=None), options)
     return file.getvalue()
@@ -56,4 +56,4 @@ def _join(labels: Sequence[str]) -> str:
     if len(labels) == 1:
         return labels[0]
     more = f" and {len(labels) - 4} more" if len(labels) > 4 else ""
-    return f"the same in {len(labels)} processes: {', '.join(labels[:4])}{more}"
+    return f"identical in {len(labels)} processes: {', '.join(labels[:4])}{more}"

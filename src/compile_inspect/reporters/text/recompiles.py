@@ -16,26 +16,26 @@ from compile_inspect.wording.compilations import by_identifier, function_name
 from compile_inspect.wording.locations import place, where
 from compile_inspect.wording.quantities import count, seconds
 
-_MOST_ROWS = 20
+_MAX_ROWS = 20
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
     """Print the recompiles of every function, then the limits that were reached."""
     if not inspection.recompiles and not inspection.limits:
         unexplained = count_records(inspection).recompiles
-        sentence = "No recompiles: every compiled frame was reused as it was."
-        if unexplained:  # the compile ids tell, even where no reason was recorded
-            sentence = f"{count(unexplained, 'recompile')} happened, but no reason for any was recorded."
+        sentence = "No recompiles: no guard failed for any compiled frame."
+        if unexplained:  # the compile ids show it, even where no reason was recorded
+            sentence = f"{count(unexplained, 'recompile')} happened, but no reason was recorded."
         print_empty(console, inspection, sentence)
         return
-    known = by_identifier(inspection)
+    compilations = by_identifier(inspection)
     for (function, file, line), recompiles in by_function(inspection.recompiles).items():
         details = [place(file, line), count(len(recompiles), "recompile")]
-        spent = sum(_seconds(known.get(item.compilation)) for item in recompiles)
+        spent = sum(_seconds(compilations.get(item.compilation)) for item in recompiles)
         if spent:
-            details.append(f"{seconds(spent)} spent on them")
+            details.append(f"{seconds(spent)} compile time")
         print_heading(console, function_name(function), *details)
-        _print_timeline(recompiles, known, console, options)
+        _print_timeline(recompiles, compilations, console, options)
         console.print()
     if inspection.limits:
         print_heading(console, "Limits reached")
@@ -50,22 +50,24 @@ def _seconds(compilation: Compilation | None) -> float:
     return (compilation.seconds or 0.0) + (compilation.backward_seconds or 0.0)
 
 
-def _print_timeline(recompiles: list[Recompile], known: dict[str, Compilation], console: Console, options: ShowOptions) -> None:
-    # The last ones say most about what the program does now.
-    shown = options.first(recompiles[::-1], _MOST_ROWS)[::-1]
-    if len(shown) < len(recompiles):
-        folded = count(len(recompiles) - len(shown), "earlier recompile")
+def _print_timeline(
+    recompiles: list[Recompile], compilations: dict[str, Compilation], console: Console, options: ShowOptions
+) -> None:
+    # The last ones show best what the program does now.
+    visible = options.first(recompiles[::-1], _MAX_ROWS)[::-1]
+    if len(visible) < len(recompiles):
+        folded = count(len(recompiles) - len(visible), "earlier recompile")
         console.print(Text(f"  … {folded} (use --all)", style="dim"), soft_wrap=True)
-    table = new_table("Id", "Against", "Variable", "Change", "Guard that failed", "Line", ">Took")
+    table = new_table("Id", "Version", "Variable", "Change", "Guard that failed", "Line", ">Time")
     hidden = 0
-    for recompile in shown:
-        took = seconds(_seconds(known.get(recompile.compilation)) or None)
+    for recompile in visible:
+        took = seconds(_seconds(compilations.get(recompile.compilation)) or None)
         failures = recompile.failures if options.all else recompile.failures[:1]
         hidden += len(recompile.failures) - len(failures)
         if not failures:
             add_row(table, recompile.compilation, "-", "-", "-", "torch gave no reason", "-", took)
         for index, failure in enumerate(failures):
-            # Further rows belong to the same compilation: the guards of still older versions.
+            # Further rows belong to the same compilation: guards of older versions.
             add_row(
                 table,
                 *(recompile.compilation if index == 0 else "", failure.against or "-", failure.variable or "-"),
@@ -74,8 +76,8 @@ def _print_timeline(recompiles: list[Recompile], known: dict[str, Compilation], 
             )
     print_table(console, table)
     if hidden:
-        told = count(hidden, "failed guard", "failed guards")
-        console.print(Text(f"  + {told} of older versions (use --all)", style="dim"), soft_wrap=True)
+        guards = count(hidden, "failed guard")
+        console.print(Text(f"  + {guards} of older versions (use --all)", style="dim"), soft_wrap=True)
 
 
 def _has_values(failure: GuardFailure) -> bool:

@@ -1,4 +1,4 @@
-"""Strings of somebody else's program as rich's `Text`, in which nothing is markup."""
+"""Untrusted strings as rich's `Text`, without markup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compile_inspect.wording.plain import one_line
 
 
 def plain(value: object, style: str = "") -> Text:
-    """One line as a `Text`: never markup, never an emoji code.
+    """One line as a `Text`, without markup or emoji codes.
 
     >>> plain("[red]x[/red]").plain
     '[red]x[/red]'

@@ -1,4 +1,4 @@
-"""Source code on the screen: highlighted where there is color, untouched where there is none."""
+"""Source code on the screen, highlighted if the terminal has colors."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _LINES_AROUND = 2
 
 
 def print_code(console: Console, code: str, language: str = "python") -> None:
-    """Print a whole listing, never wrapped, so that it can be copied or piped."""
+    """Print a listing without wrapping, so that it can be copied or piped."""
     console.print(highlight(console, clean(code).rstrip("\n"), language), soft_wrap=True)
 
 
 def highlight(console: Console, code: str, language: str = "python") -> Text:
-    """Color `code`, which must be clean already, by what the terminal offers."""
+    """Highlight `code`, which must be clean already, if the terminal has colors."""
     if console.color_system is None or console.no_color:
         return Text(code)
     from rich.syntax import Syntax
 
-    # The theme takes the terminal's own colors, so that it reads on a dark and on a light background.
+    # The theme uses the terminal's own colors, so that it is readable on dark and light backgrounds.
     text = Syntax(code, language, theme="ansi_dark", background_color="default").highlight(code)
     text.rstrip()
     return text
 
 
 def print_excerpt(console: Console, location: Location, sources: Mapping[str, str], indent: str = "    ") -> None:
-    """Print the line of a location, marked, with its neighbors where the capture holds the file."""
+    """Print the line of a location, marked, with its neighbors if the capture contains the file."""
     lines, first = _excerpt(location, sources)
     if not lines:
         return
@@ -48,12 +48,12 @@ def print_excerpt(console: Console, location: Location, sources: Mapping[str, st
 
 
 def _excerpt(location: Location, sources: Mapping[str, str]) -> tuple[list[str], int]:
-    # Split at newlines only: `splitlines` also splits at form feeds, and would number lines as no editor does.
+    # Split at newlines only: `splitlines` also splits at form feeds, unlike the line numbers of editors.
     lines = sources.get(location.file, "").split("\n")
     if not 1 <= location.line <= len(lines) or not lines[location.line - 1].strip():
         return ([one_line(location.code)] if location.code.strip() else []), location.line
     first = max(location.line - _LINES_AROUND, 1)
     last = min(location.line + _LINES_AROUND, len(lines))
-    # Each line is made one line again, whatever hides in it, so that the numbers stay right.
+    # Remove embedded line breaks from each line, so that the numbers stay correct.
     chosen = [clean(line).replace("\t", "    ").replace("\n", " ") for line in lines[first - 1 : last]]
     return textwrap.dedent("\n".join(chosen).rstrip()).split("\n"), first

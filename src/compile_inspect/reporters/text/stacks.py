@@ -16,12 +16,12 @@ from compile_inspect.wording.quantities import count
 
 
 def print_stack(console: Console, stack: Stack, *, whole: bool, indent: str = "    ") -> None:
-    """Print a stack outermost first; runs of library frames become one dim line unless `whole`."""
-    # Where no line is the user's own, those of libraries built on torch are the nearest to it.
+    """Print a stack, outermost frame first; runs of library frames become one dim line unless `whole`."""
+    # If no line is the user's own, show those of libraries built on torch.
     only_libraries = all(location.in_library for location in stack.locations)
-    for foreign, run in groupby(stack.locations, lambda frame: frame.in_torch if only_libraries else frame.in_library):
+    for is_library, run in groupby(stack.locations, lambda frame: frame.in_torch if only_libraries else frame.in_library):
         frames = list(run)
-        if foreign and not whole:
+        if is_library and not whole:
             console.print(Text(f"{indent}… {count(len(frames), 'library frame')}", style="dim"), soft_wrap=True)
         else:
             _print_frames(console, frames, indent)

@@ -1,4 +1,4 @@
-"""The verdict, and everything that was counted in one compact table."""
+"""The verdict in a sentence, and all counts in a compact table."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from compile_inspect.wording.quantities import count, seconds
 
 _HEADINGS = ("Compilations", "Graphs", "Graph breaks", "Recompiles", "Time", "Kernels", "Cache")
 _RIGHT_HEADINGS = tuple(f">{heading}" for heading in _HEADINGS[:-1]) + _HEADINGS[-1:]
-_MOST_PROCESSES = 16
-_NARROW = 78
-_WIDE = 100
+_MAX_PROCESSES = 16
+_MIN_TABLE_WIDTH = 78
+_MIN_WIDTH_FOR_CACHE = 100
 
 
 def render_overview(inspections: Sequence[Inspection], console: Console) -> None:
-    """Print the verdict over all processes and a table with one row for each."""
+    """Print the verdict over all processes and a table with one row per process."""
     counts = [count_records(inspection) for inspection in inspections]
     together = total(counts)
     sentence, style = verdict(together, all(item.complete and not item.missing for item in inspections))
@@ -37,7 +37,7 @@ def render_overview(inspections: Sequence[Inspection], console: Console) -> None
         return
     if len(inspections) > 1:
         _print_processes(inspections, counts, console)
-    elif console.width < _NARROW:
+    elif console.width < _MIN_TABLE_WIDTH:
         width = max(map(len, _HEADINGS))
         for heading, cell in zip(_HEADINGS, _cells(together), strict=True):
             console.print(Text.assemble((f"  {heading:<{width}}  ", "dim"), cell), soft_wrap=True)
@@ -49,38 +49,38 @@ def render_overview(inspections: Sequence[Inspection], console: Console) -> None
 
 
 def _print_processes(inspections: Sequence[Inspection], counts: Sequence[Counts], console: Console) -> None:
-    """One row for each process; the cache column goes first where there is no room."""
-    columns = len(_RIGHT_HEADINGS) if console.width >= _WIDE else len(_RIGHT_HEADINGS) - 1
+    """One row per process; without enough room, the cache column is dropped."""
+    columns = len(_RIGHT_HEADINGS) if console.width >= _MIN_WIDTH_FOR_CACHE else len(_RIGHT_HEADINGS) - 1
     table = new_table("Process", *_RIGHT_HEADINGS[:columns])
-    for inspection, own in list(zip(inspections, counts, strict=True))[:_MOST_PROCESSES]:
+    for inspection, own in list(zip(inspections, counts, strict=True))[:_MAX_PROCESSES]:
         add_row(table, inspection.process.label, *_cells(own)[:columns])
-    add_row(table, "together", *_cells(total(counts))[:columns])
+    add_row(table, "total", *_cells(total(counts))[:columns])
     print_table(console, table)
-    print_folded(console, len(inspections) - _MOST_PROCESSES, "process", "processes")
+    print_folded(console, len(inspections) - _MAX_PROCESSES, "process", "processes")
 
 
 def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
-    """One sentence on how it went, and its color; nothing is claimed that missing evidence could contradict.
+    """One sentence on the outcome, and its color; makes no claim that missing evidence could contradict.
 
     >>> verdict(Counts(compilations=1, graphs=1))
-    ('Captured whole: no graph break and no recompile.', 'green')
+    ('No graph breaks and no recompiles.', 'green')
     >>> verdict(Counts(compilations=3, graphs=2, breaks=2, recompiles=1))[0]
-    'Not captured whole: 2 graph breaks, 1 recompile.'
+    '2 graph breaks, 1 recompile.'
     >>> verdict(Counts(compilations=2, breaks=1))[0]
-    'Nothing runs compiled: 2 frames traced, no graph made; 1 graph break.'
+    'Nothing runs compiled: torch traced 2 frames and built no graph; 1 graph break.'
     >>> verdict(Counts(compilations=2, graphs=1, breaks=1, share=CompiledShare(1, 39)))[0]
-    'Next to nothing runs compiled: 2 % of the operations that torch traced run compiled (1 of 40); 1 graph break.'
+    'Almost nothing runs compiled: 2 % of the operations that torch traced run compiled (1 of 40); 1 graph break.'
     >>> verdict(Counts(kernels=3))[0]
-    'Nothing was compiled by torch.compile; 3 kernels made outside of it.'
+    'torch.compile compiled nothing; 3 kernels generated outside of it.'
     """
     if not counts.compilations:
         if counts.raised:
             return "The run ended with an exception before anything was compiled.", "red"
         if counts.kernels:  # AOTInductor, say
-            return f"Nothing was compiled by torch.compile; {count(counts.kernels, 'kernel')} made outside of it.", "green"
+            return f"torch.compile compiled nothing; {count(counts.kernels, 'kernel')} generated outside of it.", "green"
         if counts.measurements:
-            return "No compilation was recorded: this capture holds measurements.", "yellow"
-        return "Nothing was compiled while this was recorded.", "yellow"
+            return "No compilation was recorded: this capture contains measurements only.", "yellow"
+        return "Nothing was compiled during the recording.", "yellow"
     findings = []
     if counts.failed:
         findings.append(f"{count(counts.failed, 'compilation')} failed")
@@ -92,29 +92,32 @@ def verdict(counts: Counts, all_evidence: bool = True) -> tuple[str, str]:
         findings.append(f"{count(counts.skipped, 'frame')} left in eager mode")
     if counts.unfinished:
         findings.append(f"{count(counts.unfinished, 'compilation')} unfinished")
-    split = bool(findings)
+    captured_fully = not findings
     if counts.recompiles:
         findings.append(count(counts.recompiles, "recompile"))
-    told = ", ".join(findings) or "no graph break and no recompile"
+    details = ", ".join(findings) or "no graph breaks and no recompiles"
     share = share_words(counts.share) if all_evidence else ""
     if not counts.graphs and not counts.failed and all_evidence:
-        return f"Nothing runs compiled: {count(counts.compilations, 'frame')} traced, no graph made; {told}.", "red"
+        return (
+            f"Nothing runs compiled: torch traced {count(counts.compilations, 'frame')} and built no graph; {details}.",
+            "red",
+        )
     if counts.raised and not counts.failed:
-        return f"The run ended with an exception. Until then: {told}.", "red"
+        return f"The run ended with an exception. Before that: {details}.", "red"
     if share and counts.share is not None and counts.share.is_near_zero:
-        return f"Next to nothing runs compiled: {share}; {told}.", "red"
-    if split:
+        return f"Almost nothing runs compiled: {share}; {details}.", "red"
+    if not captured_fully:
         tail = f" {share[:1].upper()}{share[1:]}." if share else ""
-        return f"Not captured whole: {told}.{tail}", "red" if counts.failed or counts.limits else "yellow"
+        return f"{details}.{tail}", "red" if counts.failed or counts.limits else "yellow"
     if not all_evidence:
-        return f"As far as the evidence goes: {told}.", "yellow"
+        return f"{details[:1].upper()}{details[1:]}, as far as recorded.", "yellow"
     if findings:
-        return f"Captured whole, but compiled again: {told}.", "yellow"
-    return f"Captured whole: {told}.", "green"
+        return f"No graph breaks, but {details}.", "yellow"
+    return "No graph breaks and no recompiles.", "green"
 
 
 def share_words(share: CompiledShare | None) -> str:
-    """How much of what was traced runs compiled; nothing where all of it does, or that is not known.
+    """The share of traced operations that run compiled; empty if all do, or if that is unknown.
 
     >>> share_words(CompiledShare(9, 3)), share_words(CompiledShare(9, 0))
     ('75 % of the operations that torch traced run compiled (9 of 12)', '')
@@ -126,7 +129,7 @@ def share_words(share: CompiledShare | None) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A share as a percentage: 0 and 100 only where that is so to the last operation.
+    """A share as a percentage; 0 and 100 are exact.
 
     >>> percent(0.0), percent(0.002), percent(0.75), percent(0.999), percent(1.0)
     ('0 %', '1 %', '75 %', '99 %', '100 %')
@@ -135,7 +138,7 @@ def percent(fraction: float) -> str:
 
 
 def cache_result(cache: Mapping[CacheOutcome, int]) -> str:
-    """What the caches gave.
+    """The outcomes of cache lookups.
 
     >>> cache_result({CacheOutcome.HIT: 2, CacheOutcome.MISS: 1})
     '2 hits, 1 miss'
@@ -164,7 +167,7 @@ def _cells(counts: Counts) -> tuple[Text, ...]:
 def _print_origin(inspection: Inspection, console: Console) -> None:
     environment = inspection.environment
     program, *arguments = inspection.process.command or ("",)
-    # The whole path of the interpreter would take the room of what tells programs apart.
+    # The full path of the interpreter would crowd out the arguments, which distinguish programs.
     parts = [shorten(" ".join([re.split(r"[/\\]", program)[-1], *arguments]), 60)]
     parts += [f"torch {environment.torch}" if environment.torch else ""]
     parts += [f"Python {environment.python.split()[0]}" if environment.python.strip() else ""]

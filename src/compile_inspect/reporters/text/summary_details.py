@@ -1,4 +1,4 @@
-"""Below the verdict: the few findings of one process that a reader should know first."""
+"""Below the verdict: the most important findings of one process."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from compile_inspect.wording.locations import place, where
 from compile_inspect.wording.plain import one_line, shorten
 from compile_inspect.wording.quantities import count
 
-_TOP = 3
+_MAX_ENTRIES = 3
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print breaks, recompiles, limits, failures, CUDA graphs, gaps in the evidence and notes, where there are any."""
+    """Print failures, graph breaks, recompiles, limits, CUDA graphs, missing evidence and notes, if there are any."""
     parts: tuple[Callable[[Inspection, Console, ShowOptions], bool], ...] = (
         _failures,
         _breaks,
@@ -54,10 +54,10 @@ def _failures(inspection: Inspection, console: Console, options: ShowOptions) ->
     if not inspection.failures:
         return False
     print_heading(console, "Failed")
-    shown = options.first(inspection.failures, _TOP)
-    for failure in shown:
+    visible = options.first(inspection.failures, _MAX_ENTRIES)
+    for failure in visible:
         print_paragraph(console, failure_sentence(failure, inspection), indent="  ", bullet="- ")
-    print_folded(console, len(inspection.failures) - len(shown), "failure")
+    print_folded(console, len(inspection.failures) - len(visible), "failure")
     return True
 
 
@@ -67,9 +67,9 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
     print_heading(console, "Graph breaks")
     # Numbered as in the section itself, most frequent first.
     ranked = sorted(enumerate(inspection.leading_breaks, 1), key=lambda item: -item[1].hits)
-    shown = options.first(ranked, _TOP)
+    visible = options.first(ranked, _MAX_ENTRIES)
     table = new_table(">#", "Line", "Kind", "GB id", ">Hits", "Code")
-    for number, item in shown:
+    for number, item in visible:
         location = item.own_location or item.location
         add_row(
             table,
@@ -81,22 +81,25 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
             plain(shorten(location.code if location else "", 60), "dim"),
         )
     print_table(console, table)
-    print_folded(console, len(ranked) - len(shown), "graph break")
-    led = len(inspection.breaks) - len(ranked)
-    if led:
+    print_folded(console, len(ranked) - len(visible), "graph break")
+    following_breaks = len(inspection.breaks) - len(ranked)
+    if following_breaks:
         print_paragraph(
-            console, f"{count(led, 'more graph break')} met in what these left to Python.", indent="  ", style="dim"
+            console,
+            f"{count(following_breaks, 'more graph break')} in code that these left to Python.",
+            indent="  ",
+            style="dim",
         )
     return True
 
 
 def _remedies(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
-    told = [*wrapper_remedies(inspection)]
-    if told:
+    sentences = [*wrapper_remedies(inspection)]
+    if sentences:
         print_heading(console, "What to do")
-        for sentence in told:
+        for sentence in sentences:
             print_paragraph(console, one_line(sentence), indent="  ", bullet="- ")
-    return bool(told)
+    return bool(sentences)
 
 
 def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
@@ -104,9 +107,9 @@ def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) 
         return False
     print_heading(console, "Recompiles")
     functions = sorted(by_function(inspection.recompiles).items(), key=lambda item: -len(item[1]))
-    shown = options.first(functions, _TOP)
+    visible = options.first(functions, _MAX_ENTRIES)
     table = new_table("Function", ">Times", "Latest", "Latest cause", "Line")
-    for (function, file, line), recompiles in shown:
+    for (function, file, line), recompiles in visible:
         latest = recompiles[-1]
         failure = latest.latest
         add_row(
@@ -118,7 +121,7 @@ def _recompiles(inspection: Inspection, console: Console, options: ShowOptions) 
             Text(where(failure.location if failure else None), style="cyan"),
         )
     print_table(console, table)
-    print_folded(console, len(functions) - len(shown), "function")
+    print_folded(console, len(functions) - len(visible), "function")
     return True
 
 
@@ -126,10 +129,10 @@ def _limits(inspection: Inspection, console: Console, options: ShowOptions) -> b
     if not inspection.limits:
         return False
     print_heading(console, "Limits reached")
-    shown = options.first(inspection.limits, _TOP)
-    for limit in shown:
+    visible = options.first(inspection.limits, _MAX_ENTRIES)
+    for limit in visible:
         print_paragraph(console, limit_sentence(limit), indent="  ", bullet="- ")
-    print_folded(console, len(inspection.limits) - len(shown), "limit")
+    print_folded(console, len(inspection.limits) - len(visible), "limit")
     return True
 
 
@@ -137,10 +140,10 @@ def cuda_graph_sentence(event: CudaGraphEvent, times: int) -> str:
     """What happened, in one sentence.
 
     >>> cuda_graph_sentence(CudaGraphEvent("0/0", CudaGraphOutcome.NO_EFFECT), 1)
-    'Asked for, without effect on a CPU: no CUDA device is involved (1 time).'
+    'Requested, without effect on a CPU: no CUDA device is involved (1 time).'
     """
     if event.outcome is CudaGraphOutcome.NO_EFFECT:
-        sentence = "Asked for, without effect on a CPU: no CUDA device is involved"
+        sentence = "Requested, without effect on a CPU: no CUDA device is involved"
     else:
         sentence = event.outcome.value.capitalize().replace("cuda", "CUDA")
     reason = f": {one_line(event.reason)}" if event.reason else ""
@@ -158,10 +161,10 @@ def _cuda_graphs(inspection: Inspection, console: Console, options: ShowOptions)
         times[key] = times.get(key, 0) + event.times
         examples.setdefault(key, event)
     ranked = sorted(examples, key=lambda key: -times[key])
-    shown = options.first(ranked, _TOP)
-    for key in shown:
+    visible = options.first(ranked, _MAX_ENTRIES)
+    for key in visible:
         print_paragraph(console, cuda_graph_sentence(examples[key], times[key]), indent="  ", bullet="- ")
-    print_folded(console, len(ranked) - len(shown), "reason")
+    print_folded(console, len(ranked) - len(visible), "reason")
     return True
 
 
@@ -170,8 +173,8 @@ def _missing(inspection: Inspection, console: Console, options: ShowOptions) -> 
         return False
     print_heading(console, "Missing evidence")
     if not inspection.environment.torch_known:
-        told = f"torch {inspection.environment.torch} is newer or older than what this was made for."
-        print_paragraph(console, told, indent="  ", bullet="- ")
+        sentence = f"torch {inspection.environment.torch} is outside the range of versions that compile-inspect supports."
+        print_paragraph(console, sentence, indent="  ", bullet="- ")
     print_missing(console, inspection.missing)
     return True
 

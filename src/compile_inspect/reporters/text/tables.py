@@ -1,4 +1,4 @@
-"""Tables: a rich one for short lists, a quick one for lists of thousands."""
+"""Tables: rich's for short lists, a faster one for lists of thousands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def new_table(*columns: str) -> Table:
     )
     for column in columns:
         heading = column.removeprefix(">")
-        # Cells may be folded anywhere, the words of a heading are not.
+        # Cells can be folded anywhere, but not the words of a heading.
         longest = max(map(len, heading.split()), default=0)
         justify: JustifyMethod = "right" if column.startswith(">") else "left"
         table.add_column(Text(heading), justify=justify, overflow="fold", min_width=longest)
@@ -40,7 +40,7 @@ def add_row(table: Table, *cells: str | Text) -> None:
 
 
 def print_table(console: Console, table: Table, indent: int = 2) -> None:
-    """Print a table set in from the left."""
+    """Print an indented table."""
     console.print(Padding(table, (0, 0, 0, indent), expand=False))
 
 
@@ -54,10 +54,10 @@ def print_listing(
     keep_ends: Sequence[int] = (),
     whole: bool = False,
 ) -> None:
-    """Print columns of plain strings, one line a row, in one go.
+    """Print columns of plain strings, one line per row.
 
     Cells are cut to make a row fit the screen, the widest column first, unless `whole`. The columns `keep_ends` are
-    cut at their beginning: a place tells most by its line, and a long variable by its last attribute.
+    cut at their beginning: the end of a location or a long variable name is the informative part.
     """
     cells = [[one_line(cell) for cell in row] for row in rows]
     table = [list(headings), *cells] if headings else cells
@@ -94,13 +94,13 @@ def _styled(pieces: Sequence[str], styles: Sequence[str], indent: str) -> Text:
     return line
 
 
-def fit(widths: Sequence[int], available: int, least: int = 8) -> list[int]:
-    """Cut the widest columns until all fit into `available`; none below `least`.
+def fit(widths: Sequence[int], available: int, min_width: int = 8) -> list[int]:
+    """Cut the widest columns until all fit into `available`; none below `min_width`.
 
     >>> fit([10, 50, 20], 60)
     [10, 30, 20]
     """
     cap = max(widths, default=0)
-    while cap > least and sum(min(width, cap) for width in widths) > available:
+    while cap > min_width and sum(min(width, cap) for width in widths) > available:
         cap -= 1
     return [min(width, cap) for width in widths]

@@ -1,4 +1,4 @@
-"""Where the compile time went: a tree for each compilation, and the phases that cost most by themselves."""
+"""Compile time: a tree for each compilation, and the phases with the most time of their own."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from compile_inspect.wording.compilations import by_identifier, grouped, title
 from compile_inspect.wording.plain import one_line
 from compile_inspect.wording.quantities import TIMES, count, percent, seconds
 
-_MOST_COMPILATIONS = 5
-_MOST_PHASES = 10
-_LEAST_SHARE = 0.01
+_MAX_COMPILATIONS = 5
+_MAX_PHASES = 10
+_MIN_FRACTION = 0.01
 _BAR_WIDTH = 20
-_DEEPEST = 40
+_MAX_DEPTH = 40
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print a tree of phases for the slowest compilations, then the phases with most time of their own."""
+    """Print a tree of phases for the slowest compilations, then the phases with the most time of their own."""
     if not inspection.phases:
-        print_empty(console, inspection, "No times: torch's timers were not recorded.")
+        print_empty(console, inspection, "No compile times: torch's timers were not recorded.")
         return
-    # A time that is no number, in a damaged capture, cannot be added up or drawn.
+    # A NaN in a damaged capture cannot be added up or drawn.
     timed = [phase for phase in inspection.phases if math.isfinite(phase.start + phase.seconds + phase.own_seconds)]
     trees = {identifier: tree(phases) for identifier, phases in grouped(timed, lambda phase: phase.compilation).items()}
-    # Helper threads compile kernels while the compilation waits for them: their time is not time of its own.
+    # Helper threads compile kernels while the compilation waits: their time is not the compilation's own.
     slowest = sorted(trees, key=lambda identifier: (identifier is None, -trees[identifier].seconds))
-    shown = set(options.first(slowest, _MOST_COMPILATIONS))
-    known = by_identifier(inspection)
+    visible = set(options.first(slowest, _MAX_COMPILATIONS))
+    compilations = by_identifier(inspection)
     for identifier, root in trees.items():
-        if identifier in shown:
-            print_heading(console, *title(identifier, known, inspection), seconds(root.seconds))
+        if identifier in visible:
+            print_heading(console, *title(identifier, compilations, inspection), seconds(root.seconds))
             _print_tree(root, console, options)
             console.print()
-    folded = [identifier for identifier in trees if identifier not in shown]
+    folded = [identifier for identifier in trees if identifier not in visible]
     if folded:
-        told = ("compilation that took less time", "compilations that took less time")
-        print_folded(console, sum(identifier is not None for identifier in folded), *told, indent="")
+        nouns = ("compilation that took less time", "compilations that took less time")
+        print_folded(console, sum(identifier is not None for identifier in folded), *nouns, indent="")
         if None in folded:
             console.print(f"… {seconds(trees[None].seconds)} outside any compilation (use --all)", style="dim")
         console.print()
@@ -52,7 +52,7 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
 
 
 def _print_tree(root: Branch, console: Console, options: ShowOptions) -> None:
-    lines = list(walk(root, 0.0 if options.all else root.seconds * _LEAST_SHARE))
+    lines = list(walk(root, 0.0 if options.all else root.seconds * _MIN_FRACTION))
     labels = [_label(entry, depth) for depth, entry, _ in lines]
     width = max(map(len, labels), default=0)
     for label, (_, entry, spent) in zip(labels, lines, strict=True):
@@ -65,7 +65,7 @@ def _print_tree(root: Branch, console: Console, options: ShowOptions) -> None:
 
 
 def _label(entry: Branch | int, depth: int) -> str:
-    indent = "  " * min(depth, _DEEPEST)
+    indent = "  " * min(depth, _MAX_DEPTH)
     if isinstance(entry, int):
         return f"{indent}… {count(entry, 'shorter phase')} (use --all)"
     times = f" {TIMES} {entry.times:,}" if entry.times > 1 else ""
@@ -81,18 +81,18 @@ def _print_top(phases: Sequence[Phase], console: Console, options: ShowOptions) 
     for phase in phases:
         own.setdefault(phase.name, []).append(phase)
     spent = {name: sum(phase.own_seconds for phase in members) for name, members in own.items()}
-    together = sum(spent.values())
-    if together <= 0:
+    total = sum(spent.values())
+    if total <= 0:
         return
     ranked = sorted(spent, key=lambda name: -spent[name])
-    shown = options.first(ranked, _MOST_PHASES)
-    print_heading(console, "Most time of their own", f"{seconds(together)} in all")
-    labels = [one_line(name) + (f" {TIMES} {len(own[name]):,}" if len(own[name]) > 1 else "") for name in shown]
+    visible = options.first(ranked, _MAX_PHASES)
+    print_heading(console, "Phases by own time", f"{seconds(total)} in total")
+    labels = [one_line(name) + (f" {TIMES} {len(own[name]):,}" if len(own[name]) > 1 else "") for name in visible]
     width = max(map(len, labels))
-    for name, label in zip(shown, labels, strict=True):
-        line = Text(f"  {label.ljust(width)}  {seconds(spent[name]):>9}  {percent(spent[name], together):>5}  ")
-        line.append(_bar(spent[name], together, console), style="blue")
+    for name, label in zip(visible, labels, strict=True):
+        line = Text(f"  {label.ljust(width)}  {seconds(spent[name]):>9}  {percent(spent[name], total):>5}  ")
+        line.append(_bar(spent[name], total, console), style="blue")
         line.rstrip()
         console.print(line, soft_wrap=True)
-    print_folded(console, len(ranked) - len(shown), "phase")
+    print_folded(console, len(ranked) - len(visible), "phase")
     console.print()

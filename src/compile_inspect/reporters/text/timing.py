@@ -1,4 +1,4 @@
-"""How long every variant takes: a table and bars for every size, and lines over a sweep."""
+"""Call times of every variant: a table and bars for every size, and a plot over a sweep."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from compile_inspect.reporters.text.tables import add_row, new_table, print_tabl
 from compile_inspect.wording.plain import enumerate_some, one_line
 from compile_inspect.wording.quantities import seconds, sizes
 
-_MOST_POINTS = 8
+_MAX_POINTS = 8
 _BAR_WIDTH = 40
 
 
 def render(inspection: Inspection, console: Console, options: ShowOptions) -> None:
-    """Print every timing that a capture holds."""
+    """Print every timing in a capture."""
     if not inspection.timings:
-        print_empty(console, inspection, "No timings: `compile-inspect bench` adds them to a capture with --capture.")
+        print_empty(console, inspection, "No timings: `compile-inspect bench --capture FILE` adds them to a capture.")
         return
     for timing in inspection.timings:
         print_timing(timing, console, options)
 
 
 def print_timing(timing: Timing, console: Console, options: ShowOptions) -> None:
-    """Print one timing: its tables, the plot over its sizes, and what there is to doubt."""
+    """Print one timing: its tables, the plot over its sizes, and doubts about the measurements."""
     title, *details = words.heading(timing)
     print_heading(console, title, *(detail for detail in details if detail))
-    shown = options.first(timing.points, _MOST_POINTS)
-    for point in shown:
+    visible = options.first(timing.points, _MAX_POINTS)
+    for point in visible:
         _print_point(point, console, alone=len(timing.points) == 1)
-    print_folded(console, len(timing.points) - len(shown), "size")
+    print_folded(console, len(timing.points) - len(visible), "size")
     _print_lines(timing, console)
     for note in words.build_notes(timing):
         print_paragraph(console, note, indent="  ", bullet="- ", style="dim")
     for doubt in words.seen_doubts(timing):
-        told = f"{words.doubt_name(doubt)} ({_doubted(timing, doubt)}): {doubt.value}"
-        print_paragraph(console, told, indent="  ", bullet="- ", style="dim")
+        sentence = f"{words.doubt_name(doubt)} ({_doubted(timing, doubt)}): {doubt.value}"
+        print_paragraph(console, sentence, indent="  ", bullet="- ", style="dim")
     if any(item.speed and item.speed.low <= 1 <= item.speed.high for point in timing.points for item in point.measurements):
-        print_paragraph(console, "?: no difference to eager beyond the noise", indent="  ", bullet="- ", style="dim")
+        print_paragraph(console, "?: no difference from eager beyond the noise", indent="  ", bullet="- ", style="dim")
     console.print()
     print_paragraph(console, conclusions.conclude_timing(timing), style="bold")
     console.print()
@@ -65,7 +65,7 @@ def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
     if point.sizes:
         print_heading(console, sizes(point.sizes), *point.inputs[:4], indent="  ")
     ran = [item for item in point.measurements if item.summary is not None]
-    best = conclusions.choose(point).variant  # the lowest median may be so by chance
+    best = conclusions.choose(point).variant  # the lowest median may be due to chance
     if ran:
         # Doubts come with their sentences below: in the table they would take the width of all else.
         name, *numbers, _doubts = words.COLUMNS
@@ -105,12 +105,12 @@ def _print_lines(timing: Timing, console: Console) -> None:
     names = dict.fromkeys(item.variant for point in timing.points for item in point.measurements if item.summary)
     lines = []
     for name in names:
-        found = []
+        points = []
         for point in timing.points:
             item = point.of(name)
             if item is not None and item.summary is not None and 0 < item.summary.median < math.inf:
-                found.append((next(iter(point.sizes.values())), item.summary.median))
-        lines.append(Line(one_line(name), tuple(found)))
+                points.append((next(iter(point.sizes.values())), item.summary.median))
+        lines.append(Line(one_line(name), tuple(points)))
     width, label = min(console.width - 4, 76), one_line(next(iter(axes))[0])
     for row in line_plot(lines, width=width, label=label, encoding=encoding_of(console)):
         console.print(Text("  ").append_text(row), soft_wrap=True)

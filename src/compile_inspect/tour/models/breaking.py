@@ -1,4 +1,4 @@
-"""Models that break the graph, each in one of the ways that are met most."""
+"""Models that break the graph, each in one of the most common ways."""
 
 import torch
 from torch import nn
@@ -9,7 +9,7 @@ torch.manual_seed(0)
 
 
 class Chatty(nn.Module):
-    """Prints on its way."""
+    """Prints while it runs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -17,7 +17,7 @@ class Chatty(nn.Module):
         self.second = nn.Linear(32, 4)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Two layers, with a word in between."""
+        """Two layers, with a print between them."""
         hidden = torch.relu(self.first(x))
         print("halfway")
         result: torch.Tensor = self.second(hidden)
@@ -25,14 +25,14 @@ class Chatty(nn.Module):
 
 
 class Branching(nn.Module):
-    """Chooses what to compute by a value that only the run knows."""
+    """Branches on a value that is known only at run time."""
 
     def __init__(self) -> None:
         super().__init__()
         self.layer = nn.Linear(16, 16)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """One layer, halved where its mean is large."""
+        """One layer, halved where its mean is positive."""
         hidden = self.layer(x)
         if hidden.mean() > 0:
             hidden = hidden / 2
@@ -41,7 +41,7 @@ class Branching(nn.Module):
 
 
 class Peeking(nn.Module):
-    """Takes a number out of a tensor, and computes with it in Python."""
+    """Reads a number from a tensor and computes with it in Python."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""A small MLP: the plainest thing that torch.compile can be shown."""
+"""A small MLP, a simple first model for torch.compile."""
 
 import torch
 from torch import nn

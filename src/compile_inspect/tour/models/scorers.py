@@ -1,4 +1,4 @@
-"""Three relevance scorers: how much a patch of an image tells, how much it stands out, and how well it fits a query."""
+"""Three relevance scorers for image patches: information content, salience, and the match with a query."""
 
 import torch
 from torch import nn
@@ -19,7 +19,7 @@ class InformationScorer(nn.Module):
 
 
 class SalienceScorer(nn.Module):
-    """Edges: the length of the Sobel gradient of the patches, laid out as they were in the image."""
+    """Edges: the magnitude of the Sobel gradient over the grid of patches."""
 
     kernels: torch.Tensor
 

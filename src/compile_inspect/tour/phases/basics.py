@@ -1,4 +1,4 @@
-"""Phase 1 of the tour: one model, every backend; what the first call costs, and where that time goes."""
+"""Phase 1 of the tour: one model, every backend; what the first call costs and where that time goes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from compile_inspect.tour.calls import median_seconds, model_name, wait
+from compile_inspect.tour.calls import median_seconds, model_name, synchronize
 from compile_inspect.tour.stages import Stage, time_by_stage
 from compile_inspect.wording.quantities import percent, seconds
 
@@ -15,84 +15,95 @@ if TYPE_CHECKING:
     from compile_inspect.tour.guide import Guide
 
 BACKENDS = ("eager", "aot_eager", "inductor")
-FACTORS = ("about as long", "10 times", "100 times", "1,000 times or more")
+CHOICES = ("about the same", "about 10 times as long", "about 100 times as long", "1,000 times as long or more")
 
 
 @dataclass(frozen=True)
 class BackendRun:
-    """One backend on one model: its first call, a later one, and how far its result is from that of eager."""
+    """One backend on one model: its first call, a later one, and the difference of its result from eager."""
 
     backend: str
     first_seconds: float = 0.0
     later_seconds: float = 0.0
     difference: float | None = 0.0
-    """None where the model draws random numbers, and cannot be compared."""
+    """None for a model that draws random numbers, which cannot be compared."""
     stages: tuple[tuple[Stage, float], ...] = ()
-    """What torch's own timers say about the first call."""
-    refused: str = ""
+    """The first call by torch's own timers."""
+    unavailable: str = ""
 
 
 @dataclass(frozen=True)
 class BackendComparison:
-    """What `run_backend_comparison` has measured; `uncompiled_seconds` is a call of the model as it is."""
+    """The measurements of `run_backend_comparison`; `uncompiled_seconds` is the time of a call without torch.compile."""
 
     model: str
     uncompiled_seconds: float
     runs: tuple[BackendRun, ...]
     setup_seconds: float = 0.0
-    """The first compilation of all, of a sine with the last backend: imports, and what the tool chain does once."""
+    """The first compilation in the process, of torch.sin with the last backend: imports and one-time setup of the toolchain."""
 
     @property
-    def ran(self) -> tuple[BackendRun, ...]:
-        """The backends that could run."""
-        return tuple(run for run in self.runs if not run.refused)
+    def completed(self) -> tuple[BackendRun, ...]:
+        """The backends that ran."""
+        return tuple(run for run in self.runs if not run.unavailable)
 
     def answer(self) -> tuple[str, ...]:
-        """Why the first call is slow, in figures of this run."""
-        if not self.ran:
+        """Why the first call is slow, with the numbers of this run."""
+        if not self.completed:
             return ()
-        *others, run = self.ran
-        told = [
-            f"With {run.backend} the first call of {self.model} took {seconds(run.first_seconds)} and a later one "
+        *others, run = self.completed
+        sentences = [
+            f"With {run.backend}, the first call of {self.model} took {seconds(run.first_seconds)} and a later call took "
             f"{seconds(run.later_seconds)}: {_times(run.first_seconds, run.later_seconds)}."
         ]
         if self.setup_seconds > 0:
-            told.append(
-                "Not counted there: before it, the first compilation of all, that of a sine, took "
-                f"{seconds(self.setup_seconds)}. Modules are imported in it, and with Inductor the compiler is tried and its "
-                "headers are translated, once for a cache folder."
+            sentences.append(
+                "That does not include one-time setup: before it, the first compilation in this process (of torch.sin) took "
+                f"{seconds(self.setup_seconds)}. It imports modules, and with Inductor it also tests the C++ compiler and "
+                "precompiles "
+                "headers, once per cache folder."
             )
-        spent = [(stage, value) for stage, value in run.stages if value > 0]
-        if spent:
-            parts = ", ".join(f"{stage.short} {seconds(value)}" for stage, value in spent)
-            largest, most = max(spent, key=lambda item: item[1])
-            told.append(
-                f"The first call compiles, the others do not. Of its time torch's own timers give {parts}: "
-                f"{largest.short} has the largest part, {percent(most, run.first_seconds)}."
+        stage_times = [(stage, value) for stage, value in run.stages if value > 0]
+        if stage_times:
+            breakdown = ", ".join(f"{stage.short} {seconds(value)}" for stage, value in stage_times)
+            largest, largest_seconds = max(stage_times, key=lambda item: item[1])
+            sentences.append(
+                f"Only the first call compiles. torch's own timers break it down into {breakdown}. "
+                f"The largest part is {largest.short}, {percent(largest_seconds, run.first_seconds)}."
             )
         if others:
-            listed = " and ".join(f"{seconds(other.first_seconds)} with {other.backend}" for other in others)
-            told.append(f"The other backends stop earlier; their first calls took {listed}. Each was measured once.")
-        apart = [item.difference for item in self.ran if item.difference is not None]
-        if apart:
-            told.append(f"No result differs from that of eager by more than {max(apart):.1g}.")
+            first_calls = " and ".join(f"{seconds(other.first_seconds)} with {other.backend}" for other in others)
+            sentences.append(
+                f"The other backends stop at earlier stages; their first calls took {first_calls}. Each was measured once."
+            )
+        differences = [item.difference for item in self.completed if item.difference is not None]
+        if differences:
+            sentences.append(f"No result differs from eager by more than {max(differences):.1g}.")
         else:
-            told.append(f"{self.model} draws random numbers: its results differ from call to call, and were not compared.")
-        return tuple(told)
+            sentences.append(
+                f"{self.model} draws random numbers, so its results differ from call to call and were not compared."
+            )
+        return tuple(sentences)
 
 
 def _times(first: float, later: float) -> str:
-    """How a first call compares with later ones, which were measured often enough, as it was not."""
+    """How much longer the first call took than later calls; coarse, because a first call is measured only once."""
     if not later > 0 or not first > 0:
         return "too short to compare"
     ratio = first / later
-    return f"{ratio:,.0f} times as long" if ratio >= 10 else f"{ratio:.1f} times as long" if ratio >= 2 else "not twice as long"
+    return (
+        f"{ratio:,.0f} times as long"
+        if ratio >= 10
+        else f"{ratio:.1f} times as long"
+        if ratio >= 2
+        else "less than twice as long"
+    )
 
 
 def run_backend_comparison(target: Target | None = None, *, guide: Guide | None = None) -> BackendComparison:
     """Compile a model with each backend, compare the results with eager, and time the first and later calls.
 
-    Without a target it is the tour's MLP. With a guide, everything is shown as it happens.
+    The default target is the tour's MLP. With a guide, progress and results are printed.
     """
     import torch
 
@@ -103,13 +114,13 @@ def run_backend_comparison(target: Target | None = None, *, guide: Guide | None 
     target = target or guide.model("mlp")
     name = model_name(target)
     deepest = "Inductor" if guide.machine.inductor else "aot_eager"
-    guide.guess(f"Compiled by {deepest}, the first call takes how many times as long as a later one?", FACTORS)
-    with torch.no_grad(), guide.working("compiling a sine, for what is done once"), silence():
-        # What is imported, tried and translated at the first compilation is no part of the comparison.
-        started = perf_counter()
-        torch.compile(torch.sin, backend="inductor" if guide.machine.inductor else "aot_eager")(_few_numbers(guide))
-        wait(guide.machine.device)
-        setup = perf_counter() - started
+    guide.ask(f"Compiled with {deepest}, how long does the first call take compared with a later one?", CHOICES)
+    with torch.no_grad(), guide.working("compiling torch.sin to exclude one-time setup"), silence():
+        # One-time setup at the first compilation is not part of the comparison.
+        start = perf_counter()
+        torch.compile(torch.sin, backend="inductor" if guide.machine.inductor else "aot_eager")(_small_tensor(guide))
+        synchronize(guide.machine.device)
+        setup = perf_counter() - start
         uncompiled = median_seconds(lambda: target.function(*target.args, **target.kwargs), guide.machine.device)
     with torch.no_grad():
         runs = tuple(_run(target, name, backend, guide) for backend in BACKENDS)
@@ -118,7 +129,7 @@ def run_backend_comparison(target: Target | None = None, *, guide: Guide | None 
     return comparison
 
 
-def _few_numbers(guide: Guide) -> Any:
+def _small_tensor(guide: Guide) -> Any:
     import torch
 
     return torch.ones(64, device=guide.machine.device)
@@ -130,45 +141,47 @@ def _run(target: Target, name: str, backend: str, guide: Guide) -> BackendRun:
     from compile_inspect import torch_private
     from compile_inspect.capture.recorder import record
     from compile_inspect.silence import silence
-    from compile_inspect.tour.calls import difference, is_steady, result_of
+    from compile_inspect.tour.calls import difference, is_deterministic, result_of
 
     if backend == "inductor" and not guide.machine.inductor:
-        guide.note(guide.machine.lacking)
-        return BackendRun(backend, refused=guide.machine.lacking)
-    torch_private.forget_compiled_code()  # the first call is to be a first one
+        guide.note(guide.machine.missing_requirement)
+        return BackendRun(backend, unavailable=guide.machine.missing_requirement)
+    torch_private.forget_compiled_code()  # so that the first call compiles
     with guide.working(f"compiling {name} with {backend}"), silence():
         compiled: Any = torch.compile(target.function, backend=backend)
         with record() as recording:
-            started = perf_counter()
+            start = perf_counter()
             compiled(*target.args, **target.kwargs)
-            wait(guide.machine.device)
-            first = perf_counter() - started
+            synchronize(guide.machine.device)
+            first = perf_counter() - start
         later = median_seconds(lambda: compiled(*target.args, **target.kwargs), guide.machine.device)
-        apart = difference(result_of(target, compiled), result_of(target)) if is_steady(target) else None
+        deviation = difference(result_of(target, compiled), result_of(target)) if is_deterministic(target) else None
     stages = tuple(time_by_stage(recording.inspection.phases).items())
-    return BackendRun(backend, first, later, apart, stages)
+    return BackendRun(backend, first, later, deviation, stages)
 
 
 def _show(comparison: BackendComparison, guide: Guide) -> None:
     rows = [
-        ["the first compilation of all, of a sine", seconds(comparison.setup_seconds), "-", "-", "-"],
-        ["none: the model as it is", "-", seconds(comparison.uncompiled_seconds), "-", "-"],
+        ["first compilation in the process (torch.sin)", seconds(comparison.setup_seconds), "-", "-", "-"],
+        ["no torch.compile", "-", seconds(comparison.uncompiled_seconds), "-", "-"],
     ]
     for run in comparison.runs:
-        if run.refused:
-            rows.append([run.backend, "not here", "-", "-", "-"])
+        if run.unavailable:
+            rows.append([run.backend, "not available", "-", "-", "-"])
         else:
             times = f"{run.first_seconds / run.later_seconds:,.0f}" if run.later_seconds > 0 else "-"
-            apart = "random" if run.difference is None else f"{run.difference:.1g}"
-            rows.append([run.backend, seconds(run.first_seconds), seconds(run.later_seconds), times, apart])
-    columns = ["Backend", ">First call", ">Later call", ">First / later", ">Largest difference from eager"]
-    guide.table(f"{comparison.model} under each backend", columns, rows)
-    if not comparison.ran:
+            deviation = "random" if run.difference is None else f"{run.difference:.1g}"
+            rows.append([run.backend, seconds(run.first_seconds), seconds(run.later_seconds), times, deviation])
+    columns = ["Backend", ">First call", ">Later call", ">First / later", ">Max difference from eager"]
+    guide.table(f"{comparison.model} with each backend", columns, rows)
+    if not comparison.completed:
         return
-    deepest = comparison.ran[-1]
-    other = deepest.first_seconds - sum(value for _, value in deepest.stages)
+    deepest = comparison.completed[-1]
+    untimed = deepest.first_seconds - sum(value for _, value in deepest.stages)
     stages = [[stage.value, seconds(value), percent(value, deepest.first_seconds)] for stage, value in deepest.stages]
-    stages.append(["Not timed by torch: imports, the call itself", seconds(other), percent(other, deepest.first_seconds)])
+    stages.append(
+        ["Not timed by torch: imports and the call itself", seconds(untimed), percent(untimed, deepest.first_seconds)]
+    )
     guide.table(f"The first call with {deepest.backend}, by stage", ["Stage", ">Time", ">Share"], stages)
     ratio = deepest.first_seconds / deepest.later_seconds if deepest.later_seconds > 0 else 0.0
-    guide.settle(0 if ratio < 3 else 1 if ratio < 30 else 2 if ratio < 1000 else 3)
+    guide.reveal(0 if ratio < 3 else 1 if ratio < 30 else 2 if ratio < 1000 else 3)

@@ -1,4 +1,4 @@
-"""Phase 2 of the tour: the graph that Dynamo captures, held against the lines it came from."""
+"""Phase 2 of the tour: the graph that Dynamo captures, compared with the lines it came from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from compile_inspect.tour.guide import Guide
 
 MODELS = ("mlp", "information", "salience", "query_content", "block")
-CHOICES = ("every line becomes one node", "a line becomes one node or more", "a line becomes none, one or many nodes")
+CHOICES = ("model_lines line becomes one node", "a line becomes one node or more", "a line becomes zero, one or many nodes")
 
 
 @dataclass(frozen=True)
 class LineNodes:
-    """A statement of the model's forward, and what the graph has of it."""
+    """A statement of the model's forward and the graph operations it became."""
 
     statement: Statement
     operations: tuple[str, ...]
@@ -30,7 +30,7 @@ class LineNodes:
 
 @dataclass(frozen=True)
 class ModelCapture:
-    """What Dynamo captured of one model."""
+    """Dynamo's capture of one model."""
 
     model: str
     graphs: int
@@ -38,79 +38,82 @@ class ModelCapture:
     inputs: int
     parameters: int
     """Inputs of the graphs that are parameters or buffers of the model."""
-    explained: int
-    """Operations that `torch._dynamo.explain` counts: it leaves out methods of tensors."""
+    explain_count: int
+    """Operations counted by `torch._dynamo.explain`, which leaves out methods of tensors."""
     lines: tuple[LineNodes, ...]
-    elsewhere: int = 0
-    """Operations that belong to none of these lines: of functions that it calls, where torch keeps no line of its own."""
-    broken: tuple[int, ...] = ()
-    """Lines at which the graph broke, or the function was given up."""
+    unattributed: int = 0
+    """Operations from functions that these lines call, for which torch records no line of the model."""
+    break_lines: tuple[int, ...] = ()
+    """Lines where the graph broke or Dynamo skipped the function."""
     text: str = ""
 
 
 @dataclass(frozen=True)
 class DynamoExploration:
-    """What `run_dynamo_exploration` has seen."""
+    """The captures of `run_dynamo_exploration`."""
 
     models: tuple[ModelCapture, ...]
 
     def answer(self) -> tuple[str, ...]:
-        """How lines and nodes are related, in figures of this run."""
-        every = [(model, line) for model in self.models for line in model.lines]
-        if not every:
+        """How lines and nodes relate, with the numbers of this run."""
+        model_lines = [(model, line) for model in self.models for line in model.lines]
+        if not model_lines:
             return tuple(
-                f"{item.model}: its lines cannot be read. {count(item.calls, 'operation')} in {count(item.graphs, 'graph')}."
+                f"{item.model}: its source is not available. {count(item.calls, 'operation')} in {count(item.graphs, 'graph')}."
                 for item in self.models
             )
-        numbers = Counter(min(len(line.operations), 2) for _, line in every)
-        many, most = max(every, key=lambda item: len(item[1].operations))
-        told = [
-            f"{'Here it does.' if set(numbers) == {1} else 'No.'} Of {count(len(every), 'statement')} in "
-            f"{count(len(self.models), 'model')}, {numbers[0]} became no node, {numbers[1]} became one and {numbers[2]} "
-            "became several."
+        numbers = Counter(min(len(line.operations), 2) for _, line in model_lines)
+        largest_model, largest = max(model_lines, key=lambda item: len(item[1].operations))
+        sentences = [
+            f"{'In this run it does.' if set(numbers) == {1} else 'No.'} Of {count(len(model_lines), 'statement')} in "
+            f"{count(len(self.models), 'model')}, {numbers[0]} became no node, {numbers[1]} became one node and {numbers[2]} "
+            "became several nodes."
         ]
-        if len(most.operations) > 1:
-            listed = ", ".join(most.operations)
-            told.append(
-                f"The most came from line {most.statement.line} of {many.model}, `{most.statement.code}`: "
-                f"{count(len(most.operations), 'node')} ({listed})."
+        if len(largest.operations) > 1:
+            operations = ", ".join(largest.operations)
+            sentences.append(
+                f"Line {largest.statement.line} of {largest_model.model}, `{largest.statement.code}`, became the most nodes: "
+                f"{len(largest.operations):,} ({operations})."
             )
         empty = [
             (model, line.statement)
-            for model, line in every
-            if not line.operations and model.graphs and not model.elsewhere and line.statement.line not in model.broken
+            for model, line in model_lines
+            if not line.operations and model.graphs and not model.unattributed and line.statement.line not in model.break_lines
         ]
         if empty:
             model, statement = min(empty, key=lambda item: item[1].nested)
-            sure = not statement.nested and not model.broken
-            why = "what it does was known while tracing" if sure else "these inputs may not have reached it"
-            told.append(f"None came from line {statement.line} of {model.model}, `{statement.code}`: {why}.")
+            certain = not statement.nested and not model.break_lines
+            why = "Dynamo evaluated it while tracing" if certain else "these inputs may not have reached it"
+            sentences.append(f"Line {statement.line} of {model.model}, `{statement.code}`, became no node: {why}.")
         for model in self.models:
             if not model.graphs:
-                told.append(f"Nothing of {model.model} was captured: it runs as if it were not compiled, see phase 3.")
-            if model.elsewhere:
-                nodes = count(model.elsewhere, "node")
-                told.append(f"{model.model}: {nodes} came from none of its own lines, for torch keeps no line there.")
-            if model.broken:
-                lines = ", ".join(map(str, model.broken))
-                told.append(f"{model.model}: the graph broke at line {lines}, which is in none.")
+                sentences.append(
+                    f"Dynamo captured nothing of {model.model}: it runs as if it were not compiled. Phase 3 shows why."
+                )
+            if model.unattributed:
+                nodes = count(model.unattributed, "node")
+                sentences.append(f"{model.model}: torch recorded no line of the model for {nodes}.")
+            if model.break_lines:
+                lines = ", ".join(map(str, model.break_lines))
+                sentences.append(f"{model.model}: the graph broke at line {lines}, which is in no graph.")
         inputs, parameters = sum(model.inputs for model in self.models), sum(model.parameters for model in self.models)
         if inputs:
-            told.append(
-                f"Of {count(inputs, 'input')} of these graphs parameters and buffers are {parameters}, read anew at each call."
+            sentences.append(
+                f"Of the {count(inputs, 'input')} of these graphs, {parameters} are parameters or buffers, read again at each "
+                "call."
             )
-        return tuple(told)
+        return tuple(sentences)
 
 
 def run_dynamo_exploration(target: Target | None = None, *, guide: Guide | None = None) -> DynamoExploration:
-    """Capture the models of the tour, or one target, and count what became of each line.
+    """Capture the models of the tour, or one target, and count the nodes of each line.
 
-    The backend is `eager`: Dynamo does all of its work, and nothing is compiled after it.
+    The backend is `eager`: Dynamo does all of its work, and nothing is compiled afterwards.
     """
     from compile_inspect.tour.guide import Guide
 
     guide = guide or Guide.silent()
-    guide.guess("How do lines and nodes of the graph relate?", CHOICES)
+    guide.ask("How do lines and nodes of the graph relate?", CHOICES)
     targets = [target] if target else [guide.model(name) for name in MODELS]
     exploration = DynamoExploration(tuple(_capture(item, guide) for item in targets))
     _show(exploration, guide)
@@ -132,38 +135,38 @@ def _capture(target: Target, guide: Guide) -> ModelCapture:
     inputs = [node for graph in graphs for node in graph.nodes if node.operation == "placeholder"]
     lines = _lines(target, inspection, graphs)
     calls = sum(graph.call_count for graph in graphs)
-    own = {line.statement.file for line in lines}
-    places = [cause.location for cause in inspection.breaks if cause.location is not None]
+    model_files = {line.statement.file for line in lines}
+    break_locations = [cause.location for cause in inspection.breaks if cause.location is not None]
     return ModelCapture(
         model=name,
         graphs=len(graphs),
         calls=calls,
         inputs=len(inputs),
         parameters=sum("_parameters_" in node.target or "_buffers_" in node.target for node in inputs),
-        explained=operations,
+        explain_count=operations,
         lines=lines,
-        elsewhere=calls - sum(len(line.operations) for line in lines) if lines else 0,
-        broken=tuple(sorted({place.line for place in places if place.file in own})),
+        unattributed=calls - sum(len(line.operations) for line in lines) if lines else 0,
+        break_lines=tuple(sorted({location.line for location in break_locations if location.file in model_files})),
         text=_text(graphs[0]) if graphs else "",
     )
 
 
 def _text(graph: Graph) -> str:
-    """A graph as lines to read: what is computed of what, and its type."""
+    """A graph as readable lines: each operation with its inputs and its type."""
     names = {node.name: _short(node.name) for node in graph.nodes}
     lines = []
     for node in graph.nodes:
         types = ", ".join(map(str, node.value))
         if node.is_call:
-            given = ", ".join(names.get(item, item) for item in node.inputs)
-            lines.append(f"{names[node.name]} = {_operation(node.target)}({given})  # {types}")
+            arguments = ", ".join(names.get(item, item) for item in node.inputs)
+            lines.append(f"{names[node.name]} = {_operation(node.target)}({arguments})  # {types}")
         elif node.operation == "placeholder":
             lines.append(f"{names[node.name]}: input  # {types}")
     return "\n".join(lines)
 
 
 def _short(name: str) -> str:
-    """What an input was in the program: `first.weight` for `l_self_modules_first_parameters_weight_`."""
+    """The name of an input in the program: `first.weight` for `l_self_modules_first_parameters_weight_`."""
     parts = re.sub(r"^l_(self_)?|_$", "", name, flags=re.IGNORECASE)
     return re.sub(r"_?(modules|parameters|buffers)_", ".", parts).strip(".") if parts != name else name
 
@@ -173,24 +176,26 @@ def _operation(target: str) -> str:
 
 
 def _lines(target: Target, inspection: Inspection, graphs: tuple[Graph, ...]) -> tuple[LineNodes, ...]:
-    """The statements of the function that is compiled, each with the operations that any graph has of it."""
+    """The statements of the compiled function, each with its operations in any graph."""
     statements = statements_of(target.function)
-    found: dict[Statement, list[str]] = {statement: [] for statement in statements}
+    operations: dict[Statement, list[str]] = {statement: [] for statement in statements}
     for graph in graphs:
         for node in graph.nodes:
             stack = inspection.stack(node.stack)
             if not node.is_call or stack is None:
                 continue
-            owner = next((item for item in statements for place in reversed(stack.locations) if item.holds(place)), None)
+            owner = next(
+                (item for item in statements for location in reversed(stack.locations) if item.contains(location)), None
+            )
             if owner is not None:
-                found[owner].append(_operation(node.target))
-    return tuple(LineNodes(statement, tuple(operations)) for statement, operations in found.items())
+                operations[owner].append(_operation(node.target))
+    return tuple(LineNodes(statement, tuple(names)) for statement, names in operations.items())
 
 
 def _show(exploration: DynamoExploration, guide: Guide) -> None:
-    columns = ["Model", ">Graphs", ">Operations", ">explain counts", ">Inputs", ">of these parameters"]
+    columns = ["Model", ">Graphs", ">Operations", ">explain() count", ">Inputs", ">Parameters and buffers"]
     rows = [
-        [item.model, *map(str, (item.graphs, item.calls, item.explained, item.inputs, item.parameters))]
+        [item.model, *map(str, (item.graphs, item.calls, item.explain_count, item.inputs, item.parameters))]
         for item in exploration.models
     ]
     guide.table("What Dynamo captured", columns, rows)
@@ -206,4 +211,4 @@ def _show(exploration: DynamoExploration, guide: Guide) -> None:
         guide.listing(f"The graph of {first.model}", first.text, language="python")
     numbers = {min(len(line.operations), 2) for item in exploration.models for line in item.lines}
     if numbers:
-        guide.settle(0 if numbers <= {1} else 1 if 0 not in numbers else 2)
+        guide.reveal(0 if numbers <= {1} else 1 if 0 not in numbers else 2)

@@ -1,1 +1,0 @@
-"""Short chapters of the tour: one topic each, with a run."""

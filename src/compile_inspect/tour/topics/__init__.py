@@ -1,0 +1,1 @@
+"""Topics of the tour after the five phases, one module each."""
