@@ -10,19 +10,27 @@ import nonsmooth
 def test_public_names() -> None:
     assert compile_inspect.__all__ == [
         "Agreement",
+        "BreakReport",
         "CaptureError",
+        "FixReport",
         "InspectError",
         "Inspection",
+        "RecompileForecast",
         "Recording",
         "Target",
         "TargetError",
         "Tuned",
         "__version__",
+        "breaks",
+        "fix",
         "inspect",
         "load",
+        "predict_payback",
+        "predict_recompiles",
         "record",
         "time_variants",
         "tune",
+        "variant_names",
         "verify",
     ]
     for name in compile_inspect.__all__:

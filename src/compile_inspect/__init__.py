@@ -29,6 +29,14 @@ _MODULES = {
     "Target": "compile_inspect.target",
     "tune": "compile_inspect.tuning.api",
     "Tuned": "compile_inspect.tuning.tuned",
+    "breaks": "compile_inspect.fixes.api",
+    "fix": "compile_inspect.fixes.api",
+    "predict_recompiles": "compile_inspect.recompiles.api",
+    "predict_payback": "compile_inspect.timing.payback",
+    "variant_names": "compile_inspect.variants",
+    "BreakReport": "compile_inspect.records.break_reports",
+    "FixReport": "compile_inspect.records.break_reports",
+    "RecompileForecast": "compile_inspect.records.recompile_forecast",
     "load": "compile_inspect.capture_file",
     "Inspection": "compile_inspect.records",
     "Agreement": "compile_inspect.records",
@@ -39,19 +47,27 @@ _MODULES = {
 
 __all__ = [
     "Agreement",
+    "BreakReport",
     "CaptureError",
+    "FixReport",
     "InspectError",
     "Inspection",
+    "RecompileForecast",
     "Recording",
     "Target",
     "TargetError",
     "Tuned",
     "__version__",
+    "breaks",
+    "fix",
     "inspect",
     "load",
+    "predict_payback",
+    "predict_recompiles",
     "record",
     "time_variants",
     "tune",
+    "variant_names",
     "verify",
 ]
 
@@ -61,11 +77,17 @@ if TYPE_CHECKING:
     from compile_inspect.capture.recorder import Recording, record
     from compile_inspect.capture_file import load
     from compile_inspect.errors import CaptureError, InspectError, TargetError
+    from compile_inspect.fixes.api import breaks, fix
+    from compile_inspect.recompiles.api import predict_recompiles
     from compile_inspect.records import Agreement, Inspection
+    from compile_inspect.records.break_reports import BreakReport, FixReport
+    from compile_inspect.records.recompile_forecast import RecompileForecast
     from compile_inspect.target import Target
     from compile_inspect.timing.api import time_variants
+    from compile_inspect.timing.payback import predict_payback
     from compile_inspect.tuning.api import tune
     from compile_inspect.tuning.tuned import Tuned
+    from compile_inspect.variants import variant_names
 
 
 def __getattr__(name: str) -> Any:
@@ -87,3 +109,6 @@ def _from_report(name: str, *arguments: object, **options: object) -> str:
 rendering.register(rendering.Format.SUMMARY, partial(_from_report, "summary_text"))
 rendering.register(rendering.Format.TIMING, partial(_from_report, "timing_text"))
 rendering.register(rendering.Format.PAGE, partial(_from_report, "html"))
+rendering.register(rendering.Format.BREAKS, partial(_from_report, "breaks_text"))
+rendering.register(rendering.Format.FIX, partial(_from_report, "fix_text"))
+rendering.register(rendering.Format.FORECAST, partial(_from_report, "forecast_text"))

@@ -15,6 +15,9 @@ class Format(Enum):
 
     SUMMARY = "the summary of a capture as text"
     TIMING = "the tables of a timing as text"
+    BREAKS = "graph breaks with their fixes as text"
+    FIX = "a proven fix as text"
+    FORECAST = "a prediction of recompiles as text"
     PAGE = "captures as one HTML page"
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from compile_inspect.records import Timing
+    from compile_inspect.records.break_reports import BreakReport, FixReport
     from compile_inspect.records.lessons import Lesson
+    from compile_inspect.records.recompile_forecast import RecompileForecast
     from compile_inspect.reporters.html import CaptureReport
 
 _WIDTH = 100
@@ -60,8 +62,8 @@ def html(
 
 
 def _capture_report(label: str, inspection: Inspection) -> CaptureReport:
-    from compile_inspect.advice.accidental import accidental
-    from compile_inspect.fixes.differences import differences
+    from compile_inspect.advice.accidental_guards import accidental_guards
+    from compile_inspect.fixes.diffs import differ
     from compile_inspect.recompiles.root_causes import root_causes
     from compile_inspect.reporters.html import CaptureReport
     from compile_inspect.wording.quantities import count
@@ -70,16 +72,16 @@ def _capture_report(label: str, inspection: Inspection) -> CaptureReport:
     causes = count(unmatched, "cause")
     note = f"Fixes for {causes} of graph breaks that this capture does not contain are not shown."
     notes = [note] if unmatched else []
-    diff = differences(inspection.sources)
-    return CaptureReport(label, inspection, findings, accidental(inspection), diff, notes, root_causes(inspection))
+    diff = differ(inspection.sources)
+    return CaptureReport(label, inspection, findings, accidental_guards(inspection), diff, notes, root_causes(inspection))
 
 
 def findings_of(inspection: Inspection) -> tuple[tuple[Finding, ...], int]:
     """The causes of graph breaks with their trials, and how many trials match no cause."""
-    from compile_inspect.fixes.planning import advised
+    from compile_inspect.fixes.planning import advise_breaks
 
     tried = {_key(finding): finding for finding in inspection.findings}
-    advised_findings = advised(inspection)
+    advised_findings = advise_breaks(inspection)
     unmatched = len(tried.keys() - {_key(finding) for finding in advised_findings})
     return sort_by_cost(tuple(tried.get(_key(finding), finding) for finding in advised_findings)), unmatched
 
@@ -113,6 +115,37 @@ def timing_text(timing: Timing) -> str:
 
     console, output = _buffer_console()
     print_timing(timing, console, ShowOptions())
+    return _trimmed(output)
+
+
+def breaks_text(report: BreakReport) -> str:
+    """The graph breaks of a target with their fixes, without color."""
+    from compile_inspect.fixes.diffs import differ
+    from compile_inspect.reporters.text.break_reports import render_breaks
+
+    console, output = _buffer_console()
+    render_breaks(report, console, differ(report.inspection.sources, disk=True))
+    return _trimmed(output)
+
+
+def fix_text(report: FixReport) -> str:
+    """A proven fix, without color."""
+    from compile_inspect.reporters.text.break_reports import render_fix
+
+    console, output = _buffer_console()
+    render_fix(report, console)
+    return _trimmed(output)
+
+
+def forecast_text(forecast: RecompileForecast) -> str:
+    """A prediction of recompiles with remedies, without color."""
+    from compile_inspect.reporters.text.forecast import render, render_comparison, render_treatments
+
+    console, output = _buffer_console()
+    render(forecast, console)
+    if forecast.comparison is not None:
+        render_comparison(forecast.comparison, console)
+    render_treatments(forecast.causes, console)
     return _trimmed(output)
 
 

@@ -7,7 +7,7 @@ import importlib.util
 import inspect as python_inspect
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,38 @@ class Target:
     def all_inputs(self) -> tuple[Inputs, ...]:
         """The example inputs, then the further ones."""
         return ((self.args, self.kwargs), *self.further)
+
+
+def target_of_call(
+    function: Callable[..., Any] | Target,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    *,
+    caller: str,
+    options: Collection[str],
+) -> Target:
+    """The target of a call such as `breaks(function, *args, **kwargs)`; `options` are the caller's own keyword arguments.
+
+    >>> target_of_call(max, (1, 2), {}, caller="breaks", options=()).args
+    (1, 2)
+    """
+    if isinstance(function, Target):
+        if args or kwargs:
+            raise TargetError(f"a Target has its own inputs; call {caller}(target) without further arguments")
+        return function
+    if not callable(function):
+        raise TargetError(f"{caller} needs a callable, not {function!r:.80}")
+    try:
+        parameters = set(python_inspect.signature(getattr(function, "forward", function)).parameters)
+    except (TypeError, ValueError):
+        parameters = set()
+    shared = sorted(parameters.intersection(options))
+    if shared:
+        raise TargetError(
+            f"{', '.join(shared)} is both a parameter of the function and an option of {caller}: "
+            "pass the inputs as Target(function, args, kwargs)"
+        )
+    return Target(function, args, kwargs)
 
 
 def find_target(specification: str, inputs: str | None = None, *, no_grad: bool = False) -> Target:

@@ -18,8 +18,8 @@ import pytest
 import torch
 
 from compile_inspect.fixes import FIXERS, advise
-from compile_inspect.fixes.base import Place
-from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.base import BreakSite
+from compile_inspect.fixes.trial_runner import TrialRunner
 from compile_inspect.records import GraphBreak
 from compile_inspect.records.fixes import Proof, ProofStatus, Proposal
 
@@ -67,22 +67,22 @@ def titles(path: Path) -> set[tuple[str, str, str]]:
     return {(found["fixer"], standing, title) for standing in ("proven", "withdrawn") for title in found.get(standing, ())}
 
 
-def laboratory(path: Path) -> Laboratory:
+def runner(path: Path) -> TrialRunner:
     wanted = expected(path)
     if "since" in wanted and _version(torch.__version__) < _version(wanted["since"]):
         pytest.skip(f"before torch {wanted['since']} it broke in another way")
     if "gc.collect()" in path.read_text():  # in every run: not all that torch holds needs to be walked through each time
         gc.collect()
         gc.freeze()
-    return Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
+    return TrialRunner(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
 
 
-def proposals(path: Path, laboratory: Laboratory) -> Iterator[tuple[GraphBreak, Proposal]]:
+def proposals(path: Path, runner: TrialRunner) -> Iterator[tuple[GraphBreak, Proposal]]:
     """What fixes of the kind that is expected propose: another kind may propose the same, then the advice has it once."""
-    for cause in laboratory.inspection.breaks:
-        place = Place.of(cause, laboratory.inspection.sources)
+    for cause in runner.inspection.breaks:
+        place = BreakSite.of(cause, runner.inspection.sources)
         for fixer in FIXERS:
-            if fixer.name == expected(path)["fixer"] and fixer.concerns(place):
+            if fixer.name == expected(path)["fixer"] and fixer.matches(place):
                 yield from ((cause, proposal) for proposal in fixer.proposals(place))
 
 
@@ -90,7 +90,7 @@ def proposals(path: Path, laboratory: Laboratory) -> Iterator[tuple[GraphBreak, 
     "path", [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] * (path not in QUICK)) for path in PROGRAMS]
 )
 def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
-    wanted, found = expected(path), laboratory(path)
+    wanted, found = expected(path), runner(path)
     causes = found.inspection.breaks
     places = {cause.own_location.line for cause in causes if cause.own_location and cause.own_location.file == str(path)}
     assert places == marked(path), [(cause.kind, str(cause.own_location)) for cause in causes]
@@ -117,7 +117,7 @@ def test_the_cause_is_named_and_the_fix_is_proven(path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_proposals_that_are_not_named_can_be_tried(path: Path) -> None:
-    found = laboratory(path)
+    found = runner(path)
     named = {title for _, _, title in titles(path)}
     for cause, proposal in proposals(path, found):
         if proposal.title not in named:

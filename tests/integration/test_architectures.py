@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from compile_inspect import Target, inspect
-from compile_inspect.fixes.planning import advised
+from compile_inspect.fixes.planning import advise_breaks
 
 transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.exhaustive
@@ -96,7 +96,7 @@ def test_breaks_of_an_architecture(name: str) -> None:
     assert inspection.compilations and not inspection.missing_evidence
     ours = {cause.identifier for cause in inspection.breaks if cause.identifier}
     assert listener.seen - CONSEQUENCES <= ours
-    for finding in advised(inspection):
+    for finding in advise_breaks(inspection):
         assert finding.advice.reason
         assert finding.cause.location is not None and not finding.cause.location.in_torch
         assert not any(

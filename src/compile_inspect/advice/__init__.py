@@ -1,1 +1,1 @@
-"""What follows from a capture: pure functions from records to findings, each with its evidence."""
+"""Conclusions from a capture: pure functions from records to findings, each with its evidence."""

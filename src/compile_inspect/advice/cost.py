@@ -1,4 +1,4 @@
-"""What each graph break costs: the operations on both sides, kernels that cannot be fused across, frames left to Python."""
+"""The cost of each graph break: operations on both sides, kernels that cannot be fused across it, frames left to Python."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from compile_inspect.records.cost import BreakCost
 
 
 def break_cost(inspection: Inspection, cause: GraphBreak) -> BreakCost:
-    """The cost of one cause to a call, in the newest version of every frame.
+    """The cost of one cause per call, in the newest version of every frame.
 
-    What follows a break is compiled as a function that torch names after the line of the break.
+    torch compiles the code after a break as a function named after the line of the break.
     """
     newest = list({first_compilation_id(item.id): item for item in inspection.compilations}.values())
     hit = [item for item in newest if item.id in cause.compilations]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from compile_inspect.advice.speedups import compared
-from compile_inspect.advice.wrappers import remedies
+from compile_inspect.advice.speedups import speed_comparison
+from compile_inspect.advice.wrappers import wrapper_remedies
 from compile_inspect.records import BreakEffect, CudaGraphOutcome, Inspection
 from compile_inspect.records.accidental_guards import AccidentalGuard, FailureEvidence
 from compile_inspect.records.agreement import Verdict
@@ -35,7 +35,7 @@ class Subject(Enum):
 
 
 class Basis(Enum):
-    """What a recommendation rests on."""
+    """The evidence for a recommendation."""
 
     PROVEN = "a trial proved it on a copy"
     MEASURED = "it follows from what was recorded"
@@ -68,7 +68,7 @@ def recommendations(
     failed = {failure.compilation for failure in inspection.failures if failure.compilation is not None}
     yield from _about_failures(inspection)
     yield from _about_limits(inspection)
-    for sentence in remedies(inspection):
+    for sentence in wrapper_remedies(inspection):
         yield Recommendation("Compile inside, then wrap", sentence, Subject.BREAKS, Basis.SUGGESTED)
     yield from _about_breaks(findings, failed)
     yield from _about_speed(inspection)
@@ -146,19 +146,19 @@ def _about_recompiles(inspection: Inspection, causes: Sequence[RecompileCause]) 
 
 
 def _about_speed(inspection: Inspection) -> Iterator[Recommendation]:
-    comparison = compared(inspection)
-    if comparison is None or comparison.usual.speedup is None:
+    comparison = speed_comparison(inspection)
+    if comparison is None or comparison.primary.speedup is None:
         return
-    usual, fastest, speed = comparison.usual, comparison.fastest, comparison.usual.speedup
+    primary, fastest, speed = comparison.primary, comparison.fastest, comparison.primary.speedup
     if fastest is not None and fastest.speedup is not None and fastest.speedup.low > speed.high:
-        ratios = f"{fastest.speedup.ratio:.2f}{TIMES} with {fastest.variant}, {speed.ratio:.2f}{TIMES} with {usual.variant}"
+        ratios = f"{fastest.speedup.ratio:.2f}{TIMES} with {fastest.variant}, {speed.ratio:.2f}{TIMES} with {primary.variant}"
         reason = (
-            f"Speedup over eager on {comparison.of}: {ratios}. "
+            f"Speedup over eager on {comparison.workload}: {ratios}. "
             "compile_inspect.tune returns it after checking that it agrees with eager."
         )
         title = "Use a faster variant: compile_inspect.tune(function, …)"
         yield Recommendation(title, reason, Subject.SPEED, Basis.MEASURED)
     elif speed.high < 1 and fastest is None:
-        pays = ", and the build never pays back" if usual.payback is not None and usual.payback.never_pays else ""
-        reason = f"Speedup over eager with {usual.variant}: {speed.ratio:.2f}{TIMES}{pays}."
-        yield Recommendation(f"Leave it in eager mode: {comparison.of}", reason, Subject.SPEED, Basis.MEASURED)
+        pays = ", and the build never pays back" if primary.payback is not None and primary.payback.never_pays else ""
+        reason = f"Speedup over eager with {primary.variant}: {speed.ratio:.2f}{TIMES}{pays}."
+        yield Recommendation(f"Leave it in eager mode: {comparison.workload}", reason, Subject.SPEED, Basis.MEASURED)

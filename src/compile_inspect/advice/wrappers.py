@@ -1,4 +1,4 @@
-"""What to do where torch cannot trace a wrapper of its own: compile what is inside, then wrap that."""
+"""Remedies for wrappers of torch that it cannot trace: compile the wrapped module, then wrap it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _WRAPPERS = {
         "each part, then shard it: layer.compile(), then fully_shard(layer)."
     ),
 }
-_NOTHING = "; nothing of what is inside runs compiled"
+_NOTHING = "; nothing inside it runs compiled"
 _STEP = (
-    "{line} breaks the graph on purpose: torch's optimizers are compiled by themselves. Compile the forward and the loss in "
-    "one function, call backward() outside of it, and compile the step on its own: step = torch.compile(optimizer.step)."
+    "{line} breaks the graph on purpose: torch compiles optimizers separately. Compile the forward and the loss in one "
+    "function, call backward() outside it, and compile the step separately: step = torch.compile(optimizer.step)."
 )
 _STEP_ALONE = (
-    "The graph break at the start of a compiled optimizer step is torch's own, and the update behind it runs compiled: there "
-    "is nothing to do about it."
+    "The graph break at the start of a compiled optimizer step comes from torch itself, and the update after it runs "
+    "compiled: there is nothing to do."
 )
 
 
-def remedies(inspection: Inspection) -> Iterator[str]:
-    """What to do about wrappers and optimizers that were compiled, in sentences; none where that did no harm."""
+def wrapper_remedies(inspection: Inspection) -> Iterator[str]:
+    """Sentences on what to do about compiled wrappers and optimizers; none if compiling them did no harm."""
     for files, sentence in _WRAPPERS.items():
         if _is_compiled(inspection, files) and not _compiled_below(inspection, files):
             yield sentence.format(extent=_NOTHING if inspection.nothing_compiled else "")
@@ -45,7 +45,7 @@ def remedies(inspection: Inspection) -> Iterator[str]:
 
 
 def _is_optimizer_break(inspection: Inspection, cause: GraphBreak) -> bool:
-    """Whether it broke inside an optimizer, or at a call of one that torch does not trace."""
+    """Whether the graph broke inside an optimizer, or at a call to one that torch does not trace."""
     if any(part in cause.explanation.replace("\\", "/") for part in (_OPTIMIZERS, "`Optimizer.")):
         return True
     stack = inspection.stack(cause.stack)
@@ -54,14 +54,14 @@ def _is_optimizer_break(inspection: Inspection, cause: GraphBreak) -> bool:
 
 
 def _is_compiled(inspection: Inspection, files: str) -> bool:
-    """Whether torch tried to compile these files themselves, rather than something that they call."""
+    """Whether torch tried to compile these files themselves, rather than code that they call."""
     traced = [item.file for item in inspection.compilations]
     traced += [item.location.file for item in inspection.breaks if item.location is not None]
     return any(files in file.replace("\\", "/") and is_torch_file(file) for file in traced)
 
 
 def _compiled_below(inspection: Inspection, files: str) -> bool:
-    """Whether a graph was compiled of what these files call, or of themselves."""
+    """Whether a graph was compiled from these files or from code that they call."""
     return any(
         item.outcome is CompilationOutcome.COMPILED and item.graph_calls and _passes(inspection, item.call_stack, files)
         for item in inspection.compilations

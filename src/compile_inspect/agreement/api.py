@@ -42,7 +42,7 @@ def verify(
     `function` is called with `args` and `kwargs`, with `samples` generated inputs of the same shapes and dtypes, with
     special ones (NaN, infinities, zeros, huge and subnormal numbers, ties, other strides, the same tensor passed twice),
     and with the further inputs of a `Target`. With `samples=0` only your own inputs are used. `variants` are names (see
-    `compile_inspect.variants.known_names`) or `Variant` objects; by default, all that are worth trying on the device.
+    `compile_inspect.variant_names`) or `Variant` objects; by default, all that are worth trying on the device.
     `gradients=None` compares gradients where eager has them. `second_derivatives=True` compares second derivatives too.
     Inputs, parameters, buffers and random generators are restored afterwards. If eager itself fails at your inputs and
     no variant hides that, `verify` raises `TargetError`.

@@ -1,10 +1,10 @@
-"""`compile-inspect breaks` and `compile-inspect fix`: why the graph broke, what to write instead, and proof that it holds."""
+"""`compile-inspect breaks` and `compile-inspect fix`: why the graph breaks, what to write instead, and a proof."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +19,11 @@ from compile_inspect.commands.progress import working
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
-    from compile_inspect.fixes.proving import Laboratory
     from compile_inspect.records import Inspection
-    from compile_inspect.records.fixes import Finding, Proof
+    from compile_inspect.records.break_reports import BreakReport
+    from compile_inspect.records.fixes import Finding
 
-_Backend = Annotated[str, typer.Option("--backend", help="What to compile with. eager is quick, and breaks as all others do.")]
+_Backend = Annotated[str, typer.Option("--backend", help="What to compile with. eager is fast and has the same graph breaks.")]
 _Seconds = Annotated[float, typer.Option("--seconds", min=0.0, help="How long to time each fix; 0: do not.")]
 
 
@@ -41,70 +41,60 @@ def breaks(
 ) -> None:
     """List what breaks the graph, most expensive first, each with a fix that was tried.
 
-    Nothing on disk is changed: fixes are tried on a copy, values and gradients are compared with eager. From a capture file the
-    same is said, but nothing can be tried. Exit status 1: a compilation failed, or nothing was compiled.
+    Nothing on disk is changed: fixes are tried on a copy, and values and gradients are compared with eager. For a capture file,
+    the report is the same, but nothing can be tried. Exit status 1: a compilation failed, or nothing was compiled.
     """
-    known = None if capture is None else existing_capture(capture)  # said before minutes are spent
+    known = None if capture is None else existing_capture(capture)  # fails before minutes are spent
 
     from compile_inspect.commands.show import make_console
-    from compile_inspect.fixes.planning import advised, together, treated
 
     if Path(target).is_file() and ":" not in Path(target).name:
         if inputs is not None:
-            raise InspectError(f"{target} is a capture, which holds what was recorded; leave out --inputs {inputs}")
+            raise InspectError(f"{target} is a capture, which contains its own inputs; leave out --inputs {inputs}")
         if capture is not None:
             raise InspectError(
                 f"{target} is a capture, and nothing can be tried on it: name the target to add trials to {capture}"
             )
-        from compile_inspect.capture_file import load_together
+        _report_capture(target, as_json=as_json, limit=limit, no_color=no_color)
+        return
 
-        loaded = [inspection for _, inspection in load_together([Path(target)])]
-        for inspection in loaded:
-            _tell(advised(inspection), inspection, as_json=as_json, limit=limit, no_color=no_color, tried=False)
-        if not as_json:
-            _tell_after_capture(loaded, target, make_console(no_color))
-        sys.exit(exit_status(loaded))
+    from compile_inspect.fixes.api import break_report
+    from compile_inspect.fixes.trial_runner import TrialRunner
+
     with working(f"compiling {target} …") as say, grad_mode(no_grad):
-        laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
-        refuse_another_program(known, laboratory.inspection, capture)
-        findings = (
-            treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
-            if proof
-            else advised(laboratory.inspection, disk=True)
-        )
-        answerable = proof and not as_json and not exit_status([laboratory.inspection])
-        verdict = _verdict(laboratory, findings, together, say) if answerable else ""
-        if verdict and findings and backend != "inductor":
-            verdict = f"{_of_backend(backend)}\n{verdict}"
+        runner = TrialRunner(target, inputs, backend=backend, seconds=seconds, no_grad=no_grad)
+        refuse_another_program(known, runner.inspection, capture)
+        report = break_report(runner, proof=proof, fullgraph=not as_json, progress=say)
     if capture is not None:
         name = named_target(target, inputs, no_grad)
-        update_capture(capture, lambda known: with_findings(known, laboratory.inspection, findings), name)
-    _tell(findings, laboratory.inspection, as_json=as_json, limit=limit, no_color=no_color, tried=True, verdict=verdict)
-    status = exit_status([laboratory.inspection])
+        update_capture(capture, lambda known: with_findings(known, report.inspection, report.findings), name)
+    _print_report(report, as_json=as_json, limit=limit, no_color=no_color, tried=True)
+    status = exit_status([report.inspection])
     if not as_json and not status:
-        following = _after_trials(findings, target_arguments(target, inputs, no_grad), backend, proof)
+        following = _next_command(report.findings, target_arguments(target, inputs, no_grad), backend, proof)
         if following:
             print_next_command(make_console(no_color), following)
     sys.exit(status)
 
 
-def refuse_another_program(known: Inspection | None, laboratory: Inspection, capture: Path | None) -> None:
-    """Raise where a capture was recorded with another text than that which trials are made with."""
+def refuse_another_program(known: Inspection | None, tried: Inspection, capture: Path | None) -> None:
+    """Raise if a capture was recorded with another version of a file than the one the trials use."""
     if known is None or not known.compilations:
         return
-    for cause in laboratory.breaks:
-        place = cause.own_location or cause.location
-        file = "" if place is None else place.file
-        if file in laboratory.sources and known.sources.get(file) != laboratory.sources[file]:
+    for cause in tried.breaks:
+        location = cause.own_location or cause.location
+        file = "" if location is None else location.file
+        if file in tried.sources and known.sources.get(file) != tried.sources[file]:
             raise InspectError(
-                f"{capture} was recorded with another text of {file} (or without it): record it again, or name another capture"
+                f"{capture} was recorded with another version of {file} (or without it): record it again, or name another "
+                "capture"
             )
 
 
-def with_findings(known: Inspection, laboratory: Inspection, findings: Sequence[Finding]) -> Inspection:
-    """A capture with causes that were looked into; one that holds no compilation takes what the trials recorded."""
+def with_findings(known: Inspection, tried: Inspection, findings: Sequence[Finding]) -> Inspection:
+    """A capture with these findings; one without compilations takes what the trials recorded."""
     if not known.compilations:
-        known = replace(laboratory, timings=known.timings, agreements=known.agreements, notes=known.notes, target=known.target)
+        known = replace(tried, timings=known.timings, agreements=known.agreements, notes=known.notes, target=known.target)
     return replace(known, findings=tuple(findings))
 
 
@@ -113,87 +103,68 @@ def fix(
     inputs: InputsOption = None,
     apply: Annotated[bool, typer.Option("--apply", help="Write the changes to the files, after showing them.")] = False,
     unreached: Annotated[
-        bool, typer.Option("--unreached", help="Also fixes of lines that no input reaches, of which nothing is proven.")
+        bool,
+        typer.Option("--unreached", help="Include fixes of lines that no input reaches, about which nothing is proven."),
     ] = False,
     backend: _Backend = "inductor",
     seconds: _Seconds = 0.5,
     no_grad: NoGradOption = False,
     no_color: NoColorOption = False,
 ) -> None:
-    """Change what breaks the graph: the fixes that were proven, all at once, as one diff.
+    """Change what breaks the graph: all proven fixes, as one diff.
 
     The change is made on a copy, captured again and compared with eager. With --apply the files are written, which git or a
-    backup beside the file undoes. Exit status 1: something is left to be done by hand.
+    backup beside each file can undo. Exit status 1: something is left for you to do by hand.
     """
     from compile_inspect.commands.show import make_console
-    from compile_inspect.fixes.applying import write
-    from compile_inspect.fixes.differences import differences
-    from compile_inspect.fixes.planning import together, treated
-    from compile_inspect.reporters.text.breaks import no_breaks
-    from compile_inspect.reporters.text.findings import proof_details
-    from compile_inspect.wording.quantities import count
+    from compile_inspect.fixes.api import fix_report, write_fix
+    from compile_inspect.fixes.trial_runner import TrialRunner
+    from compile_inspect.reporters.text.break_reports import left_out, no_change, remaining, render_change
 
     with working(f"compiling {target} …") as say, grad_mode(no_grad):
-        laboratory = _laboratory(target, inputs, backend, seconds, no_grad)
-        findings = treated(laboratory, on_trial=lambda title: say(f"trying: {title} …"))
-        say("trying all of them at once …")
-        treatment = together(laboratory, findings, unreached=unreached)
+        runner = TrialRunner(target, inputs, backend=backend, seconds=seconds, no_grad=no_grad)
+        report = fix_report(runner, unreached=unreached, progress=say)
     console = make_console(no_color)
+
+    def show(text: str) -> None:
+        console.print(text, markup=False, soft_wrap=True)
+
     words = target_arguments(target, inputs, no_grad)
     reading = command_line("breaks", words, *_same_backend(backend))
-    if not findings:
-        told = no_breaks(laboratory.inspection)
-        whole = laboratory.inspection.is_fullgraph
-        console.print(f"{told} There is nothing to fix." if whole else told, markup=False, soft_wrap=True)
-        sys.exit(exit_status([laboratory.inspection]))
-    if treatment is None:
-        told = _nothing_proven(findings)
-        console.print(f"{told} To read about them: {reading}", markup=False, soft_wrap=True)
-        _tell_unreached(console, findings, unreached)
+    hints = [f"{text} Pass inputs that reach it, or add --unreached." for text in left_out(report)]
+    if not report.findings:
+        show(no_change(report))
+        sys.exit(exit_status([report.inspection]))
+    if report.proof is None:
+        show(f"{no_change(report)} To read about them: {reading}")
+        for hint in hints:
+            show(hint)
         sys.exit(1)
-    for line in differences(laboratory.inspection.sources, disk=True)(treatment.proposal).split("\n"):
-        console.print(line, style={"+": "green", "-": "red", "@": "cyan"}.get(line[:1], ""), markup=False, soft_wrap=True)
-    for setting in treatment.proposal.settings:
-        console.print(f"Before anything is compiled, run:  {setting.code}", soft_wrap=True)
-    chosen = [item.best_proposal for item in treatment.findings if item.best_proposal is not None]
-    for label, sentences in (
-        ("Note", [item.behavior_change for item in chosen]),
-        ("Assumed", [item.applicability for item in chosen]),
-    ):
-        for sentence in dict.fromkeys(filter(None, sentences)):
-            console.print(f"{label}: {sentence}", markup=False, soft_wrap=True)
-    console.print(f"{_standing(treatment.proof)}. {proof_details(treatment.proof)}", soft_wrap=True)
-    if backend != "inductor":
-        console.print(_of_backend(backend), markup=False, soft_wrap=True)
-    if not treatment.proof.holds:
-        console.print("Each of these was proven alone, all at once do not hold. Nothing was written.", soft_wrap=True)
+    render_change(report, console)
+    if not report.holds:
+        show("Each fix was proven separately, but together they do not hold. Nothing was written.")
         sys.exit(1)
     if apply:
-        for sentence in write(laboratory.texts(treatment.proposal)):
-            console.print(sentence, soft_wrap=True)
+        for message in write_fix(report).messages:
+            show(message)
         print_next_command(console, command_line("verify", words))
-    elif treatment.proposal.replacements:
-        given = ["--unreached"] if unreached else []
-        console.print("Nothing was written. To write it, add --apply.")
-        print_next_command(console, command_line("fix", words, *_same_backend(backend), *given, "--apply"))
-    _tell_unreached(console, findings, unreached)
-    if treatment.left:
-        left = f"{len(treatment.left)} of {count(len(findings), 'cause')} left: {reading}"
-        console.print(left, markup=False, soft_wrap=True)
+    elif report.texts:
+        options = ["--unreached"] if unreached else []
+        show("Nothing was written. To write it, add --apply.")
+        print_next_command(console, command_line("fix", words, *_same_backend(backend), *options, "--apply"))
+    for hint in hints:
+        show(hint)
+    if report.remaining:
+        show(f"{remaining(report).removesuffix('.')}: {reading}")
         sys.exit(1)
-
-
-def _of_backend(backend: str) -> str:
-    """What a trial with another backend than Inductor does not show."""
-    return f"Compiled with the backend {backend}: this proves nothing of what Inductor computes; leave out --backend for that."
 
 
 def _same_backend(backend: str) -> list[str]:
     return [] if backend == "inductor" else ["--backend", backend]
 
 
-def _after_trials(findings: Sequence[Finding], words: Sequence[str], backend: str, proof: bool) -> str:
-    """What to do once causes are known: apply what was proven, or see whether what is captured whole is right."""
+def _next_command(findings: Sequence[Finding], words: Sequence[str], backend: str, proof: bool) -> str:
+    """The command to run once causes are known: apply what was proven, or verify what was captured as one graph."""
     if not findings:
         return command_line("verify", words)
     if not proof:
@@ -203,8 +174,24 @@ def _after_trials(findings: Sequence[Finding], words: Sequence[str], backend: st
     return ""
 
 
-def _tell_after_capture(inspections: Sequence[Inspection], file: str, console: Any) -> None:
-    """Where trials can be made: with the target, if the capture tells how it is named."""
+def _report_capture(file: str, *, as_json: bool, limit: int | None, no_color: bool) -> None:
+    """Print the breaks of a capture file with untried advice, and exit."""
+    from compile_inspect.capture_file import load_together
+    from compile_inspect.commands.show import make_console
+    from compile_inspect.fixes.planning import advise_breaks
+    from compile_inspect.records.break_reports import BreakReport
+
+    inspections = [inspection for _, inspection in load_together([Path(file)])]
+    for inspection in inspections:
+        report = BreakReport(inspection, advise_breaks(inspection))
+        _print_report(report, as_json=as_json, limit=limit, no_color=no_color, tried=False)
+    if not as_json:
+        _print_next_for_capture(inspections, file, make_console(no_color))
+    sys.exit(exit_status(inspections))
+
+
+def _print_next_for_capture(inspections: Sequence[Inspection], file: str, console: Any) -> None:
+    """Print the command that tries fixes on the target, if the capture names the target."""
     from compile_inspect.reporters.target_arguments import infer_target_arguments
 
     broken = [inspection for inspection in inspections if inspection.breaks]
@@ -216,101 +203,23 @@ def _tell_after_capture(inspections: Sequence[Inspection], file: str, console: A
     if words is not None:
         print_next_command(console, command_line("breaks", words))
         return
-    told = "The capture does not tell how to call the target by itself: compile-inspect breaks --help says how to name it."
-    console.print(f"{told} Fixes are then tried.", markup=False, soft_wrap=True)
+    text = "The capture does not say how to call the target: compile-inspect breaks --help explains how to name it."
+    console.print(f"{text} Fixes can then be tried.", markup=False, soft_wrap=True)
 
 
-def _standing(proof: Proof) -> str:
-    """How far several fixes together were proven, with how many breaks they remove.
-
-    >>> from compile_inspect.records.fixes import Proof
-    >>> _standing(Proof.of(breaks=(3, 1), inputs=4, values=1))
-    '2 of 3 breaks are gone, and the results agree with eager'
-    """
-    before, after = proof.breaks
-    told = proof.status.value
-    if proof.holds and before > 1 and not proof.revealed_breaks:
-        gone = f"all {before} breaks are gone" if not after else f"{before - after} of {before} breaks are gone"
-        told = told.replace("the break is gone", gone, 1)
-    return f"{told[:1].upper()}{told[1:]}"
-
-
-def _nothing_proven(findings: Sequence[Finding]) -> str:
-    if any(finding.best_proposal is not None for finding in findings):
-        return "Nothing was written: the fixes that hold change lines that no input reaches."
-    return "No fix was proven." if len(findings) == 1 else f"No fix was proven for any of {len(findings)} causes."
-
-
-def _tell_unreached(console: Any, findings: Sequence[Finding], applied: bool) -> None:
-    """Say which proven fixes change lines that no input reaches."""
-    for finding in findings:
-        lines = dict(finding.trials)[finding.best_proposal].unreached_lines if finding.best_proposal is not None else ()
-        if lines and not applied:
-            where = finding.cause.own_location or finding.cause.location
-            told = f"Left out: the fix for {where} changes line {lines[0]}, which no input reaches: nothing is proven of it."
-            console.print(f"{told} Give inputs that reach it, or add --unreached.", markup=False, soft_wrap=True)
-
-
-def _laboratory(target: str, inputs: str | None, backend: str, seconds: float, no_grad: bool) -> Laboratory:
-    from compile_inspect.fixes.proving import Laboratory
-
-    return Laboratory(target, inputs, backend=backend, seconds=seconds, no_grad=no_grad)
-
-
-def _tell(
-    findings: Sequence[Finding],
-    inspection: Inspection,
-    *,
-    as_json: bool,
-    limit: int | None,
-    no_color: bool,
-    tried: bool,
-    verdict: str = "",
-) -> None:
+def _print_report(report: BreakReport, *, as_json: bool, limit: int | None, no_color: bool, tried: bool) -> None:
     from compile_inspect.commands.show import make_console
-    from compile_inspect.fixes.differences import differences
-    from compile_inspect.reporters.text.breaks import no_breaks
-    from compile_inspect.reporters.text.findings import render
-    from compile_inspect.wording.failures import sentence
 
-    console, sources = make_console(no_color), inspection.sources
-    raised = sentence(inspection.failures[0], inspection) if inspection.failures else ""
+    console, inspection = make_console(no_color), report.inspection
     if as_json:
         from compile_inspect.serialization import to_data
+        from compile_inspect.wording.failures import sentence
 
-        found = {"breaks": [to_data(item) for item in findings[:limit]], "raised": raised or None}
-        console.out(json.dumps(found), highlight=False)
+        raised = sentence(inspection.failures[0], inspection) if inspection.failures else None
+        data = {"breaks": [to_data(item) for item in report.findings[:limit]], "raised": raised}
+        console.out(json.dumps(data), highlight=False)
         return
-    if not findings:
-        console.print(no_breaks(inspection), markup=False, soft_wrap=True)
-    elif raised:
-        console.print(f"{raised} Breaks behind that were not met.", markup=False, soft_wrap=True)
-    elif inspection.nothing_compiled:
-        console.print("Nothing runs compiled: no graph has an operation in it.", soft_wrap=True)
-    render(findings, console, sources, differences(sources, disk=tried), tried=tried, limit=limit)
-    if verdict:
-        console.print(verdict, soft_wrap=True)
+    from compile_inspect.fixes.diffs import differ
+    from compile_inspect.reporters.text.break_reports import render_breaks
 
-
-def _verdict(
-    laboratory: Laboratory, findings: Sequence[Finding], together: Callable[..., Any], say: Callable[[str], object]
-) -> str:
-    """What remains before `fullgraph=True` works: all of it at once."""
-    from compile_inspect.wording.quantities import count
-
-    say("trying fullgraph=True …")
-    if not findings:
-        prevented = laboratory.whole()
-        return "fullgraph=True works as it is." if prevented is None else f"fullgraph=True does not work: {prevented}"
-    treatment = together(laboratory, findings)
-    left = len(findings) if treatment is None else len(treatment.left)
-    if treatment is None or not treatment.proof.holds:
-        return f"For fullgraph=True {count(len(findings), 'cause')} must be removed by hand: all that is listed here."
-    prevented = laboratory.whole(treatment.proposal)
-    many = len(treatment.findings)
-    if prevented is None:
-        return f"With {'this fix' if many == 1 else f'these {many} fixes'} fullgraph=True works; it was tried."
-    if left:
-        fixed = f"With {many} of {count(len(findings), 'cause')} fixed"
-        return f"{fixed}, {left} must still be removed by hand before fullgraph=True works."
-    return f"With all fixes fullgraph=True still does not work: {prevented}"
+    render_breaks(report, console, differ(inspection.sources, disk=tried), tried=tried, limit=limit)

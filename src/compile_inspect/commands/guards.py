@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +18,7 @@ from compile_inspect.commands.progress import VerboseOption, working
 from compile_inspect.errors import InspectError
 
 if TYPE_CHECKING:
-    from compile_inspect.records.forecast import Forecast, ForecastComparison, Treatment
-    from compile_inspect.target import Target
+    from compile_inspect.records.recompile_forecast import RecompileForecast
 
 
 def guards(
@@ -30,72 +29,77 @@ def guards(
         typer.Option(
             "--what-if",
             metavar="SIZES",
-            help="Foretell compilations: batch=1..64, seq=16..512:16, n=1,2,8, NAME=ARGUMENT:DIMENSION=SIZES; may be repeated.",
+            help="Predict compilations: batch=1..64, seq=16..512:16, n=1,2,8, NAME=ARGUMENT:DIMENSION=SIZES. Repeatable.",
         ),
     ] = None,
     check: Annotated[
-        str | None, typer.Option("--check", metavar="BACKEND", help="Also run these inputs for real, with this backend.")
+        str | None, typer.Option("--check", metavar="BACKEND", help="Also compile for these inputs with this backend.")
     ] = None,
     dynamic: Annotated[
         bool | None, typer.Option("--dynamic/--static", help="Symbolic or fixed sizes. Default: torch decides.")
     ] = None,
-    limit: Annotated[int | None, typer.Option("--recompile-limit", min=1, help="Instead of torch's own.")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--recompile-limit", min=1, help="Use this limit instead of torch's own.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="Show what is folded otherwise.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Also show what is otherwise folded.")] = False,
     no_color: NoColorOption = False,
     no_grad: NoGradOption = False,
     verbose: VerboseOption = False,
 ) -> None:
-    """Show what compiled code depends on, and foretell recompiles.
+    """Show what compiled code depends on, and predict recompiles.
 
-    Without --what-if: the guards of every frame with their lines, and those on numbers that will
-    change. With it: how many graphs torch.compile makes for these inputs, which guard fails for which, and remedies that were
-    tried. Exit status 1: a compilation or one of these calls failed, or nothing was compiled.
+    Without --what-if: the guards of every frame with their lines, and those on numbers that are likely to change. With it: how
+    many graphs torch.compile makes for these inputs, which guard fails for which input, and remedies that were tried. Exit
+    status 1: a compilation or one of these calls failed, or nothing was compiled.
     """
     from compile_inspect.commands.show import make_console
 
     console = make_console(no_color)
     if Path(target).is_file() and ":" not in Path(target).name:
         if inputs is not None or what_if or check:
-            raise InspectError(f"{target} is a capture: to run something for --inputs, --what-if or --check, name the target")
+            raise InspectError(f"{target} is a capture: to use --inputs, --what-if or --check, name the target")
         from compile_inspect.capture_file import load_together
 
         for _, inspection in load_together([Path(target)]):
-            _depends(inspection, console, everything=everything, as_json=as_json)
+            _print_guards(inspection, console, everything=everything, as_json=as_json)
         return
     from compile_inspect.eager import require_eager
+    from compile_inspect.recompiles.api import forecast_calls
+    from compile_inspect.recompiles.ranges import calls_from_ranges
     from compile_inspect.target import find_target
     from compile_inspect.wording.quantities import seconds
 
     if check is not None and not what_if:
-        raise InspectError("--check needs inputs to run: add --what-if, for example --what-if batch=1..64")
+        raise InspectError("--check needs inputs: add --what-if, for example --what-if batch=1..64")
     if not what_if:
         from compile_inspect.capture.api import inspect
 
         with working(f"capturing {target} …", verbose=verbose):
-            found = require_eager(find_target(target, inputs, no_grad=no_grad))
-            inspection = inspect(found, backend="eager", dynamic=dynamic)
-        _depends(inspection, console, everything=everything, as_json=as_json)
+            loaded = require_eager(find_target(target, inputs, no_grad=no_grad))
+            inspection = inspect(loaded, backend="eager", dynamic=dynamic)
+        _print_guards(inspection, console, everything=everything, as_json=as_json)
         sys.exit(exit_status([inspection]))
     with working(f"capturing {target} …", verbose=verbose) as say, grad_mode(no_grad):
-        found = require_eager(find_target(target, inputs, no_grad=no_grad))
+        loaded = require_eager(find_target(target, inputs, no_grad=no_grad))
         started = perf_counter()
-        forecast, treatments, comparison = _foretell(found, what_if, dynamic, limit, check, say)
+        forecast = forecast_calls(
+            loaded, calls_from_ranges(loaded, what_if), dynamic=dynamic, limit=limit, check=check, progress=say
+        )
         spent = perf_counter() - started
-    _tell_forecast(forecast, treatments, comparison, console, as_json)
-    if treatments and not as_json:
-        told = f"All of this took {seconds(spent)}, {seconds(forecast.seconds)} of it for the prediction."
-        console.print(told, style="dim")
+    _print_forecast(forecast, console, as_json)
+    if forecast.causes and not as_json:
+        console.print(f"This took {seconds(spent)}, {seconds(forecast.seconds)} of it for the prediction.", style="dim")
     sys.exit(int(bool(forecast.failed_calls)))
 
 
-def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) -> None:
-    from compile_inspect.advice.accidental import accidental
-    from compile_inspect.recompiles.remedies import treat_capture
+def _print_guards(inspection: Any, console: Any, *, everything: bool, as_json: bool) -> None:
+    from compile_inspect.advice.accidental_guards import accidental_guards
+    from compile_inspect.recompiles.remedies import remedies_from_capture
     from compile_inspect.reporters.options import ShowOptions
     from compile_inspect.serialization import to_data
 
-    accidents, treatments = accidental(inspection), treat_capture(inspection)
+    accidents, treatments = accidental_guards(inspection), remedies_from_capture(inspection)
     if as_json:
         data = {"guards": inspection.guards, "accidental": accidents, "recompiles": treatments}
         console.out(json.dumps({name: [to_data(item) for item in items] for name, items in data.items()}), highlight=False)
@@ -109,7 +113,7 @@ def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) 
         console.print(sentence(failure, inspection), markup=False, soft_wrap=True)
     if inspection.nothing_compiled:
         if not inspection.failures:
-            console.print("Nothing was compiled, so there is nothing that depends on a guard.")
+            console.print("Nothing was compiled, so there are no guards.")
         return
     render(inspection, console, ShowOptions(all=everything))
     if accidents or not treatments:
@@ -117,49 +121,20 @@ def _depends(inspection: Any, console: Any, *, everything: bool, as_json: bool) 
     render_treatments(treatments, console)
 
 
-def _foretell(
-    target: Target,
-    texts: list[str],
-    dynamic: bool | None,
-    limit: int | None,
-    check: str | None,
-    say: Callable[[str], object],
-) -> tuple[Forecast, tuple[Treatment, ...], ForecastComparison | None]:
-    from compile_inspect.recompiles import calls_of, compare, observe, predict, treat
-
-    def telling(what: str) -> Callable[[int, int], object]:
-        return lambda number, count: say(f"{what} (call {number + 1} of {count}) …")
-
-    calls = calls_of(target, texts)
-    forecast = predict(target, calls, dynamic=dynamic, limit=limit, on_call=telling("capturing"))
-    treatments = treat(
-        target,
-        calls,
-        forecast,
-        dynamic=dynamic,
-        limit=limit,
-        on_trial=lambda title: telling(f"trying: {title}"),
-    )
-    if check is None:
-        return forecast, treatments, None
-    seen = observe(target, calls, backend=check, dynamic=dynamic, limit=limit, on_call=telling(f"running with {check}"))
-    return forecast, treatments, compare(forecast, seen)
-
-
-def _tell_forecast(
-    forecast: Forecast, treatments: tuple[Treatment, ...], comparison: ForecastComparison | None, console: Any, as_json: bool
-) -> None:
+def _print_forecast(forecast: RecompileForecast, console: Any, as_json: bool) -> None:
     if as_json:
+        from compile_inspect.records.forecast import Forecast
         from compile_inspect.serialization import to_data
 
-        data = {"forecast": to_data(forecast), "remedies": [to_data(item) for item in treatments]}
-        if comparison is not None:
-            data["agrees"], data["differences"] = comparison.agrees, list(comparison.differences)
+        plain = Forecast(**{item.name: getattr(forecast, item.name) for item in fields(Forecast)})
+        data = {"forecast": to_data(plain), "remedies": [to_data(item) for item in forecast.causes]}
+        if forecast.comparison is not None:
+            data["agrees"], data["differences"] = forecast.comparison.agrees, list(forecast.comparison.differences)
         console.out(json.dumps(data), highlight=False)
         return
     from compile_inspect.reporters.text.forecast import render, render_comparison, render_treatments
 
     render(forecast, console)
-    if comparison is not None:
-        render_comparison(comparison, console)
-    render_treatments(treatments, console)
+    if forecast.comparison is not None:
+        render_comparison(forecast.comparison, console)
+    render_treatments(forecast.causes, console)

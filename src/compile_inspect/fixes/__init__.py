@@ -1,4 +1,4 @@
-"""What can be done about a graph break: one module per kind, and trials of what they propose."""
+"""Fixes for graph breaks: one module per kind of break, and trials of the changes they propose."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from compile_inspect.errors import InspectError
 from compile_inspect.fixes.allocation import Allocation
 from compile_inspect.fixes.attributes import Attributes
-from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.base import BreakSite, Fixer
 from compile_inspect.fixes.branches import Branches
 from compile_inspect.fixes.builtins import Builtins
 from compile_inspect.fixes.contexts import Contexts
-from compile_inspect.fixes.foreign import Foreign
+from compile_inspect.fixes.foreign_calls import ForeignCalls
 from compile_inspect.fixes.loops import Loops
 from compile_inspect.fixes.numpy_calls import NumpyCalls
 from compile_inspect.fixes.prints import Prints
@@ -34,42 +34,42 @@ FIXERS: tuple[Fixer, ...] = (
     Attributes(),
     Allocation(),
     Builtins(),
-    Foreign(),
+    ForeignCalls(),
 )
-"""All kinds, those that know more about a line before those that know less."""
+"""All fixers, the more specific ones first."""
 
 
 def advise(cause: GraphBreak, sources: Mapping[str, str], *, disk: bool = False) -> Advice:
-    """Why a break is one, and what to try; `sources` are the texts of files as they were recorded.
+    """Explain a graph break and propose changes; `sources` maps files to their recorded text.
 
-    With `disk`, the files themselves are read, so that what is proposed fits them byte by byte.
+    With `disk`, the files themselves are read, so that proposals fit them byte by byte.
     """
-    place = Place.of(cause, sources, disk=disk)
-    concerned = [fixer for fixer in FIXERS if fixer.concerns(place)]
-    if not concerned:
+    site = BreakSite.of(cause, sources, disk=disk)
+    fixers = [fixer for fixer in FIXERS if fixer.matches(site)]
+    if not fixers:
         return Advice(cause.explanation or cause.kind, (), cause.hints)
-    proposals = [proposal for fixer in concerned for proposal in fixer.proposals(place)]
-    first = concerned[0]
-    texts = {} if place.source is None else {place.source.file: place.source.text}
-    return Advice(first.why(place), distinct(proposals, texts), first.hints(place))
+    proposals = [proposal for fixer in fixers for proposal in fixer.proposals(site)]
+    first = fixers[0]
+    texts = {} if site.source is None else {site.source.file: site.source.text}
+    return Advice(first.why(site), distinct(proposals, texts), first.hints(site))
 
 
 def distinct(proposals: Iterable[Proposal], texts: Mapping[str, str]) -> tuple[Proposal, ...]:
-    """Proposals that change something, without those that lead to what an earlier one leads to, whatever they are called.
+    """Drop proposals that change nothing and those with the same result as an earlier one.
 
-    `texts` are the files as they are.
+    `texts` maps files to their current text.
     """
-    found: dict[object, Proposal] = {}
+    proposals_by_outcome: dict[object, Proposal] = {}
     for item in proposals:
         outcome = {_outcome(file, item, texts) for file in {change.file for change in item.replacements}}
         outcome -= set(texts.items())
         if outcome or item.settings:
-            found.setdefault((frozenset(outcome), frozenset(item.settings)), item)
-    return tuple(found.values())
+            proposals_by_outcome.setdefault((frozenset(outcome), frozenset(item.settings)), item)
+    return tuple(proposals_by_outcome.values())
 
 
 def _outcome(file: str, proposal: Proposal, texts: Mapping[str, str]) -> tuple[str, object]:
-    """A file, and its text after the changes of a proposal, or the changes themselves where the text is not known."""
+    """A file and its text after a proposal, or the proposal's changes if the text is unknown."""
     changes = [change for change in proposal.replacements if change.file == file]
     if file not in texts:
         return file, frozenset(changes)

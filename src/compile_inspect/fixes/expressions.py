@@ -1,4 +1,4 @@
-"""Expressions written into others: in parentheses where they need them, and never at the cost of a comment."""
+"""Replace expressions: add parentheses where they are needed, and never lose a comment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOOSE = (ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.Lambda
 
 
 def grouped(source: SourceFile, node: ast.expr) -> str:
-    """The text of an expression such that `.name` or an operator can follow it.
+    """The text of an expression, in parentheses if `.name` or an operator after it needs them.
 
     >>> source = SourceFile("f.py", "y = a + b\\n")
     >>> grouped(source, source.statement_at(1).value)
@@ -29,7 +29,7 @@ def grouped(source: SourceFile, node: ast.expr) -> str:
 
 
 def embedded(source: SourceFile, node: ast.expr, new: str) -> Replacement | None:
-    """Write an expression in the place of another; None where a comment would be lost, or what comes out is no Python."""
+    """Replace an expression; None if a comment would be lost or the result is not valid Python."""
     parent = source.parents.get(node)
     tight = isinstance(parent, (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Await, ast.Starred)) or (
         node in (getattr(parent, "value", None), getattr(parent, "func", None))
@@ -41,7 +41,7 @@ def embedded(source: SourceFile, node: ast.expr, new: str) -> Replacement | None
 
 
 def checked(source: SourceFile, change: Replacement) -> Replacement | None:
-    """The change itself; None where a comment would be lost by it, or what comes out is no Python."""
+    """The change itself; None if it would lose a comment or the result is not valid Python."""
     if not set(comments(change.old)) <= set(comments(change.new)):
         return None
     try:
@@ -53,18 +53,18 @@ def checked(source: SourceFile, change: Replacement) -> Replacement | None:
 
 def comments(text: str) -> list[str]:
     """The comments in a piece of Python."""
-    found = []
+    strings = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(f"({text}\n)").readline):
             if token.type == tokenize.COMMENT:
-                found.append(token.string)
+                strings.append(token.string)
     except (tokenize.TokenError, SyntaxError):
         return [line[line.index("#") :] for line in text.split("\n") if "#" in line]
-    return found
+    return strings
 
 
 def full_name(source: SourceFile, node: ast.AST) -> str:
-    """A dotted name with the module it was imported from; a name that is not imported as it is written.
+    """A dotted name with the module it was imported from; a name that is not imported is returned as written.
 
     >>> source = SourceFile("f.py", "from time import perf_counter as clock\\nclock()\\n")
     >>> full_name(source, source.calls_at(2)[0].func)
@@ -81,22 +81,22 @@ def is_imported(source: SourceFile, node: ast.AST) -> bool:
 
 @lru_cache(maxsize=32)
 def _imported(source: SourceFile) -> dict[str, str]:
-    found = {}
+    aliases = {}
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Import):
-            found.update(
+            aliases.update(
                 {
                     item.asname or item.name.partition(".")[0]: item.name if item.asname else item.name.partition(".")[0]
                     for item in node.names
                 }
             )
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.update({item.asname or item.name: f"{node.module}.{item.name}" for item in node.names})
-    return found
+            aliases.update({item.asname or item.name: f"{node.module}.{item.name}" for item in node.names})
+    return aliases
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """What a call gives for a parameter, by position or by name."""
+    """The argument of a call for a parameter, by position or by name."""
     for keyword in call.keywords:
         if keyword.arg == name:
             return keyword.value
@@ -106,25 +106,25 @@ def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
 
 
 def last_value(source: SourceFile, name: str, line: int) -> ast.expr | None:
-    """What was last assigned to a name, above a line and in the same function; None where that is not one plain assignment."""
+    """The last value assigned to a name above a line in the same function; None if that is not a simple assignment."""
     function = source.function_at(line)
-    found: ast.expr | None = None
+    value: ast.expr | None = None
     for node in ast.walk(function) if function is not None else ():
         if isinstance(node, ast.Assign) and node.lineno < line and len(node.targets) == 1:
             target = node.targets[0]
-            if isinstance(target, ast.Name) and target.id == name and (found is None or node.lineno > found.lineno):
-                found = node.value
-    return found
+            if isinstance(target, ast.Name) and target.id == name and (value is None or node.lineno > value.lineno):
+                value = node.value
+    return value
 
 
 def is_parameter(source: SourceFile, name: str, line: int) -> bool:
-    """Whether the function around a line takes something under this name."""
+    """Whether the function around a line has a parameter of this name."""
     function = source.function_at(line)
     if function is None:
         return False
     arguments = function.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    return any(item is not None and item.arg == name for item in every)
+    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    return any(item is not None and item.arg == name for item in parameters)
 
 
 def _parses(text: str) -> bool:

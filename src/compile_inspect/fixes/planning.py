@@ -1,24 +1,25 @@
-"""All causes of a target at once: advice for each, trials of what is proposed, and what can be applied together."""
+"""All causes of a target: advice for each, trials of the proposals, and one combined fix."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from compile_inspect.advice.cost import break_cost
 from compile_inspect.fixes import advise
-from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.trial_runner import TrialRunner
 from compile_inspect.records import Inspection
 from compile_inspect.records.fixes import Finding, Proof, Proposal, Replacement, sort_by_cost
+from compile_inspect.wording.quantities import count
 
-MOST_TRIALS = 4
-"""Proposals of one cause that are tried."""
+MAX_TRIALS_PER_CAUSE = 4
+"""How many proposals of one cause are tried."""
 
 
-def advised(inspection: Inspection, *, disk: bool = False) -> tuple[Finding, ...]:
-    """Advice for every cause of a capture, from what was recorded alone; with `disk`, from the files as they are.
+def advise_breaks(inspection: Inspection, *, disk: bool = False) -> tuple[Finding, ...]:
+    """Advice for every cause of a capture, from the recorded text alone; with `disk`, from the current files.
 
-    What torch met only because of another break is gone with that one, and needs no advice.
+    Breaks that occur only because of another break disappear with it and get no advice.
     """
     sources = inspection.sources
     return sort_by_cost(
@@ -29,65 +30,85 @@ def advised(inspection: Inspection, *, disk: bool = False) -> tuple[Finding, ...
     )
 
 
-def treated(laboratory: Laboratory, *, on_trial: Callable[[str], object] = lambda _: None) -> tuple[Finding, ...]:
-    """Advice for every cause, each proposal tried; `on_trial` is told what is being tried."""
+def try_proposals(runner: TrialRunner, *, on_trial: Callable[[str], object] = lambda _: None) -> tuple[Finding, ...]:
+    """Advice for every cause, with each proposal tried; `on_trial` is called with the title of each trial."""
     findings = []
-    for finding in advised(laboratory.inspection, disk=True):
+    for finding in advise_breaks(runner.inspection, disk=True):
         trials: list[tuple[Proposal, Proof]] = []
-        for proposal in finding.advice.proposals[:MOST_TRIALS]:
+        for proposal in finding.advice.proposals[:MAX_TRIALS_PER_CAUSE]:
             on_trial(proposal.title)
-            trials.append((proposal, laboratory.prove(finding.cause, proposal)))
+            trials.append((proposal, runner.prove(finding.cause, proposal)))
         findings.append(replace(finding, trials=tuple(trials)))
     return sort_by_cost(tuple(findings))
 
 
 @dataclass(frozen=True)
-class Treatment:
-    """The chosen proposals of several causes as one, and what a trial of it has shown."""
+class CombinedFix:
+    """The chosen proposals of several causes as one proposal, and the proof of a trial of it."""
 
     proposal: Proposal
     proof: Proof
     findings: tuple[Finding, ...]
-    """Those whose proposals are part of it."""
-    left: tuple[Finding, ...]
-    """Those that are not: nothing was proven for them, or it overlaps with what is."""
+    """The findings whose proposals are part of it."""
+    remaining: tuple[Finding, ...]
+    """The other findings: nothing was proven for them, or their proposal overlaps with one that is included."""
 
 
-def together(laboratory: Laboratory, findings: Iterable[Finding], *, unreached: bool = True) -> Treatment | None:
-    """The chosen proposals of all findings in one, tried once more; None where nothing was proven.
+def combine_fixes(runner: TrialRunner, findings: Iterable[Finding], *, unreached: bool = True) -> CombinedFix | None:
+    """Combine the chosen proposals of all findings and try the result; None if nothing was proven.
 
     Without `unreached`, proposals that change lines which no input reaches are left out.
     """
-    taken: list[Finding] = []
-    left: list[Finding] = []
+    included: list[Finding] = []
+    remaining: list[Finding] = []
     replacements: list[Replacement] = []
     for finding in findings:
         chosen = finding.best_proposal
         if chosen is not None and not unreached and dict(finding.trials)[chosen].unreached_lines:
             chosen = None
         if chosen is None or any(_overlap(new, old) for new in chosen.replacements for old in replacements):
-            left.append(finding)
+            remaining.append(finding)
             continue
-        taken.append(finding)
+        included.append(finding)
         replacements += [item for item in chosen.replacements if item not in replacements]
-    if not taken:
+    if not included:
         return None
     settings = tuple(
-        dict.fromkeys(item for finding in taken if finding.best_proposal for item in finding.best_proposal.settings)
+        dict.fromkeys(item for finding in included if finding.best_proposal for item in finding.best_proposal.settings)
     )
-    causes = [finding.cause for finding in taken]
-    proposal = Proposal("together", "all proven fixes at once", tuple(replacements), settings)
-    proof = laboratory.prove_together(causes, proposal)
-    for setting in settings if replacements else ():  # a change of the code for one cause may do for another
+    causes = [finding.cause for finding in included]
+    proposal = Proposal("combined", "all proven fixes at once", tuple(replacements), settings)
+    proof = runner.prove_all(causes, proposal)
+    for setting in settings if replacements else ():  # a code change for one cause may make the setting for another unnecessary
         fewer = replace(proposal, settings=tuple(item for item in proposal.settings if item != setting))
-        without = laboratory.prove_together(causes, fewer)
+        without = runner.prove_all(causes, fewer)
         if without.holds:
             proposal, proof = fewer, without
-    return Treatment(proposal, proof, tuple(taken), tuple(left))
+    return CombinedFix(proposal, proof, tuple(included), tuple(remaining))
+
+
+def fullgraph_sentence(runner: TrialRunner, findings: Sequence[Finding]) -> str:
+    """A sentence on what remains to be done before `fullgraph=True` works."""
+    if not findings:
+        failure = runner.fullgraph_failure()
+        return "fullgraph=True works as it is." if failure is None else f"fullgraph=True does not work: {failure}"
+    combined = combine_fixes(runner, findings)
+    causes = count(len(findings), "cause")
+    if combined is None or not combined.proof.holds:
+        return f"For fullgraph=True, you must remove {causes} by hand: all that are listed here."
+    failure = runner.fullgraph_failure(combined.proposal)
+    number = len(combined.findings)
+    if failure is None:
+        fixes = "this fix" if number == 1 else f"these {number} fixes"
+        return f"With {fixes}, fullgraph=True works; it was tried."
+    if combined.remaining:
+        remaining = len(combined.remaining)
+        return f"With {number} of {causes} fixed, you must remove {remaining} by hand before fullgraph=True works."
+    return f"Even with all fixes, fullgraph=True does not work: {failure}"
 
 
 def _overlap(one: Replacement, other: Replacement) -> bool:
-    """Whether two replacements touch the same text; two that insert the same thing at one place do not."""
+    """Whether two replacements touch the same text; identical replacements do not overlap."""
     if one.file != other.file or one == other:
         return False
     return one.start < other.end and other.start < one.end

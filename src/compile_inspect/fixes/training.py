@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from compile_inspect.fixes.base import Fixer, Place, last_name
+from compile_inspect.fixes.base import BreakSite, Fixer, last_name
+from compile_inspect.fixes.edits import full_name, function_of, guard, module_name
 from compile_inspect.fixes.source import SourceFile
-from compile_inspect.fixes.writing import full_name, function_of, guard, module_name
 from compile_inspect.records.fixes import Proposal
 
 _KINDS = (
@@ -25,113 +25,119 @@ _METHODS = ("step", "zero_grad", "scale", "unscale_", "update")
 
 
 class Training(Fixer):
-    """Gradients asked for, and parameters stepped, in the function that is compiled."""
+    """Gradients computed and optimizers stepped inside the compiled function."""
 
     name = "training"
 
-    def concerns(self, place: Place) -> bool:
+    def matches(self, site: BreakSite) -> bool:
         """Whether the line belongs to a training step."""
-        if place.cause.kind.startswith(_KINDS) or place.cause.kind in (_RETAIN, _HOOKS):
+        if site.cause.kind.startswith(_KINDS) or site.cause.kind in (_RETAIN, _HOOKS):
             return True
-        return self._is_kept_out(place) or self._functional(place) is not None
+        return self._is_untraced_optimizer(site) or self._functional_call(site) is not None
 
-    def why(self, place: Place) -> str:
-        """The reason."""
-        if place.cause.kind == _RETAIN:
-            return "A gradient is to be kept on a value inside the graph, and what is inside a graph cannot be reached later."
-        if place.cause.kind == _HOOKS:
+    def why(self, site: BreakSite) -> str:
+        """Why the graph breaks."""
+        if site.cause.kind == _RETAIN:
+            return "The line retains the gradient of an intermediate value, which is not accessible outside the graph."
+        if site.cause.kind == _HOOKS:
             return (
-                "A module on the way has a backward hook. Hooks are Python that runs in the backward pass, which is compiled "
-                "without looking into them."
+                "A module has a backward hook. Hooks are Python code that runs in the backward pass, which torch compiles "
+                "without tracing them."
             )
-        if self._is_kept_out(place) and not place.cause.kind.startswith(_KINDS):
+        if self._is_untraced_optimizer(site) and not site.cause.kind.startswith(_KINDS):
             return (
-                "The optimizer (or what scales or schedules it) is Python that torch keeps out of the graph on purpose: the "
+                "The optimizer (or its scaler or scheduler) is Python code that torch keeps out of the graph on purpose: the "
                 "graph ends before the call, and another one begins after it."
             )
         return (
-            "A gradient is asked for inside the function that is compiled. Torch compiles a forward pass and derives the "
-            "backward pass from it; a function that runs both itself is split at the place where the backward pass begins."
+            "The compiled function computes a gradient itself. Torch compiles a forward pass and derives the backward pass "
+            "from it; a function that runs both is split where the backward pass begins."
         )
 
-    def hints(self, place: Place) -> tuple[str, ...]:
-        """What to do by hand."""
-        if place.cause.kind == _RETAIN:
-            return ("Return the value as well and call retain_grad() on it outside the compiled function.",)
-        if place.cause.kind == _HOOKS:
-            return ("Register a hook on the tensors that go into or come out of the compiled function instead.",)
+    def hints(self, site: BreakSite) -> tuple[str, ...]:
+        """What you can do by hand."""
+        if site.cause.kind == _RETAIN:
+            return ("Also return the value, and call retain_grad() on it outside the compiled function.",)
+        if site.cause.kind == _HOOKS:
+            return ("Register hooks on the inputs or outputs of the compiled function instead.",)
         return (
             "Compile the model and the loss, torch.compile(lambda batch: loss(model(batch))), and leave backward(), step() and "
-            "zero_grad() in the Python function around it: the backward pass is compiled all the same.",
-            "Where only the gradient of a pure function is needed, torch.func.grad, vjp and jacrev are traced.",
-            "The step itself can be compiled on its own: torch.compile(optimizer.step). With a schedule, give the learning "
-            "rate as a tensor, lr=torch.tensor(1e-3): a new number is compiled again.",
+            "zero_grad() in the Python function around it: torch compiles the backward pass anyway.",
+            "If you only need the gradient of a pure function, use torch.func.grad, vjp or jacrev, which torch traces.",
+            "You can compile the step separately: torch.compile(optimizer.step). With a schedule, pass the learning rate as "
+            "a tensor, lr=torch.tensor(1e-3): every new number would be compiled again.",
         )
 
-    def proposals(self, place: Place) -> list[Proposal]:
-        """The functions that are traced instead; what is only looked at left out; the settings that let torch trace it."""
-        found: list[Proposal] = []
-        source, statement = place.source, place.statement
+    def proposals(self, site: BreakSite) -> list[Proposal]:
+        """Use functions that torch traces, skip what is only observed, or change the settings that let torch trace it."""
+        proposals: list[Proposal] = []
+        source, statement = site.source, site.statement
         if source is not None and statement is not None:
-            found += [*self._transform(place, source), *self._kept(place, source, statement), *self._zeroed(place, source)]
-        if place.cause.kind.startswith(_KINDS):
-            title = "Let torch trace the backward pass as well"
-            where = "Right where the gradient is taken of what the same function has computed."
-            found.append(self.setting(title, _TRACE, where=where))
-        if place.cause.kind == _HOOKS:
-            title = "Compile the backward pass where it runs, hooks included"
-            where = "Hooks change or only look at gradients; what they do outside of tensors may happen while it is compiled."
-            found.append(self.setting(title, "torch._dynamo.config.compiled_autograd = True", where=where))
-        return found
+            proposals += [
+                *self._use_functional_transform(site, source),
+                *self._skip_retain_grad(site, source, statement),
+                *self._zero_by_model(site, source),
+            ]
+        if site.cause.kind.startswith(_KINDS):
+            title = "Let torch trace the backward pass too"
+            where = "The function computes the gradient of its own results."
+            proposals.append(self.setting(title, _TRACE, where=where))
+        if site.cause.kind == _HOOKS:
+            title = "Compile the backward pass when it runs, including hooks"
+            where = "Hooks only read or change gradients; their effects outside of tensors may occur during compilation."
+            proposals.append(self.setting(title, "torch._dynamo.config.compiled_autograd = True", where=where))
+        return proposals
 
-    def _is_kept_out(self, place: Place) -> bool:
-        """Whether torch says that it leaves an optimizer alone, or the line steps what is named like one."""
-        said = place.says("torch/amp/grad_scaler", "torch/optim/", "Optimizer.zero_grad", "optimizer: pending mutation")
-        return said or self._stepped(place) is not None
+    def _is_untraced_optimizer(self, site: BreakSite) -> bool:
+        """Whether torch reports that it does not trace an optimizer, or the line calls something named like one."""
+        is_reported = site.mentions(
+            "torch/amp/grad_scaler", "torch/optim/", "Optimizer.zero_grad", "optimizer: pending mutation"
+        )
+        return is_reported or self._optimizer_call(site) is not None
 
-    def _stepped(self, place: Place) -> ast.Call | None:
-        for call in place.calls(*_METHODS):
+    def _optimizer_call(self, site: BreakSite) -> ast.Call | None:
+        for call in site.calls(*_METHODS):
             if isinstance(call.func, ast.Attribute):
                 owner = last_name(call.func.value).lower()
                 if owner in _OPTIMIZERS or owner.endswith(tuple(f"_{name}" for name in _OPTIMIZERS)):
                     return call
         return None
 
-    def _functional(self, place: Place) -> ast.Call | None:
-        source = place.source
+    def _functional_call(self, site: BreakSite) -> ast.Call | None:
+        source = site.source
         if source is None:
             return None
-        return next((call for call in place.calls() if full_name(source, call.func) in _FUNCTIONAL), None)
+        return next((call for call in site.calls() if full_name(source, call.func) in _FUNCTIONAL), None)
 
-    def _transform(self, place: Place, source: SourceFile) -> list[Proposal]:
-        call = self._functional(place)
+    def _use_functional_transform(self, site: BreakSite, source: SourceFile) -> list[Proposal]:
+        call = self._functional_call(site)
         names = [] if call is None else [keyword.arg for keyword in call.keywords]
         if call is None or len(call.args) != 2 or set(names) - {"create_graph", "vectorize"}:
             return []
         if isinstance(call.args[1], (ast.Tuple, ast.List, ast.Starred)):
             return []
-        kept = {keyword.arg: keyword.value for keyword in call.keywords}.get("create_graph")
-        if kept is not None and not isinstance(kept, ast.Constant):
+        create_graph = {keyword.arg: keyword.value for keyword in call.keywords}.get("create_graph")
+        if create_graph is not None and not isinstance(create_graph, ast.Constant):
             return []
         torch, added = module_name(source, "torch")
         name = _FUNCTIONAL[full_name(source, call.func)]
-        detached = "" if isinstance(kept, ast.Constant) and kept.value else ".detach()"
+        detached = "" if isinstance(create_graph, ast.Constant) and create_graph.value else ".detach()"
         text = f"{torch}.func.{name}({source.segment(call.args[0])})({source.segment(call.args[1])}){detached}"
-        return [self.rewrite(f"Write it with torch.func.{name}", source.replace(call, text), added)]
+        return [self.rewrite(f"Use torch.func.{name}", source.replace(call, text), added)]
 
-    def _kept(self, place: Place, source: SourceFile, statement: ast.stmt) -> list[Proposal]:
-        if place.cause.kind != _RETAIN or not isinstance(statement, ast.Expr) or not place.calls("retain_grad"):
+    def _skip_retain_grad(self, site: BreakSite, source: SourceFile, statement: ast.stmt) -> list[Proposal]:
+        if site.cause.kind != _RETAIN or not isinstance(statement, ast.Expr) or not site.calls("retain_grad"):
             return []
         torch, added = module_name(source, "torch")
         change = guard(source, statement, f"not {torch}.compiler.is_compiling()")
         if change is None:
             return []
-        told = "In compiled code the gradient is not kept on this value; in eager code it is."
-        return [self.rewrite("Keep the gradient only where nothing is being compiled", change, added, changes=told)]
+        note = "Compiled code does not retain the gradient of this value; eager code does."
+        return [self.rewrite("Retain the gradient only in eager mode", change, added, changes=note)]
 
-    def _zeroed(self, place: Place, source: SourceFile) -> list[Proposal]:
-        """`optimizer.zero_grad()` as the gradients of a model forgotten, where the function has exactly one model."""
-        call, statement = self._stepped(place), place.statement
+    def _zero_by_model(self, site: BreakSite, source: SourceFile) -> list[Proposal]:
+        """Replace `optimizer.zero_grad()` by `model.zero_grad()` if the function has exactly one model."""
+        call, statement = self._optimizer_call(site), site.statement
         if call is None or last_name(call.func) != "zero_grad" or call.args or call.keywords or statement is None:
             return []
         function = function_of(source, statement)
@@ -144,7 +150,9 @@ class Training(Fixer):
         }
         if len(models) != 1:
             return []
-        told = "The gradients of all parameters of the model are forgotten, not only of those that the optimizer has."
+        note = "The gradients of all parameters of the model are reset, not only of those that the optimizer updates."
         return [
-            self.rewrite("Forget the gradients by the model", source.replace(call, f"{models.pop()}.zero_grad()"), changes=told)
+            self.rewrite(
+                "Reset the gradients with the model", source.replace(call, f"{models.pop()}.zero_grad()"), changes=note
+            )
         ]

@@ -1,4 +1,4 @@
-"""Which lines of the user's run at all: a side of a branch that no input takes is not compared by any trial."""
+"""Lines that no input reaches: no trial compares a side of a branch that is never taken."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from compile_inspect.records.locations import is_library_file
 Line = tuple[str, int]
 
 
-def lines_run(calls: Iterable[Callable[[], object]]) -> set[Line]:
-    """The lines outside installed packages that some calls run; whatever traces already goes on afterwards."""
-    found: set[Line] = set()
+def executed_lines(calls: Iterable[Callable[[], object]]) -> set[Line]:
+    """The lines outside installed packages that these calls execute; an existing trace function is restored afterwards."""
+    lines: set[Line] = set()
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
         file = frame.f_code.co_filename
         if is_library_file(file):
             return None
         if event == "line":
-            found.add((file, frame.f_lineno))
+            lines.add((file, frame.f_lineno))
         return trace
 
     before = sys.gettrace()
@@ -34,12 +34,12 @@ def lines_run(calls: Iterable[Callable[[], object]]) -> set[Line]:
             call()
         finally:
             sys.settrace(before)
-    return found
+    return lines
 
 
-def not_reached(proposal: Proposal, reached: set[Line]) -> list[Line]:
-    """Lines that a proposal replaces and that no call ran."""
-    missed: list[Line] = []
+def unreached_lines(proposal: Proposal, executed: set[Line]) -> list[Line]:
+    """Lines that a proposal replaces and that no call executed."""
+    unreached: list[Line] = []
     for file in dict.fromkeys(item.file for item in proposal.replacements):
         source = read(file)
         if source is None:
@@ -49,6 +49,6 @@ def not_reached(proposal: Proposal, reached: set[Line]) -> list[Line]:
             if isinstance(node, ast.stmt) and not isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal)):
                 inside = any(first <= node.lineno <= last for first, last in ranges)
                 lines = {(file, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-                if inside and not lines & reached:
-                    missed.append((file, node.lineno))
-    return sorted(missed)
+                if inside and not lines & executed:
+                    unreached.append((file, node.lineno))
+    return sorted(unreached)

@@ -1,4 +1,4 @@
-"""One call of a sequence: inputs, a label, and what is otherwise around it."""
+"""One call of a sequence: its inputs, its label and the state in which it is made."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from compile_inspect.torch_private import dynamo_state
 class Call:
     """Inputs, and the state in which the target is called with them.
 
-    `around` makes a context manager for the call: `torch.no_grad`, or `lambda: attribute(model, "scale", 2)`.
+    `around` returns a context manager for the call: `torch.no_grad`, or `lambda: temporary_attribute(model, "scale", 2)`.
     """
 
     args: tuple[Any, ...] = ()
@@ -33,19 +33,19 @@ class Call:
         return self.args, self.kwargs
 
     @contextlib.contextmanager
-    def situation(self) -> Iterator[None]:
-        """The state in which the call is made."""
+    def context(self) -> Iterator[None]:
+        """Enter the state in which the call is made."""
         with contextlib.nullcontext() if self.around is None else self.around():
             yield
 
     def leaves(self) -> list[Any]:
-        """Every tensor and value within the inputs, in order."""
+        """Every tensor and value in the inputs, in order."""
         leaves, _ = torch_private.flatten((self.args, dict(self.kwargs)))
         return list(leaves)
 
 
 def as_calls(inputs: Sequence[Inputs | Call]) -> tuple[Call, ...]:
-    """Calls, from calls or from bare inputs.
+    """Convert a sequence of calls and bare inputs to calls.
 
     >>> as_calls([((1,), {"k": 2})])
     (Call(args=(1,), kwargs={'k': 2}, label='', around=None),)
@@ -63,56 +63,56 @@ def as_calls(inputs: Sequence[Inputs | Call]) -> tuple[Call, ...]:
     return tuple(calls)
 
 
-def copied(inputs: Inputs) -> Inputs:
-    """Inputs that a run may change, with the marks that tell Dynamo which dimensions change."""
+def clone_inputs(inputs: Inputs) -> Inputs:
+    """Copy inputs so that a run may change them, with the marks for Dynamo's dynamic dimensions."""
     bases: dict[int, Any] = {}
     return map_tensors(inputs, lambda tensor: dynamo_state.copy_marks(tensor, _copy(tensor, bases)))
 
 
 def _copy(tensor: Any, bases: dict[int, Any]) -> Any:
-    """A copy that Dynamo cannot tell from the tensor: a view stays one, of as large a base, and nothing else becomes one."""
+    """A copy that Dynamo treats like the tensor: a view stays a view of a base of the same size; others do not become views."""
     import torch
 
-    base = tensor._base if _plain(tensor) and tensor._is_view() else None
+    base = tensor._base if _is_plain(tensor) and tensor._is_view() else None
     with torch.no_grad():
-        if base is not None and _plain(base) and base.dtype == tensor.dtype:
+        if base is not None and _is_plain(base) and base.dtype == tensor.dtype:
             if id(base) not in bases:
-                bases[id(base)] = _alike(base)
-            with contextlib.suppress(RuntimeError):  # it reaches beyond its base
+                bases[id(base)] = _empty_copy(base)
+            with contextlib.suppress(RuntimeError):  # the view extends beyond its base
                 offset = tensor.storage_offset() - base.storage_offset()
                 copy = bases[id(base)].as_strided(tensor.shape, tensor.stride(), offset)
-                # Where places are seen several times, a copy into the view is refused.
-                _ = bases[id(base)].copy_(base) if _repeats(tensor) else copy.copy_(tensor)
+                # torch refuses to copy into a view that contains an element several times.
+                _ = bases[id(base)].copy_(base) if _has_repeated_elements(tensor) else copy.copy_(tensor)
                 return copy.requires_grad_(tensor.requires_grad)
-        if base is None and _plain(tensor) and not _repeats(tensor):
-            return _alike(tensor).copy_(tensor).requires_grad_(tensor.requires_grad)
+        if base is None and _is_plain(tensor) and not _has_repeated_elements(tensor):
+            return _empty_copy(tensor).copy_(tensor).requires_grad_(tensor.requires_grad)
     return clone_tensor(tensor)
 
 
-def _plain(tensor: Any) -> bool:
+def _is_plain(tensor: Any) -> bool:
     import torch
 
     strided = type(tensor) is torch.Tensor and tensor.layout is torch.strided
     return strided and not (tensor.is_quantized or tensor.is_conj() or tensor.is_neg())
 
 
-def _alike(tensor: Any) -> Any:
+def _empty_copy(tensor: Any) -> Any:
     import torch
 
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
 
 
-def _repeats(tensor: Any) -> bool:
+def _has_repeated_elements(tensor: Any) -> bool:
     return any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
 
 
 @contextlib.contextmanager
-def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """For a while, an object has another attribute.
+def temporary_attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Set an attribute of an object inside the block.
 
     >>> class Settings:
     ...     scale = 1
-    >>> with attribute(Settings, "scale", 2):
+    >>> with temporary_attribute(Settings, "scale", 2):
     ...     print(Settings.scale)
     2
     >>> Settings.scale
@@ -131,7 +131,7 @@ def attribute(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def describe(leaf: Any) -> str:
-    """A tensor or value in short: `float32[8, 16] cpu`."""
+    """A short description of a tensor or value: `float32[8, 16] cpu`."""
     if torch_private.is_tensor(leaf):
         return f"{str(leaf.dtype).removeprefix('torch.')}{list(leaf.shape)} {leaf.device}"
     return f"{leaf!r:.40}"

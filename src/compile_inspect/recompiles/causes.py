@@ -1,4 +1,4 @@
-"""Failed guards, told apart by what has to change for them to hold."""
+"""Classify failed guards by what changed between two calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CauseKind(Enum):
     RANK = "number of dimensions"
     DTYPE = "dtype"
     DEVICE = "device"
-    GRADIENT = "wish for a gradient"
+    GRADIENT = "gradient requirement"
     STATE = "state of torch"
     NUMBER = "number"
     VALUE = "value"
@@ -29,19 +29,19 @@ class CauseKind(Enum):
     LENGTH = "length"
     TYPE = "type"
     OBJECT = "identity of an object"
-    SHARED = "one tensor given twice"
+    SHARED = "one tensor passed twice"
     OTHER = "something else"
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A failed guard, read: what kind, which variable and dimension, what it was and is."""
+    """A parsed failed guard: its kind, the variable and dimension, the expected and the actual value."""
 
     kind: CauseKind
     variable: str
     dimension: int | None = None
     others: tuple[tuple[str, int], ...] = ()
-    """Further sizes that a condition speaks of."""
+    """Further sizes in a condition."""
     expected: str | None = None
     actual: str | None = None
     reason: str = ""
@@ -53,7 +53,7 @@ class Cause:
 
     @property
     def small(self) -> bool:
-        """Whether it is about a size or number of 0 or 1, which Dynamo always compiles apart."""
+        """Whether it is about a size or number of 0 or 1, for which Dynamo always compiles separately."""
         return self.actual in ("0", "1") or (self.kind is CauseKind.SIZE and self.expected in ("0", "1"))
 
 
@@ -73,7 +73,7 @@ _LENGTH = re.compile(r"^len\((?P<name>.+)\)$")
 
 
 def cause_of(failure: GuardFailure) -> Cause:
-    """What changed, as far as a failed guard tells.
+    """What changed, according to a failed guard.
 
     >>> cause = cause_of(GuardFailure("0/0", "x", "tensor 'x' size mismatch at index 1. expected 4, actual 5", "4", "5"))
     >>> cause.kind, cause.variable, cause.dimension
@@ -82,19 +82,19 @@ def cause_of(failure: GuardFailure) -> Cause:
     <CauseKind.ATTRIBUTE: 'attribute'>
     """
     reason, variable = failure.reason, failure.variable
-    seen = {"expected": failure.expected, "actual": failure.actual, "reason": reason}
+    details = {"expected": failure.expected, "actual": failure.actual, "reason": reason}
     if reason.startswith("tensor '"):
         for words, kind in _TENSOR_KINDS:
             if words in reason:
                 index = _INDEX.search(reason)
-                return Cause(kind, variable, int(index[1]) if index else None, **seen)  # type: ignore[arg-type]
+                return Cause(kind, variable, int(index[1]) if index else None, **details)  # type: ignore[arg-type]
     sizes = list(dict.fromkeys((match["name"].strip(), int(match["dimension"])) for match in _SIZE.finditer(reason)))
     if sizes:
-        return Cause(CauseKind.CONDITION, sizes[0][0], sizes[0][1], tuple(sizes[1:]), **seen)  # type: ignore[arg-type]
+        return Cause(CauseKind.CONDITION, sizes[0][0], sizes[0][1], tuple(sizes[1:]), **details)  # type: ignore[arg-type]
     length = _LENGTH.match(variable)
     if length is not None:
-        return Cause(CauseKind.LENGTH, length["name"], **seen)  # type: ignore[arg-type]
-    return Cause(_other_kind(failure), variable, **seen)  # type: ignore[arg-type]
+        return Cause(CauseKind.LENGTH, length["name"], **details)  # type: ignore[arg-type]
+    return Cause(_other_kind(failure), variable, **details)  # type: ignore[arg-type]
 
 
 def _other_kind(failure: GuardFailure) -> CauseKind:
@@ -126,13 +126,13 @@ def _is_number(text: str | None, unknown: bool = False) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def decisive(failures: Sequence[GuardFailure], earlier: Iterable[Cause]) -> Cause | None:
-    """Of the guards that failed, one per earlier version, the one that tells what is new.
+def decisive_cause(failures: Sequence[GuardFailure], earlier: Iterable[Cause]) -> Cause | None:
+    """Of the failed guards, one per earlier version, the one that shows what is new.
 
-    A version that differs in something that was the cause before may differ in other things too: where another version
-    failed for a cause not met so far, that is it.
+    A version that fails for an earlier cause may differ in other ways too. If another version failed for a cause that has not
+    occurred before, that cause is the decisive one.
     """
-    known = {cause.key for cause in earlier}
+    known_keys = {cause.key for cause in earlier}
     causes = [cause_of(failure) for failure in failures]
-    fresh = [cause for cause in causes if cause.key not in known]
-    return next(iter(fresh or causes), None)
+    new_causes = [cause for cause in causes if cause.key not in known_keys]
+    return next(iter(new_causes or causes), None)

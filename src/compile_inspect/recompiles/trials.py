@@ -1,4 +1,4 @@
-"""A remedy is tried: it is applied to the calls, or to torch's settings, and the forecast is made again."""
+"""Try a remedy: apply it to the calls or to torch's settings, and predict again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 from compile_inspect import torch_private
 from compile_inspect.agreement.inputs import clone_tensor
 from compile_inspect.agreement.run_outcome import input_names
-from compile_inspect.recompiles.api import predict
 from compile_inspect.recompiles.calls import Call
-from compile_inspect.recompiles.running import OnCall
+from compile_inspect.recompiles.dynamo_run import OnCall
+from compile_inspect.recompiles.prediction import predict
 from compile_inspect.records.forecast import Forecast, Remedy, RemedyKind, RemedyProof
 from compile_inspect.target import Target
 from compile_inspect.torch_private import dynamo_state
@@ -20,13 +20,13 @@ from compile_inspect.variants import Task
 from compile_inspect.wording.quantities import count
 
 _DTYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32"}
-MANY = 64
-"""The limit that is tried where one was hit."""
+TRIAL_RECOMPILE_LIMIT = 64
+"""The recompile limit to try if the current one was reached."""
 
 
 @dataclass(frozen=True)
-class Named:
-    """Calls whose tensors and values can be found by the names that guards give them."""
+class NamedInputs:
+    """Calls whose tensors and values can be looked up by the names that guards use."""
 
     target: Target
     calls: tuple[Call, ...]
@@ -36,9 +36,12 @@ class Named:
         return input_names(Task.of(Target(dynamo_state.original_function(self.target.function), gradients=False)), call.inputs)
 
     def find(self, name: str) -> list[Any]:
-        """What the calls give for a name, in order; calls that give nothing are left out."""
+        """The values that the calls pass for a name, in order; calls without one are skipped."""
         return [
-            leaf for call in self.calls for known, leaf in zip(self.names(call), call.leaves(), strict=True) if known == name
+            leaf
+            for call in self.calls
+            for leaf_name, leaf in zip(self.names(call), call.leaves(), strict=True)
+            if leaf_name == name
         ]
 
     def sizes(self, name: str, dimension: int) -> list[int]:
@@ -46,19 +49,19 @@ class Named:
         tensors = (item for item in self.find(name) if torch_private.is_tensor(item))
         return [int(item.shape[dimension]) for item in tensors if dimension < item.dim()]
 
-    def together(self, name: str, dimension: int) -> tuple[tuple[str, int], ...]:
-        """All sizes that change as this one does, itself first: what is padded must be padded everywhere."""
+    def matching_dimensions(self, name: str, dimension: int) -> tuple[tuple[str, int], ...]:
+        """All dimensions that change like this one, which comes first: padding must be applied to all of them."""
         wanted = self.sizes(name, dimension)
-        found = [(name, dimension)]
+        matches = [(name, dimension)]
         first = self.calls[0]
         for other, leaf in zip(self.names(first), first.leaves(), strict=True):
             if torch_private.is_tensor(leaf):
                 same = [(other, place) for place in range(leaf.dim()) if self.sizes(other, place) == wanted]
-                found += [place for place in same if place not in found]
-        return tuple(found)
+                matches += [place for place in same if place not in matches]
+        return tuple(matches)
 
-    def changed(self, changes: Mapping[str, Callable[[Any], Any]]) -> tuple[Call, ...]:
-        """The calls with what has these names changed."""
+    def with_changes(self, changes: Mapping[str, Callable[[Any], Any]]) -> tuple[Call, ...]:
+        """The calls with changed values for these names."""
         calls = []
         for call in self.calls:
             leaves, structure = torch_private.flatten((call.args, dict(call.kwargs)))
@@ -70,13 +73,15 @@ class Named:
         return tuple(calls)
 
 
-def prove(remedy: Remedy, named: Named, before: Forecast, *, limit: int | None = None, on_call: OnCall | None = None) -> Remedy:
-    """The remedy with what a trial of it has shown; as it is where none can be made."""
-    calls, dynamic = _applied(remedy, named), before.dynamic
+def try_remedy(
+    remedy: Remedy, named: NamedInputs, before: Forecast, *, limit: int | None = None, on_call: OnCall | None = None
+) -> Remedy:
+    """The remedy with the proof of a trial; unchanged if it cannot be tried."""
+    calls, dynamic = _apply(remedy, named), before.dynamic
     if remedy.kind is RemedyKind.DYNAMIC:
         calls, dynamic = named.calls, True
     elif remedy.kind is RemedyKind.LIMIT:
-        calls, limit = named.calls, MANY
+        calls, limit = named.calls, TRIAL_RECOMPILE_LIMIT
     elif remedy.settings:
         calls = named.calls
     if calls is None:
@@ -87,18 +92,18 @@ def prove(remedy: Remedy, named: Named, before: Forecast, *, limit: int | None =
         after = predict(named.target, calls, dynamic=dynamic, limit=limit, on_call=on_call)
     if remedy.kind is RemedyKind.LIMIT:
         remedy = _with_limit(remedy, after)
-    return replace(remedy, proof=_judged(before, after))
+    return replace(remedy, proof=_judge(before, after))
 
 
-def _judged(before: Forecast, after: Forecast) -> RemedyProof:
+def _judge(before: Forecast, after: Forecast) -> RemedyProof:
     counts, eager = (before.graph_count, after.graph_count), (len(before.eager_calls), len(after.eager_calls))
     for old, new in zip(before.calls, after.calls, strict=True):
         if new.error is not None and old.error is None:
             return RemedyProof(False, counts, eager, f"call {new.index} then raises {new.error}")
         if old.used_compilations and not new.used_compilations:
-            return RemedyProof(False, counts, eager, f"call {new.index} then runs without any graph")
+            return RemedyProof(False, counts, eager, f"call {new.index} then runs without a graph")
     if after.break_count > before.break_count:
-        return RemedyProof(False, counts, eager, "there is then a graph break that was not there before")
+        return RemedyProof(False, counts, eager, "it causes a new graph break")
     holds = eager[1] < eager[0] or (eager[1] == eager[0] and counts[1] < counts[0])
     compiled = count(counts[0], "compilation")
     words = f"{counts[1]} instead of {compiled}" if counts[0] != counts[1] else f"{compiled} as before"
@@ -108,7 +113,7 @@ def _judged(before: Forecast, after: Forecast) -> RemedyProof:
 
 
 def _with_limit(remedy: Remedy, after: Forecast) -> Remedy:
-    """The limit that is enough for all calls."""
+    """The remedy with the limit that is sufficient for all calls."""
     versions: dict[str, int] = {}
     for item in after.compilations:
         frame = item.id.partition("/")[0]
@@ -117,33 +122,33 @@ def _with_limit(remedy: Remedy, after: Forecast) -> Remedy:
     return replace(remedy, code=setting, settings=(setting,))
 
 
-def _applied(remedy: Remedy, named: Named) -> tuple[Call, ...] | None:
-    """The calls as they are with the remedy; None where it is not about them, or they have no such variable."""
+def _apply(remedy: Remedy, named: NamedInputs) -> tuple[Call, ...] | None:
+    """The calls with the remedy applied; None if it does not change calls, or they have no such variable."""
     if not remedy.variables or any(not named.find(name) for name, _ in remedy.variables):
         return None
     if remedy.kind in (RemedyKind.MARK_DYNAMIC, RemedyKind.MAYBE_MARK_DYNAMIC):
-        change = _marking(remedy.kind is RemedyKind.MARK_DYNAMIC)
+        change = _marker(remedy.kind is RemedyKind.MARK_DYNAMIC)
     elif remedy.kind is RemedyKind.BUCKETS:
-        change = _padding(remedy)
+        change = _padder(remedy)
     elif remedy.kind is RemedyKind.TENSOR:
-        change = _tensor
+        change = _to_tensor
     elif remedy.kind is RemedyKind.CONVERSION and remedy.code.endswith(".contiguous()"):
         change = lambda tensor, _: clone_tensor(tensor).contiguous()  # noqa: E731
     elif remedy.kind is RemedyKind.CONVERSION and ".to(torch." in remedy.code:
-        change = _conversion(remedy.code)
+        change = _converter(remedy.code)
     else:
         return None
     changes: dict[str, Callable[[Any], Any]] = {}
     for name, _ in remedy.variables:
         dimensions = [dimension for other, dimension in remedy.variables if other == name]
         changes[name] = lambda leaf, dimensions=dimensions: change(leaf, dimensions)  # type: ignore[misc]
-    return named.changed(changes)
+    return named.with_changes(changes)
 
 
 _Change = Callable[[Any, list[int | None]], Any]
 
 
-def _marking(firmly: bool) -> _Change:
+def _marker(firmly: bool) -> _Change:
     def change(tensor: Any, dimensions: list[int | None]) -> Any:
         if not torch_private.is_tensor(tensor):
             return tensor
@@ -156,7 +161,7 @@ def _marking(firmly: bool) -> _Change:
     return change
 
 
-def _padding(remedy: Remedy) -> _Change:
+def _padder(remedy: Remedy) -> _Change:
     def change(tensor: Any, dimensions: list[int | None]) -> Any:
         import torch
 
@@ -172,13 +177,13 @@ def _padding(remedy: Remedy) -> _Change:
     return change
 
 
-def _tensor(value: Any, dimensions: list[int | None]) -> Any:
+def _to_tensor(value: Any, dimensions: list[int | None]) -> Any:
     import torch
 
     return torch.tensor(value) if isinstance(value, (int, float)) else value
 
 
-def _conversion(code: str) -> _Change:
+def _converter(code: str) -> _Change:
     def change(tensor: Any, dimensions: list[int | None]) -> Any:
         import torch
 
@@ -191,7 +196,7 @@ def _conversion(code: str) -> _Change:
 
 
 def dtype_name(word: str | None) -> str | None:
-    """The dtype that a guard calls `Float`; None where it is not one to convert to.
+    """The dtype that a guard calls, for example, `Float`; None if it is not one to convert to.
 
     >>> dtype_name("Float")
     'float32'

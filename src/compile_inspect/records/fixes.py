@@ -42,7 +42,7 @@ class Proposal:
     fixer: str
     """The kind of fix, such as `prints`."""
     title: str
-    """What it does, as an instruction: `Print only where nothing is being compiled`."""
+    """What it does, as an instruction: `Print only in eager mode`."""
     replacements: tuple[Replacement, ...] = ()
     settings: tuple[Setting, ...] = ()
     behavior_change: str = ""

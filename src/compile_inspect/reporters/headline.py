@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from compile_inspect.advice.speedups import Comparison, compared
+from compile_inspect.advice.speedups import SpeedComparison, speed_comparison
 from compile_inspect.records import Compilation, CompilationOutcome, Inspection, Stage
 from compile_inspect.records.agreement import VariantAgreement, Verdict
 from compile_inspect.records.failures import Failure
@@ -206,7 +206,7 @@ def _frames(inspections: Sequence[Inspection]) -> tuple[int, int]:
 
 
 def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
-    comparison = next((item for inspection in inspections if (item := compared(inspection)) is not None), None)
+    comparison = next((item for inspection in inspections if (item := speed_comparison(inspection)) is not None), None)
     if comparison is None:
         return
     slower, faster, sizes = comparison.slower, comparison.faster, comparison.sizes
@@ -229,6 +229,6 @@ def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
         yield Statement(Topic.SAME_SPEED, f"No measurable gain over eager: {sizes[-1]}.{other}", "warn")
 
 
-def _alternative(comparison: Comparison) -> str:
+def _alternative(comparison: SpeedComparison) -> str:
     assert comparison.fastest is not None and comparison.fastest.speedup is not None
     return f" With {one_line(comparison.fastest.variant)}: {comparison.fastest.speedup.ratio:.2f}{TIMES}."

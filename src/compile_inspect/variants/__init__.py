@@ -20,10 +20,10 @@ __all__ = [
     "Task",
     "Variant",
     "default_variants",
-    "known_names",
     "named_variants",
     "tuning_variants",
     "variant",
+    "variant_names",
 ]
 
 _FIXED_VARIANTS: dict[str, Variant] = {
@@ -43,7 +43,7 @@ _FIXED_VARIANTS: dict[str, Variant] = {
 _OPTION_WORDS = {"dynamic": {"dynamic": True}, "static": {"dynamic": False}, "fullgraph": {"fullgraph": True}}
 
 
-def known_names() -> tuple[str, ...]:
+def variant_names() -> tuple[str, ...]:
     """Names that `variant` accepts; you can also name any registered backend, with modes after a slash."""
     import torch
 
@@ -77,7 +77,7 @@ def variant(name: str) -> Variant:
             raise TargetError(f"{name!r} is not a variant: {word!r} is none of {', '.join([*MODES, *_OPTION_WORDS])}")
     known_backends = ("eager", "inductor", "aot_eager", "cudagraphs", *torch.compiler.list_backends(exclude_tags=()))
     if backend not in known_backends:
-        raise TargetError(f"{name!r} is not a variant: write one of {', '.join(known_names())}")
+        raise TargetError(f"{name!r} is not a variant: write one of {', '.join(variant_names())}")
     return Compiled(backend, **choices)  # type: ignore[arg-type]
 
 

@@ -1,1 +1,1 @@
-"""How records are put into words: names, places, quantities and sentences, shared by advice and reporters."""
+"""Text for records: names, locations, quantities and sentences, shared by advice and reporters."""

@@ -1,4 +1,4 @@
-"""Why a frame was compiled again, in a few words."""
+"""Why a frame was recompiled, in a few words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VALUES = re.compile(r"[.,;:]? ?\bexpected [^\n]*$")
 
 
 def change(failure: GuardFailure) -> str:
-    """What the guard expected and what it got, or torch's own words.
+    """The expected and actual value of a guard, or torch's own words.
 
     >>> change(GuardFailure("0/0", "x", "size mismatch", expected="4", actual="8"))
     '4 -> 8'
@@ -29,7 +29,7 @@ def change(failure: GuardFailure) -> str:
 
 
 def short_reason(failure: GuardFailure) -> str:
-    """Torch's words without the two values, where those are known by themselves.
+    """Torch's words without the two values, if these are recorded separately.
 
     >>> short_reason(GuardFailure("0/0", "x", "size mismatch at index 0. expected 4, actual 8", "4", "8"))
     'size mismatch at index 0'
@@ -41,7 +41,7 @@ def short_reason(failure: GuardFailure) -> str:
 
 
 def cause(failure: GuardFailure | None) -> str:
-    """The variable and its change, or that nothing is known."""
+    """The variable and its change, or that torch gave no reason."""
     if failure is None:
         return "torch gave no reason"
     variable = one_line(failure.variable)
@@ -49,7 +49,7 @@ def cause(failure: GuardFailure | None) -> str:
 
 
 def by_function(recompiles: Iterable[Recompile]) -> dict[FunctionKey, list[Recompile]]:
-    """Recompiles of each function, in order of time."""
+    """Recompiles of each function, in chronological order."""
     groups: dict[FunctionKey, list[Recompile]] = {}
     for recompile in recompiles:
         groups.setdefault((recompile.function, recompile.file, recompile.line), []).append(recompile)
@@ -57,12 +57,12 @@ def by_function(recompiles: Iterable[Recompile]) -> dict[FunctionKey, list[Recom
 
 
 def limit_sentence(limit: LimitHit) -> str:
-    """What a limit did to a function.
+    """The effect of a limit on a function.
 
     >>> limit_sentence(LimitHit("0/8", "step", "train.py", 3, "recompile_limit", 8)).partition(":")[2]
-    '3) reached recompile_limit = 8: torch makes no further version of it, and calls that match none run in eager mode.'
+    '3) reached recompile_limit = 8: torch compiles no further version of it, and calls that match none run in eager mode.'
     """
     value = f" = {limit.value:,}" if limit.value is not None else ""
     what = f"{function_name(limit.function)} ({place(limit.file, limit.line)}) reached {one_line(limit.limit)}{value}"
     last = f" Last reason: {one_line(limit.last_reason)}" if limit.last_reason else ""
-    return f"{what}: torch makes no further version of it, and calls that match none run in eager mode.{last}"
+    return f"{what}: torch compiles no further version of it, and calls that match none run in eager mode.{last}"

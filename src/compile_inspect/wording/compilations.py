@@ -1,4 +1,4 @@
-"""One way to name a compilation, and records sorted by the compilation they belong to."""
+"""Names of compilations, and records grouped by compilation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RESUME = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)")
 
 
 def function_name(name: str) -> str:
-    """The name of a function as its author knows it.
+    """The name of a function as its author wrote it.
 
     >>> function_name("torch_dynamo_resume_in_forward_at_17")
     'forward (the rest, from line 17)'
@@ -26,29 +26,29 @@ def function_name(name: str) -> str:
 
 
 def by_identifier(inspection: Inspection) -> dict[str, Compilation]:
-    """Look-up by compile id, made once."""
+    """Compilations by their id."""
     return {item.id: item for item in inspection.compilations}
 
 
-def title(identifier: str | None, known: dict[str, Compilation], inspection: Inspection) -> tuple[str, ...]:
-    """What to call a compilation: its id, and its function and place where they are known."""
+def title(identifier: str | None, compilations: dict[str, Compilation], inspection: Inspection) -> tuple[str, ...]:
+    """The title of a compilation: its id, and its function and location if they are known."""
     if identifier is None:
         return ("Outside any compilation",)
-    compilation = known.get(identifier)
+    compilation = compilations.get(identifier)
     if compilation is None:
         return (f"Compilation {one_line(identifier)}",)
-    named = f"Compilation {one_line(identifier)}  {function_name(compilation.function)}"
-    told: tuple[str, ...] = (named, place(compilation.file, compilation.line))
+    heading = f"Compilation {one_line(identifier)}  {function_name(compilation.function)}"
+    lines: tuple[str, ...] = (heading, place(compilation.file, compilation.line))
     if is_torch_file(compilation.file):
-        # A compiled module enters through a wrapper of torch, whose place tells the reader nothing.
+        # A compiled module is entered through a wrapper of torch, whose location does not help the reader.
         caller = user_line(inspection, compilation.call_stack)
         if caller is not None and not caller.in_torch:
-            told += (f"called at {where(caller)}",)
-    return told
+            lines += (f"called at {where(caller)}",)
+    return lines
 
 
 def grouped(items: Iterable[Item], key: Callable[[Item], str | None]) -> dict[str | None, list[Item]]:
-    """Items by compile id, in the order in which ids first appear."""
+    """Items by compile id, in the order in which the ids first appear."""
     groups: dict[str | None, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -1,4 +1,4 @@
-"""Places in source code: short names of files, lines of stacks, lines that a kernel computes."""
+"""Locations in source code: short file names, lines of stacks, lines that a kernel computes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _STANDARD_LIBRARY = re.compile(r"^.*[/\\]lib(?:64)?[/\\]python\d(?:\.\d+)?[/\\]"
 
 
 def short_path(file: str) -> str:
-    """A file relative to the current directory, or from its package on.
+    """A file relative to the current directory, or starting at its package.
 
     >>> short_path("/venv/lib/python3.11/site-packages/torch/nn/functional.py")
     'torch/nn/functional.py'
     """
     try:
         directory = str(Path.cwd())
-    except OSError:  # deleted under our feet
+    except OSError:  # the directory was deleted
         directory = ""
     return _short_path(file, directory)
 
@@ -32,7 +32,7 @@ def short_path(file: str) -> str:
 def _short_path(file: str, directory: str) -> str:
     if "/" in file or "\\" in file:
         file = os.path.normpath(file)  # ./model.py and sub/../model.py are the same file
-    # The package comes first: a virtual environment often lies in the current directory.
+    # Check the package first: a virtual environment is often in the current directory.
     for prefix in (_PACKAGES, _STANDARD_LIBRARY):
         match = prefix.match(file)
         if match:
@@ -53,12 +53,12 @@ def place(file: str, line: int) -> str:
 
 
 def where(location: Location | None) -> str:
-    """The place of a location, or a dash."""
+    """A location as file and line, or a dash."""
     return "-" if location is None else place(location.file, location.line)
 
 
 def stack_at(inspection: Inspection, index: int | None) -> Stack | None:
-    """The stack with this number; None too where a damaged capture points nowhere."""
+    """The stack with this number; None also if a damaged capture refers to no stack."""
     if index is None or not 0 <= index < len(inspection.stacks):
         return None
     return inspection.stacks[index]
@@ -70,14 +70,14 @@ def user_line(inspection: Inspection, index: int | None) -> Location | None:
     return None if stack is None else stack.user_line
 
 
-def kernel_places(inspection: Inspection, kernel: Kernel, most: int | None = None) -> str:
+def kernel_places(inspection: Inspection, kernel: Kernel, limit: int | None = None) -> str:
     """The distinct user lines a kernel computes, each file named once."""
     lines = [line for index in kernel.stacks if (line := user_line(inspection, index)) is not None]
     distinct = list(dict.fromkeys((line.file, line.line) for line in lines))
-    shown = distinct if most is None else distinct[:most]
-    told = []
-    for file, run in groupby(shown, key=lambda item: item[0]):
-        told.append(f"{short_path(file)}:{', '.join(str(line) for _, line in run)}")
-    if len(shown) < len(distinct):
-        told.append(f"+ {len(distinct) - len(shown)}")
-    return "; ".join(told) or "-"
+    listed = distinct if limit is None else distinct[:limit]
+    parts = []
+    for file, run in groupby(listed, key=lambda item: item[0]):
+        parts.append(f"{short_path(file)}:{', '.join(str(line) for _, line in run)}")
+    if len(listed) < len(distinct):
+        parts.append(f"+ {len(distinct) - len(listed)}")
+    return "; ".join(parts) or "-"

@@ -1,4 +1,4 @@
-"""Strings of somebody else's program, made safe to print.
+"""Make strings from another program safe to print.
 
 A capture may come from anywhere. Nothing in it may move the cursor, color the screen, set the window title, or
 make a line read differently from what it is.
@@ -11,29 +11,29 @@ from collections.abc import Iterable
 
 _ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colors, cursor
-    # OSC and others: titles, links. Bounded, so that a flood of openings without an end is not searched to its end each time.
+    # OSC and others: titles, links. Bounded, so that many unterminated sequences do not each cause a search to the end.
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]{0,4096}(?:\x07|\x1b\\|\x9c)"
 )
-# Control characters but tab and newline; marks that reverse the direction of text or break lines; halves of a
-# surrogate pair, which no terminal encoding can take.
+# Control characters except tab and newline; marks that reverse the direction of text or break lines; unpaired
+# surrogates, which no terminal encoding accepts.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _BREAKS = re.compile(r"[\n\t]+")
 
 
 def clean(value: object) -> str:
-    r"""Take out escape sequences and control characters; lines and tabs stay.
+    r"""Remove escape sequences and control characters, but keep newlines and tabs.
 
     >>> clean("\x1b[31mred\x1b[0m\x00\n")
     'red\n'
     """
     string = str(value)
-    if string.isascii() and string.isprintable():  # nearly always, and much quicker to find out
+    if string.isascii() and string.isprintable():  # nearly always true, and much faster to check
         return string
     return _FORBIDDEN.sub("", _ESCAPE_SEQUENCE.sub("", string))
 
 
 def one_line(value: object) -> str:
-    r"""The same on a single line.
+    r"""Clean a string and join its lines.
 
     >>> one_line("a\n  b\x07")
     'a b'
@@ -45,7 +45,7 @@ def one_line(value: object) -> str:
 
 
 def shorten(value: object, width: int, *, keep_end: bool = False) -> str:
-    """The same in at most `width` characters.
+    """Clean a string and shorten it to at most `width` characters.
 
     >>> shorten("abcdefgh", 5), shorten("package/model.py:17", 12, keep_end=True)
     ('abcd…', '…model.py:17')
@@ -56,13 +56,13 @@ def shorten(value: object, width: int, *, keep_end: bool = False) -> str:
     return "…" + line[len(line) - width + 1 :] if keep_end else line[: width - 1] + "…"
 
 
-def enumerate_some(names: Iterable[object], most: int | None = None) -> str:
-    """Several names on one line, all but `most` of them counted only.
+def enumerate_some(names: Iterable[object], limit: int | None = None) -> str:
+    """Several names on one line; those beyond `limit` are only counted.
 
-    >>> enumerate_some(["a", "b", "c"], most=2)
+    >>> enumerate_some(["a", "b", "c"], limit=2)
     'a, b, + 1'
     """
-    everything = [one_line(name) for name in names]
-    shown = everything if most is None else everything[:most]
-    more = [f"+ {len(everything) - len(shown)}"] if len(shown) < len(everything) else []
-    return ", ".join([*shown, *more]) or "-"
+    all_names = [one_line(name) for name in names]
+    listed = all_names if limit is None else all_names[:limit]
+    more = [f"+ {len(all_names) - len(listed)}"] if len(listed) < len(all_names) else []
+    return ", ".join([*listed, *more]) or "-"

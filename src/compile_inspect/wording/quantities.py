@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers in readable form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def seconds(value: float | None) -> str:
-    """A duration, three digits or so.
+    """A duration with about three digits.
 
     >>> [seconds(value) for value in (None, 0.0000042, 0.0123, 3.14159, 65)]
     ['-', '4.2 µs', '12.3 ms', '3.14 s', '1 min 5 s']
@@ -52,7 +52,7 @@ def size(number: int) -> str:
 
 
 def percent(part: float, whole: float) -> str:
-    """A share.
+    """A share in percent.
 
     >>> percent(1, 4), percent(1, 1000), percent(1, 0)
     ('25 %', '<1 %', '-')

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from compile_inspect.advice.cost import break_cost
 from compile_inspect.capture.api import inspect
-from compile_inspect.fixes.planning import advised
+from compile_inspect.fixes.planning import advise_breaks
 from compile_inspect.target import Target
 
 
@@ -25,7 +25,7 @@ def test_operations_on_both_sides() -> None:
     costs = [break_cost(inspection, cause) for cause in inspection.breaks]
     assert [(cost.before, cost.after) for cost in costs] == [(2, 4), (4, 1)]
     assert str(costs[0]) == "2 operations before it and 4 after it in graphs of their own"
-    assert [finding.cost.operations for finding in advised(inspection)] == [6, 5]
+    assert [finding.cost.operations for finding in advise_breaks(inspection)] == [6, 5]
 
 
 def test_versions_of_one_frame_are_not_added_up() -> None:

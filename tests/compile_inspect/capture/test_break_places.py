@@ -12,7 +12,7 @@ import torch._dynamo
 from torch._dynamo.utils import counters
 
 import compile_inspect
-from compile_inspect.fixes.planning import advised
+from compile_inspect.fixes.planning import advise_breaks
 from compile_inspect.records import BreakEffect, GraphBreak, Inspection
 
 HEAD = """
@@ -65,7 +65,7 @@ print("loss", step(x).item())
     last = inspection.breaks[-1]
     assert inner_file(last) == "torch/optim/optimizer.py"
     assert last.hits == 2, "the optimizer's function is compiled by itself as well, which torch calls a duplicate"
-    proposals = [item for finding in advised(inspection) for item in finding.advice.proposals]
+    proposals = [item for finding in advise_breaks(inspection) for item in finding.advice.proposals]
     changed = {line.start[0] for item in proposals for line in item.replacements}
     last_line = (tmp_path / "script.py").read_text().count("\n")
     assert last_line not in changed, "nothing outside the compiled function is rewritten"
@@ -97,7 +97,7 @@ class Block(torch.nn.Module):
     for cause in inspection.breaks:
         assert cause.own_location is None, cause
         assert inner_file(cause).startswith(file)
-    assert not any(item.replacements for finding in advised(inspection) for item in finding.advice.proposals)
+    assert not any(item.replacements for finding in advise_breaks(inspection) for item in finding.advice.proposals)
 
 
 def test_a_break_inside_a_library_keeps_the_users_line_that_led_there(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ compiled(f)(x)
     assert [own_code(cause) for cause in inspection.breaks] == ["y = tell(x * 2)", "torch._dynamo.graph_break()"]
     assert [cause.parent for cause in inspection.breaks] == [None, 0]
     assert inspection.descendant_breaks(inspection.breaks[0]) == inspection.breaks[1:]
-    assert [finding.cause for finding in advised(inspection)] == [inspection.breaks[0]]
+    assert [finding.cause for finding in advise_breaks(inspection)] == [inspection.breaks[0]]
     assert "1 graph break." in str(inspection)
 
 

@@ -128,7 +128,7 @@ def test_why_nothing_is_compiled_is_said_where_it_is_known(tmp_path: Path) -> No
     source = "@torch.compiler.disable\ndef inner():\n    return x + 1\n\n\ndef target():\n    return inner()\n"
     done = typed("breaks", source, tmp_path)
     assert done.returncode == 0
-    assert done.stdout.startswith("Nothing runs compiled: no graph has an operation in it.\nGraph break 1 of 1: ")
+    assert done.stdout.startswith("Nothing runs compiled: no graph contains an operation.\nGraph break 1 of 1: ")
     assert typed("inspect", source, tmp_path).stdout.startswith(
         "Nothing runs compiled: torch traced 1 frame and built no graph; "
     )

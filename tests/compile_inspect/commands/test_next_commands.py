@@ -18,7 +18,7 @@ from invoking import Done, invoke
 import compile_inspect
 from compile_inspect import torch_private
 from compile_inspect.capture_file import save
-from compile_inspect.recompiles import Call, predict, treat
+from compile_inspect.recompiles import Call, find_remedies, predict
 from compile_inspect.records import Inspection
 from compile_inspect.reporters.target_arguments import infer_target_arguments
 from compile_inspect.target import Target
@@ -232,7 +232,7 @@ def test_a_remedy_that_is_printed_as_code_is_code(case: str) -> None:
         dtype = getattr(torch, str(given.get("dtype", "float32")))
         calls.append(Call((torch.ones(shape, dtype=dtype),), {"scale": given["scale"]} if "scale" in given else {}))
     target = Target(function, calls[0].args, calls[0].kwargs)
-    treatments = treat(target, calls, predict(target, calls))
+    treatments = find_remedies(target, calls, predict(target, calls))
     codes = [remedy.code for item in treatments for remedy in item.remedies if remedy.code]
     assert codes
     for code in codes:

@@ -72,17 +72,17 @@ def test_an_error_that_has_nothing_to_do_with_gradients_is_left_alone(tmp_path: 
 
 
 def test_a_long_forecast_says_what_it_is_doing_and_what_it_took(tmp_path: Path) -> None:
-    from compile_inspect.recompiles import calls_of, predict, treat
+    from compile_inspect.recompiles import calls_from_ranges, find_remedies, predict
     from compile_inspect.target import find_target
 
     (tmp_path / "grow.py").write_text("def f(x):\n    return x * 2\n")
     target = find_target(f"{tmp_path / 'grow.py'}:f", "float32[2, 3]")
-    calls = calls_of(target, ["batch=2..4"])
+    calls = calls_from_ranges(target, ["batch=2..4"])
     told: list[tuple[int, int]] = []
     titles: list[str] = []
     forecast = predict(target, calls, on_call=lambda number, count: told.append((number, count)))
     assert told == [(0, 3), (1, 3), (2, 3)]
-    treat(target, calls, forecast, on_trial=lambda title: titles.append(title))
+    find_remedies(target, calls, forecast, on_trial=lambda title: titles.append(title))
     assert len(titles) >= 1
     done = invoke("guards", "grow.py:f", "--inputs", "float32[2, 3]", "--what-if", "batch=2..4", cwd=tmp_path)
-    assert "predicted in " in done.stdout and "All of this took " in done.stdout
+    assert "predicted in " in done.stdout and "This took " in done.stdout

@@ -9,7 +9,7 @@ import torch
 from invoking import invoke
 
 import compile_inspect
-from compile_inspect.fixes.whole import fullgraph_failure
+from compile_inspect.fixes.fullgraph_check import fullgraph_failure
 from compile_inspect.records import CompilationOutcome, Inspection
 from compile_inspect.records.agreement import Agreement
 from compile_inspect.reporters.counts import count

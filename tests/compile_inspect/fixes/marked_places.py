@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compile_inspect.fixes.base import Fixer, Place
+from compile_inspect.fixes.base import BreakSite, Fixer
 from compile_inspect.fixes.source import apply
 from compile_inspect.records import BreakEffect, GraphBreak, Location
 
@@ -12,18 +12,18 @@ SCALAR = ("Data dependent operator", "aten._local_scalar_dense.default")
 SKIPPED = ("Attempted to call function marked as skipped", "module: time, qualname: time")
 
 
-def place(code: str, kind: str, context: str = "", explanation: str = "") -> Place:
+def place(code: str, kind: str, context: str = "", explanation: str = "") -> BreakSite:
     """The place of a break at the marked line."""
     line = next(number for number, text in enumerate(code.split("\n"), 1) if "# here" in text)
     location = Location(FILE, line)
     cause = GraphBreak(kind, location, location, BreakEffect.SPLIT, context=context, explanation=explanation)
-    return Place.of(cause, {FILE: code})
+    return BreakSite.of(cause, {FILE: code})
 
 
 def rewrites(fixer: Fixer, code: str, kind: str, context: str = "", explanation: str = "") -> dict[str, str]:
     """The text after each proposal that changes lines, by title."""
     found = place(code, kind, context, explanation)
-    assert fixer.concerns(found)
+    assert fixer.matches(found)
     assert fixer.why(found)
     proposals = fixer.proposals(found)
     assert proposals or fixer.hints(found)

@@ -13,7 +13,7 @@ RESIZED, OUT, RANDOM = "Unsupported Tensor.resize_() call", "Shape mismatch with
 def test_a_resized_tensor_is_made_anew() -> None:
     text = "import torch\ndef f(x):\n\ty = torch.empty(0)\n\ty.resize_(2, x.size(0))  # here\n\treturn y\n"
     wanted = text.replace("y.resize_(2, x.size(0))", "y = y.new_empty((2, x.size(0)))")
-    assert changed(Allocation(), text, RESIZED) == {"Make a tensor of that shape": wanted}
+    assert changed(Allocation(), text, RESIZED) == {"Create a tensor of that shape": wanted}
     used = text.replace("\ty.resize_", "\tz = y\n\ty.resize_")
     assert changed(Allocation(), used, RESIZED) == {}
     given = text.replace("torch.empty(0)", "x")
@@ -26,7 +26,7 @@ def test_a_result_gets_its_name() -> None:
         "        x, out=o)  # here\n    return o\n"
     )
     wanted = text.replace("torch.mm(", "o = torch.mm(").replace(", out=o", "")
-    assert changed(Allocation(), text, OUT) == {"Give the result its name": wanted}
+    assert changed(Allocation(), text, OUT) == {"Assign the result to the name": wanted}
     assert changed(Allocation(), text.replace("x, out", "(x), out"), OUT) == {}
 
 

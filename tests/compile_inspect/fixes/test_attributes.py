@@ -10,7 +10,7 @@ LEAKED = "requires_grad_() intermediate leaked as output"
 SET = "setattr() on Tensor.requires_grad"
 CREATED = "Attempted to use tensor creation function with requires_grad=True"
 PARAMETER = "Attempted to use `torch.nn.Parameter()` constructor with Dynamo"
-WITHOUT = "Leave the tensor without a gradient of its own"
+WITHOUT = "Create the tensor without requires_grad"
 
 
 def test_a_flag_at_the_end_of_a_chain_is_left_out() -> None:
@@ -54,7 +54,7 @@ def test_a_loop_that_freezes_moves_to_where_the_module_is_built() -> None:
         "        return self.b(x)\n"
     )
     found = changed(Attributes(), text, "Unsupported Tensor.requires_grad_() call")
-    assert found == {"Set it once, where the module is built": wanted}
+    assert found == {"Set it once, in __init__": wanted}
     conditional = text.replace("self.b.parameters()", "self.b.parameters(x)")
     assert changed(Attributes(), conditional, "Unsupported Tensor.requires_grad_() call") == {}
 
@@ -75,7 +75,7 @@ def test_values_are_copied_into_a_tensor() -> None:
 def test_a_gradient_function_is_asked_for_otherwise() -> None:
     text = "def f(x):\n    if x.sin().grad_fn is None and x.dim():  # here\n        return x\n    return -x\n"
     wanted = text.replace("x.sin().grad_fn is None", "x.sin().is_leaf")
-    assert changed(Attributes(), text, "Tensor with grad_fn()") == {"Ask whether the tensor is a leaf": wanted}
+    assert changed(Attributes(), text, "Tensor with grad_fn()") == {"Test whether the tensor is a leaf": wanted}
     assert changed(Attributes(), text.replace("x.sin().grad", "x.grad"), "Tensor with grad_fn()") == {}
 
 
@@ -83,7 +83,7 @@ def test_a_deep_copy_is_a_copy_of_the_values() -> None:
     text = "from copy import deepcopy as twin\ndef f(x):\n    return twin(x[0]), twin\n".replace("twin(", "deepcopy(")
     text = text.replace(" as twin", "").replace(", twin", "  # here")
     wanted = text.replace("deepcopy(x[0])", "x[0].detach().clone()")
-    assert changed(Attributes(), text, "Attempted to copy.deepcopy a tensor") == {"Copy the values only": wanted}
+    assert changed(Attributes(), text, "Attempted to copy.deepcopy a tensor") == {"Copy only the values": wanted}
 
 
 def test_a_scripted_module_is_left_to_the_compiler() -> None:
@@ -95,4 +95,4 @@ def test_a_scripted_module_is_left_to_the_compiler() -> None:
     )
     wanted = text.replace("torch.jit.freeze(torch.jit.script(A(", "A(").replace("3)))", "3)")
     found = changed(Attributes(), text, "torch.jit.script/freeze modules unsupported")
-    assert found == {"Leave the module to torch.compile": wanted}
+    assert found == {"Remove TorchScript, so that torch.compile traces the module": wanted}

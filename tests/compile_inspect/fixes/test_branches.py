@@ -9,7 +9,7 @@ from compile_inspect.fixes.branches import Branches
 
 KIND = "Data-dependent branching"
 WHERE, COND = "Choose with torch.where", "Choose with torch.cond"
-CHECK, ELSEWHERE = "Let the graph check it", "Check only where nothing is being compiled"
+CHECK, ELSEWHERE = "Let the graph check it", "Check only in eager mode"
 
 
 def body(*lines: str, step: str = "    ", head: str = "def f(x, y, mask, limit=1.0):") -> str:
@@ -238,5 +238,5 @@ def test_assertions() -> None:
         ELSEWHERE: body("if not torch.compiler.is_compiling():", *(f"    {line}" for line in lines[:3]), "return x"),
     }
     lines = ("y = 1; assert (x > 0).all(), describe(x)  # BREAK", "return x")
-    text = 'y = 1; torch._assert_async((x > 0).all(), "a condition of the program does not hold")  # BREAK'
+    text = 'y = 1; torch._assert_async((x > 0).all(), "a condition of the program is not satisfied")  # BREAK'
     assert rewritten(Branches(), body(*lines), KIND) == {CHECK: body(text, "return x")}

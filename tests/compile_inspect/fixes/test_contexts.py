@@ -8,7 +8,7 @@ from compile_inspect.fixes.contexts import Contexts
 
 UNSUPPORTED = "Unsupported context manager"
 SKIPPED = "Attempted to call function marked as skipped"
-ONLY = "Enter the context manager only where nothing is being compiled"
+ONLY = "Enter the context manager only in eager mode"
 EITHER = "contextlib.nullcontext() if torch.compiler.is_compiling() else "
 
 
@@ -101,6 +101,6 @@ def test_a_file_is_written_only_where_nothing_is_compiled() -> None:
         "import torch\ndef f(x):\n    if not torch.compiler.is_compiling():\n"
         '        with open("ä", "w") as file:  # here\n            # a line\n\n            file.write("x")\n    return x\n'
     )
-    assert changed(Contexts(), text, UNSUPPORTED) == {"Write the file only where nothing is being compiled": wanted}
+    assert changed(Contexts(), text, UNSUPPORTED) == {"Write the file only in eager mode": wanted}
     assert changed(Contexts(), text.replace("return x", "return file"), UNSUPPORTED) == {}
     assert changed(Contexts(), text.replace('"w"', '"r"'), UNSUPPORTED) == {}

@@ -1,4 +1,4 @@
-"""Loops written with while_loop, or with all turns taken: exactly what is written."""
+"""Loops written with while_loop, or with all iterations run: exact output."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rewriting import place_of, rewritten
 from compile_inspect.fixes.loops import Loops
 
 KIND = "Data-dependent branching"
-LOOP, ALL = "Loop with while_loop", "Take all turns, without effect after the last"
+LOOP, ALL = "Loop with while_loop", "Run all iterations, without effect after the last"
 IMPORT = "from torch._higher_order_ops import while_loop"
 
 
@@ -29,16 +29,16 @@ def test_a_while_with_a_counter_and_comments() -> None:
         "k = 0",
         "# BREAK",
         "# smaller",
-        "def goes_on(x, k):",
+        "def loop_condition(x, k):",
         "\treturn (x.norm() > 1) & (k < 9)",
         "",
-        "def turn(x, k):",
+        "def loop_body(x, k):",
         "\thalf = x / 2",
         "\tx = half",
         "\tk = k + 1",
         "\treturn (x.clone(), k)",
         "",
-        "x, k = while_loop(goes_on, turn, (x, torch.tensor(k)))",
+        "x, k = while_loop(loop_condition, loop_body, (x, torch.tensor(k)))",
         "return x",
         step="\t",
     )
@@ -48,12 +48,12 @@ def test_a_range_that_a_tensor_ends() -> None:
     before = body("for i in range(int(n) + 1):  # BREAK", "    x = x * i", "return x")
     assert rewritten(Loops(), before, KIND)[LOOP] == looped(
         "# BREAK",
-        "turns = n.long() + 1",
-        "def turn(i, x):",
+        "iterations = n.long() + 1",
+        "def loop_body(i, x):",
         "    x = x * i",
         "    return (i + 1, x)",
         "",
-        "_, x = while_loop(lambda i, x: i < turns, turn, (torch.zeros_like(turns), x))",
+        "_, x = while_loop(lambda i, x: i < iterations, loop_body, (torch.zeros_like(iterations), x))",
         "return x",
     )
 
@@ -61,7 +61,10 @@ def test_a_range_that_a_tensor_ends() -> None:
 def test_a_limit_that_the_loop_changes_is_kept() -> None:
     before = body("for _ in range(n.item()):  # BREAK", "    n = n + 1", "return n")
     after = rewritten(Loops(), before, KIND)[LOOP]
-    assert "turns = n\n" in after and "lambda count, n: count < turns, turn, (torch.zeros_like(turns), n)" in after
+    assert (
+        "iterations = n\n" in after
+        and "lambda count, n: count < iterations, loop_body, (torch.zeros_like(iterations), n)" in after
+    )
 
 
 def test_a_loop_that_is_left_early() -> None:
@@ -104,5 +107,5 @@ def test_what_is_not_certain_gets_a_word_but_no_rewrite(lines: tuple[str, ...]) 
     kind = "Unsupported Tensor.item() call with capture_scalar_outputs=False" if ".item()" in text else KIND
     place = place_of(text, kind)
     if "range(2" not in text:
-        assert Loops().concerns(place) and Loops().hints(place)
+        assert Loops().matches(place) and Loops().hints(place)
     assert Loops().proposals(place) == []

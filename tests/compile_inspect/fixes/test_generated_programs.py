@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from compile_inspect.fixes.planning import treated
-from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.planning import try_proposals
+from compile_inspect.fixes.trial_runner import TrialRunner
 from compile_inspect.records.fixes import Finding
 from compile_inspect.reporters.text.breaks import no_breaks
 from compile_inspect.reporters.text.findings import proof_details
 
 
-def laboratory(folder: Path, text: str, **files: str) -> Laboratory:
+def runner(folder: Path, text: str, **files: str) -> TrialRunner:
     path = folder / "program.py"
     path.write_text(textwrap.dedent(text))
     for name, content in files.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(content))
-    return Laboratory(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
+    return TrialRunner(f"{path}:target", f"{path}:inputs", backend="eager", samples=1, seconds=0.0)
 
 
 def by_default(cases: Iterable[str], *chosen: str) -> list[Any]:
@@ -45,7 +45,7 @@ FAILING = {
 @pytest.mark.parametrize("name", by_default(FAILING, "view", "add", "cat", "dimension"))  # one for each kind
 def test_a_handled_exception_is_not_called_whole(name: str, tmp_path: Path) -> None:
     expression, kind = FAILING[name]
-    found = laboratory(
+    found = runner(
         tmp_path,
         f"""
         import torch
@@ -61,11 +61,11 @@ def test_a_handled_exception_is_not_called_whole(name: str, tmp_path: Path) -> N
         inputs = (torch.randn(4, 4),)
         """,
     )
-    runs = found.raised is None and found.whole() is None
+    runs = found.compile_error is None and found.fullgraph_failure() is None
     said = "every frame was captured as one graph" in no_breaks(found.inspection) and not found.inspection.breaks
     # Where torch raises, or the frame is not captured whole, that is not said; which of these depends on the torch.
     assert said <= runs, (found.inspection.notes, found.inspection.breaks)
-    assert bool(found.raised) == bool(found.inspection.failures)
+    assert bool(found.compile_error) == bool(found.inspection.failures)
 
 
 CLOCKS = {
@@ -81,7 +81,7 @@ CLOCKS = {
 @pytest.mark.parametrize("name", by_default(CLOCKS, "time", "seconds", "identifier", "system"))  # numbers once
 def test_what_differs_between_two_runs_is_stated_and_not_held_against_a_fix(name: str, tmp_path: Path) -> None:
     imported, read = CLOCKS[name]
-    found = laboratory(
+    found = runner(
         tmp_path,
         f"""
         {imported}
@@ -96,7 +96,7 @@ def test_what_differs_between_two_runs_is_stated_and_not_held_against_a_fix(name
         inputs = (torch.randn(4),)
         """,
     )
-    (printing,) = [item for item in treated(found) if item.cause.own_location and item.cause.own_location.line == 8]
+    (printing,) = [item for item in try_proposals(found) if item.cause.own_location and item.cause.own_location.line == 8]
     proofs = [proof for _, proof in printing.trials]
     assert proofs and all(proof.holds for proof in proofs), proofs
     if name != "seconds":  # equal within one second, and then compared
@@ -105,7 +105,7 @@ def test_what_differs_between_two_runs_is_stated_and_not_held_against_a_fix(name
 
 
 def test_where_all_results_differ_nothing_is_proven(tmp_path: Path) -> None:
-    found = laboratory(
+    found = runner(
         tmp_path,
         """
         import random
@@ -119,7 +119,7 @@ def test_where_all_results_differ_nothing_is_proven(tmp_path: Path) -> None:
         inputs = (torch.ones(4),)
         """,
     )
-    printing = next(item for item in treated(found) if item.cause.own_location and item.cause.own_location.line == 7)
+    printing = next(item for item in try_proposals(found) if item.cause.own_location and item.cause.own_location.line == 7)
     assert printing.trials and not any(proof.holds for _, proof in printing.trials)
 
 
@@ -134,7 +134,7 @@ EACH_ONCE = [f"{taken}; {used}" for taken, used in zip(TAKEN, USED[::2] * 2, str
 @pytest.mark.parametrize("name", by_default(NUMBERS, *EACH_ONCE))
 def test_a_number_in_its_tensor_lets_no_gradient_through(name: str, tmp_path: Path) -> None:
     taken, used = NUMBERS[name]
-    found = laboratory(
+    found = runner(
         tmp_path,
         f"""
         import torch
@@ -146,7 +146,7 @@ def test_a_number_in_its_tensor_lets_no_gradient_through(name: str, tmp_path: Pa
         inputs = (torch.linspace(0.5, 2.0, 4, requires_grad=True), torch.linspace(1.0, 3.0, 4, requires_grad=True))
         """,
     )
-    finding = treated(found)[0]
+    finding = try_proposals(found)[0]
     written = [proposal for proposal, _ in finding.trials if proposal.is_rewrite]
     assert all(".detach()" in item.new for proposal in written for item in proposal.replacements if "s = " not in item.old)
     assert finding.best_proposal is not None and finding.best_proposal.is_rewrite, finding.trials
@@ -157,7 +157,7 @@ def test_a_number_in_its_tensor_lets_no_gradient_through(name: str, tmp_path: Pa
 
 
 def test_a_side_of_a_choice_lets_no_gradient_through(tmp_path: Path) -> None:
-    found = laboratory(
+    found = runner(
         tmp_path,
         """
         import torch
@@ -169,7 +169,7 @@ def test_a_side_of_a_choice_lets_no_gradient_through(tmp_path: Path) -> None:
         inputs = (torch.linspace(0.5, 2.0, 4, requires_grad=True),)
         """,
     )
-    for finding in treated(found):
+    for finding in try_proposals(found):
         for proposal, proof in finding.trials:
             assert not proof.holds or proof.gradients == 1, (proposal, proof)
             kept = [item.new for item in proposal.replacements if "x.sum()" in item.new and ".item()" not in item.new]
@@ -184,18 +184,18 @@ def test_a_gradient_that_flows_where_none_did_is_a_difference(tmp_path: Path) ->
         "import torch\n\ndef target(x):\n    print(1)\n    return x.detach() * 2\n\n"
         "inputs = (torch.ones(3, requires_grad=True),)\n"
     )
-    found = laboratory(tmp_path, text)
+    found = runner(tmp_path, text)
     source = SourceFile(str(tmp_path / "program.py"), text)
     first, last = source.statement_at(4), source.statement_at(5)
     assert first is not None and last is not None
     proposal = Proposal("mine", "Lose it", (source.replace(first, "pass"), source.replace(last, "return x * 2")))
     proof = found.prove(found.inspection.breaks[0], proposal)
-    assert proof.status is ProofStatus.DISAGREES and "has a gradient, and in the original it has none" in proof.reason
+    assert proof.status is ProofStatus.DISAGREES and "has a gradient, but in the original it has none" in proof.reason
 
 
 def test_a_library_beside_the_program_is_not_loaded_twice(tmp_path: Path) -> None:
     """torch knows some libraries by their functions; of the modules only those are new that a fix has to do with."""
-    found = laboratory(
+    found = runner(
         tmp_path,
         """
         import torch
@@ -218,14 +218,14 @@ def test_a_library_beside_the_program_is_not_loaded_twice(tmp_path: Path) -> Non
     import builtins
 
     loaded = builtins.LOADED  # type: ignore[attr-defined]
-    finding: Finding = treated(found)[0]
-    assert finding.best_proposal is not None and found.whole(finding.best_proposal) is None
+    finding: Finding = try_proposals(found)[0]
+    assert finding.best_proposal is not None and found.fullgraph_failure(finding.best_proposal) is None
     assert loaded == builtins.LOADED  # type: ignore[attr-defined]
 
 
 def test_einops_beside_the_program(tmp_path: Path) -> None:
     pytest.importorskip("einops")
-    found = laboratory(
+    found = runner(
         tmp_path,
         """
         import torch
@@ -238,4 +238,4 @@ def test_einops_beside_the_program(tmp_path: Path) -> None:
         inputs = (torch.randn(4, 8),)
         """,
     )
-    assert not found.inspection.breaks and found.whole() is None
+    assert not found.inspection.breaks and found.fullgraph_failure() is None

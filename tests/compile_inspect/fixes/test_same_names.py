@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from compile_inspect.fixes.planning import treated
-from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.planning import try_proposals
+from compile_inspect.fixes.trial_runner import TrialRunner
 from compile_inspect.records.fixes import ProofStatus
 
 HELPERS = {
@@ -30,8 +30,8 @@ def standings(folder: Path, program: str, helper: str) -> list[tuple[ProofStatus
     folder.mkdir()
     (folder / "model.py").write_text(program)
     (folder / "helper.py").write_text(helper)
-    laboratory = Laboratory(f"{folder / 'model.py'}:target", "float32[3]", backend="eager", samples=0, seconds=0.0)
-    findings = treated(laboratory)
+    runner = TrialRunner(f"{folder / 'model.py'}:target", "float32[3]", backend="eager", samples=0, seconds=0.0)
+    findings = try_proposals(runner)
     assert len(findings) == 1, [str(item.cause.location) for item in findings]
     place = findings[0].cause.location
     assert place is not None and place.file == str(folder / "helper.py")

@@ -83,5 +83,5 @@ def test_torch_is_imported_where_it_is_needed_and_called_as_the_file_does() -> N
 def test_numbers_that_are_needed_as_numbers_are_left_alone(lines: tuple[str, ...]) -> None:
     place = place_of(body(*lines), ITEM)
     proposals = Scalars().proposals(place)
-    assert [item.title for item in proposals] == ["Let graphs hold numbers that are not known yet"]
+    assert [item.title for item in proposals] == ["Let graphs contain numbers from tensors"]
     assert Scalars().hints(place)

@@ -7,7 +7,7 @@ from compile_inspect.fixes.shapes import Shapes
 
 NEUTRAL = "Put neutral values where the mask is false"
 CHOSEN = "Choose between new and old values with torch.where"
-COUNTED = "Count in the mask itself"
+COUNTED = "Count the true values of the mask"
 INDEXED = "Index with a tensor of one element"
 
 
@@ -97,7 +97,7 @@ def test_counts() -> None:
 def test_losses() -> None:
     found = made("    s = torch.nn.functional.l1_loss(x[mask], y[mask]) / 2  # here")
     whole = 'torch.nn.functional.l1_loss(torch.where(mask, x, 0), torch.where(mask, y, 0), reduction="sum") / mask.sum()'
-    assert found == {"Put zeros on both sides where the mask is false": f"    s = ({whole}) / 2  # here"}
+    assert found == {"Put zeros in both arguments where the mask is false": f"    s = ({whole}) / 2  # here"}
     assert made("    s = torch.nn.functional.l1_loss(x[mask], y[~mask])  # here") == {}
     assert made('    s = torch.nn.functional.l1_loss(x[mask], y[mask], reduction="sum")  # here') == {}
 
@@ -114,7 +114,7 @@ def test_indices() -> None:
 
 def test_explicit_numbers_are_the_business_of_others() -> None:
     code = "import torch\ndef f(x, y):\n    return x[: y.item()]  # here\n"
-    assert not Shapes().concerns(place(code, "Unsupported Tensor.item() call with capture_scalar_outputs=False"))
+    assert not Shapes().matches(place(code, "Unsupported Tensor.item() call with capture_scalar_outputs=False"))
 
 
 def test_nothing_is_written_where_torch_has_another_name() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from compile_inspect.errors import InspectError
-from compile_inspect.fixes.source import SourceFile, apply, difference, read
+from compile_inspect.fixes.source import SourceFile, apply, read, unified_diff
 from compile_inspect.records.fixes import Replacement
 
 ODD = '''\
@@ -129,9 +129,9 @@ def test_a_file_that_has_changed_is_noticed() -> None:
 
 
 def test_one_level_of_indentation_is_that_of_the_file() -> None:
-    assert SourceFile("f.py", ODD).step == "\t"
-    assert SourceFile("f.py", "if a:\n  b\n").step == "  "
-    assert SourceFile("f.py", "x = 1\n").step == "    "
+    assert SourceFile("f.py", ODD).indent_unit == "\t"
+    assert SourceFile("f.py", "if a:\n  b\n").indent_unit == "  "
+    assert SourceFile("f.py", "x = 1\n").indent_unit == "    "
 
 
 def test_what_is_read_is_the_file_or_what_was_recorded(tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_what_is_read_is_the_file_or_what_was_recorded(tmp_path: Path) -> None:
 
 
 def test_a_difference_of_a_file_without_an_end() -> None:
-    assert difference("f.py", "a\nb", "a\nc").endswith("\\ No newline at end of file\n")
+    assert unified_diff("f.py", "a\nb", "a\nc").endswith("\\ No newline at end of file\n")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from compile_inspect.fixes.planning import treated
-from compile_inspect.fixes.proving import Laboratory
+from compile_inspect.fixes.planning import try_proposals
+from compile_inspect.fixes.trial_runner import TrialRunner
 
 HEAD = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 TAIL = "\n\ntorch.manual_seed(0)\nnet = Net()\ninputs = (torch.randn(4, 8),)\n"
@@ -40,9 +40,9 @@ PROGRAMS = {
 def test_a_fix_of_a_module_that_changes_itself_is_proven(tmp_path: Path, name: str, seconds: float) -> None:
     file = tmp_path / f"changes_itself_{name.replace(' ', '_')}.py"
     file.write_text(HEAD + PROGRAMS[name] + TAIL)
-    laboratory = Laboratory(f"{file}:net", f"{file}:inputs", backend="eager", seconds=seconds)
-    (finding,) = treated(laboratory)
+    runner = TrialRunner(f"{file}:net", f"{file}:inputs", backend="eager", seconds=seconds)
+    (finding,) = try_proposals(runner)
     assert finding.best_proposal is not None, finding.trials
-    assert (laboratory.whole(finding.best_proposal) is None) is (
+    assert (runner.fullgraph_failure(finding.best_proposal) is None) is (
         name != "number of calls"
     )  # which is compiled again at every call

@@ -18,7 +18,7 @@ def test_a_jacobian_is_written_with_torch_func() -> None:
     wanted = text.replace(
         "jacobian(lambda v: v * 2, x[0], vectorize=True)", "torch.func.jacrev(lambda v: v * 2)(x[0]).detach()"
     )
-    assert changed(Training(), text, PROXY) == {"Write it with torch.func.jacrev": wanted}
+    assert changed(Training(), text, PROXY) == {"Use torch.func.jacrev": wanted}
 
 
 def test_a_jacobian_of_several_inputs_is_left() -> None:
@@ -31,14 +31,14 @@ def test_a_kept_gradient_is_guarded() -> None:
     guarded = "if not torch.compiler.is_compiling():\n\t\ty.retain_grad()"
     wanted = "import torch\n" + text.replace("y.retain_grad()", guarded)
     found = changed(Training(), text, "Tensor.retain_grad() with AOTDispatcher")
-    assert found == {"Keep the gradient only where nothing is being compiled": wanted}
+    assert found == {"Retain the gradient only in eager mode": wanted}
 
 
 def test_gradients_are_forgotten_by_the_only_model() -> None:
     text = "def f(self, x):\n    self.optimizer.zero_grad()  # here\n    return self.model(x)\n"
     wanted = text.replace("self.optimizer.zero_grad()", "self.model.zero_grad()")
     assert changed(Training(), text, "Attempted to inline function marked as skipped") == {
-        "Forget the gradients by the model": wanted
+        "Reset the gradients with the model": wanted
     }
     two = text.replace("self.model(x)", "self.model(x) + other.model(x)")
     assert changed(Training(), two, "Attempted to inline function marked as skipped") == {}
@@ -57,5 +57,5 @@ def test_what_torch_keeps_out_is_not_called_a_gradient(line: str) -> None:
     """Whatever the user calls it: torch says in which of its files the function lies."""
     said = "Dynamo developers have intentionally marked that the function `step` in file `torch/optim/lr_scheduler.py`"
     place = place_in(f"def f(x):\n    {line}  # here\n", "Attempted to call function marked as skipped", said)
-    assert Training().concerns(place)
-    assert Training().why(place).startswith("The optimizer (or what scales or schedules it)")
+    assert Training().matches(place)
+    assert Training().why(place).startswith("The optimizer (or its scaler or scheduler)")

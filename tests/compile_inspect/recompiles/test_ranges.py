@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from compile_inspect.errors import TargetError
-from compile_inspect.recompiles.ranges import Range, calls_of, parse_range
+from compile_inspect.recompiles.ranges import Range, calls_from_ranges, parse_range
 from compile_inspect.target import Target
 
 
@@ -49,7 +49,7 @@ def shape(leaf: object) -> object:
 
 
 def shapes(*texts: str) -> list[list[object]]:
-    return [[shape(leaf) for leaf in call.leaves()] for call in calls_of(target(), texts)]
+    return [[shape(leaf) for leaf in call.leaves()] for call in calls_from_ranges(target(), texts)]
 
 
 def test_the_batch() -> None:
@@ -66,19 +66,19 @@ def test_told_places() -> None:
 
 def test_a_number() -> None:
     assert [row[2] for row in shapes("steps=1..3")] == [1, 2, 3]
-    calls = calls_of(Target(function, (torch.ones(1, 1), torch.ones(1, 1)), {"steps": 1}), ["steps=4"])
+    calls = calls_from_ranges(Target(function, (torch.ones(1, 1), torch.ones(1, 1)), {"steps": 1}), ["steps=4"])
     assert calls[0].kwargs["steps"] == 4
 
 
 def test_all_combinations_with_labels() -> None:
-    calls = calls_of(target(), ["batch=2,3", "steps=1,0"])
+    calls = calls_from_ranges(target(), ["batch=2,3", "steps=1,0"])
     assert [call.label for call in calls] == [f"batch={batch}, steps={steps}" for batch in (2, 3) for steps in (1, 0)]
 
 
 def test_marks_and_wishes_for_gradients_stay() -> None:
     x = torch.ones(4, 2, requires_grad=True)
     torch._dynamo.mark_dynamic(x, 0)
-    call = calls_of(Target(torch.sin, (x,)), ["batch=7"])[0]
+    call = calls_from_ranges(Target(torch.sin, (x,)), ["batch=7"])[0]
     assert call.args[0]._dynamo_dynamic_indices == {0} and call.args[0].requires_grad and call.args[0].shape == (7, 2)
 
 
@@ -87,9 +87,9 @@ def test_marks_and_wishes_for_gradients_stay() -> None:
 )
 def test_what_cannot_be(texts: list[str]) -> None:
     with pytest.raises(TargetError):
-        calls_of(target(), texts)
+        calls_from_ranges(target(), texts)
 
 
 def test_no_second_dimension() -> None:
     with pytest.raises(TargetError, match="dimension 1"):
-        calls_of(Target(torch.sin, (torch.ones(3),)), ["seq=1..2"])
+        calls_from_ranges(Target(torch.sin, (torch.ones(3),)), ["seq=1..2"])

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import compile_inspect
-from compile_inspect.recompiles import Call, attribute, predict, treat, treat_capture
+from compile_inspect.recompiles import Call, find_remedies, predict, remedies_from_capture, temporary_attribute
 from compile_inspect.recompiles.buckets import least_waste, multiples, powers_of_two, proposals
-from compile_inspect.recompiles.causes import CauseKind, cause_of, decisive
-from compile_inspect.recompiles.proposing import remedies_for, why
+from compile_inspect.recompiles.causes import CauseKind, cause_of, decisive_cause
+from compile_inspect.recompiles.proposals import explain, remedies_for
 from compile_inspect.records import GuardFailure, Inspection, LimitHit, Recompile
 from compile_inspect.records.forecast import Buckets, Remedy, RemedyKind, RemedyProof, Treatment
 from compile_inspect.target import Target
@@ -53,7 +53,7 @@ def test_causes_are_told_apart_and_explained(
 ) -> None:
     cause = cause_of(failed)
     assert (cause.kind, cause.variable, cause.dimension) == (kind, variable, dimension)
-    assert why(cause).endswith(".") and "None" not in why(cause).replace("(None before", "")
+    assert explain(cause).endswith(".") and "None" not in explain(cause).replace("(None before", "")
     remedies = remedies_for(cause, sizes=[4, 5, 6, 7, 12])
     assert remedies or kind is CauseKind.OTHER
     for remedy in remedies:
@@ -71,10 +71,10 @@ def test_two_sizes_that_were_equal_by_chance() -> None:
 
 def test_of_several_failed_guards_the_new_one_counts() -> None:
     number, flag = failure("k", "k == 3", "3", "2"), failure("flag", "flag == True", "True", "False")
-    assert decisive([number, flag], [cause_of(number)]) == cause_of(flag)
-    assert decisive([number, flag], []) == cause_of(number)
-    assert decisive([number], [cause_of(number)]) == cause_of(number)
-    assert decisive([], []) is None
+    assert decisive_cause([number, flag], [cause_of(number)]) == cause_of(flag)
+    assert decisive_cause([number, flag], []) == cause_of(number)
+    assert decisive_cause([number], [cause_of(number)]) == cause_of(number)
+    assert decisive_cause([], []) is None
 
 
 def test_powers_of_two() -> None:
@@ -159,7 +159,7 @@ def proof(treatment: Treatment, kind: RemedyKind) -> RemedyProof:
 
 def test_sizes_beyond_the_limit() -> None:
     calls = rows(*range(2, 9))
-    (treatment,) = treat(Target(pointwise), calls, dynamic=False, limit=4)
+    (treatment,) = find_remedies(Target(pointwise), calls, dynamic=False, limit=4)
     assert treatment.function == "pointwise" and treatment.variable == "x" and treatment.calls == (1, 2, 3, 4)
     marked = proof(treatment, RemedyKind.MARK_DYNAMIC)
     assert marked.holds and marked.compilations == (4, 1) and marked.eager_calls == (3, 0)
@@ -176,7 +176,7 @@ def test_sizes_beyond_the_limit() -> None:
 
 def test_the_code_of_buckets_does_what_was_proven() -> None:
     calls = [Call((torch.ones(size, 4), torch.ones(size, 4))) for size in (2, 3, 4, 5, 9, 12)]
-    (treatment,) = treat(Target(shared), calls, dynamic=False, trials=False)
+    (treatment,) = find_remedies(Target(shared), calls, dynamic=False, trials=False)
     padded = by_kind(treatment, RemedyKind.BUCKETS)
     assert padded.variables == (("x", 0), ("y", 0)) and padded.buckets is not None
     for call in calls:
@@ -186,7 +186,7 @@ def test_the_code_of_buckets_does_what_was_proven() -> None:
 
 
 def test_a_modulus_gives_multiples() -> None:
-    treatments = treat(Target(aligned), rows(8, 16, 24, 12, 9))
+    treatments = find_remedies(Target(aligned), rows(8, 16, 24, 12, 9))
     condition = next(item for item in treatments if "%" in item.reason)
     best = condition.best_remedy
     assert best is not None and best.buckets is not None and best.buckets.rule == "multiples of 8"
@@ -194,7 +194,7 @@ def test_a_modulus_gives_multiples() -> None:
 
 
 def test_marks_that_the_code_does_not_allow_are_not_proven() -> None:
-    (treatment,) = treat(Target(unrolled), rows(2, 3, 4))
+    (treatment,) = find_remedies(Target(unrolled), rows(2, 3, 4))
     marked = proof(treatment, RemedyKind.MARK_DYNAMIC)
     assert not marked.holds and "raises" in marked.reason
     assert not proof(treatment, RemedyKind.MAYBE_MARK_DYNAMIC).holds
@@ -204,25 +204,27 @@ def test_a_tensor_in_place_of_a_number() -> None:
     def scaled(x: torch.Tensor, factor: int) -> torch.Tensor:
         return x * factor
 
-    (treatment,) = treat(Target(scaled), [Call((torch.ones(3), value)) for value in (2, 3, 4)])
+    (treatment,) = find_remedies(Target(scaled), [Call((torch.ones(3), value)) for value in (2, 3, 4)])
     assert proof(treatment, RemedyKind.TENSOR).holds
 
 
 def test_a_tensor_in_place_of_a_count_breaks_the_graph_and_is_no_remedy() -> None:
-    (treatment,) = treat(Target(looped), [Call((torch.ones(3), value)) for value in (2, 3, 4)])
+    (treatment,) = find_remedies(Target(looped), [Call((torch.ones(3), value)) for value in (2, 3, 4)])
     assert not proof(treatment, RemedyKind.TENSOR).holds
     assert treatment.best_remedy is None
 
 
 def test_a_setting_for_numbers_that_modules_hold_is_tried_and_put_back() -> None:
     model = Stepping()
-    calls = [Call((torch.ones(3),), around=lambda value=value: attribute(model, "steps", value)) for value in (2, 3, 4, 5)]  # type: ignore[misc]
-    (treatment,) = treat(Target(model), calls)
+    calls = [
+        Call((torch.ones(3),), around=lambda value=value: temporary_attribute(model, "steps", value)) for value in (2, 3, 4, 5)
+    ]  # type: ignore[misc]
+    (treatment,) = find_remedies(Target(model), calls)
     setting = by_kind(treatment, RemedyKind.SETTING)
     assert setting.proof is not None and setting.proof.holds and setting.proof.compilations == (4, 2)
     assert torch._dynamo.config.allow_unspec_int_on_nn_module is False
     buffer = by_kind(treatment, RemedyKind.TENSOR)
-    assert buffer.code == 'self.register_buffer("steps", torch.tensor(2), persistent=False)  # at its first value'
+    assert buffer.code == 'self.register_buffer("steps", torch.tensor(2), persistent=False)  # its first value'
     assert buffer.proof is None
 
 
@@ -234,7 +236,7 @@ def test_a_setting_for_numbers_that_modules_hold_is_tried_and_put_back() -> None
     ],
 )
 def test_inputs_of_one_form(tensors: tuple[torch.Tensor, ...]) -> None:
-    (treatment,) = treat(Target(pointwise), [Call((tensor,)) for tensor in tensors])
+    (treatment,) = find_remedies(Target(pointwise), [Call((tensor,)) for tensor in tensors])
     assert proof(treatment, RemedyKind.CONVERSION).compilations == (len(tensors), 1)
 
 
@@ -244,21 +246,21 @@ def test_what_follows_a_break_has_no_cause_of_its_own() -> None:
         torch._dynamo.graph_break()
         return y.sin()
 
-    (treatment,) = treat(Target(broken), rows(3, 4), trials=False)
+    (treatment,) = find_remedies(Target(broken), rows(3, 4), trials=False)
     assert treatment.function == "broken" and treatment.variable == "x"
 
 
 def test_no_recompiles_no_treatments() -> None:
     calls = rows(3, 3)
-    assert treat(Target(pointwise), calls, predict(Target(pointwise), calls)) == ()
-    assert treat_capture(Inspection()) == ()
+    assert find_remedies(Target(pointwise), calls, predict(Target(pointwise), calls)) == ()
+    assert remedies_from_capture(Inspection()) == ()
 
 
 def test_a_capture_alone() -> None:
     torch._dynamo.reset()
     target = Target(pointwise, (torch.ones(2, 4),), further=tuple(call.inputs for call in rows(3, 5, 9, 12)))
     inspection = compile_inspect.inspect(target, backend="eager", dynamic=False)
-    (treatment,) = treat_capture(inspection)
+    (treatment,) = remedies_from_capture(inspection)
     assert treatment.times == 4 and treatment.variable == "x" and treatment.calls == ()
     marked = by_kind(treatment, RemedyKind.MARK_DYNAMIC)
     assert marked.code == "torch._dynamo.mark_dynamic(x, 0)" and marked.proof is None
@@ -272,7 +274,7 @@ def test_a_capture_with_a_limit_that_was_hit() -> None:
         recompiles=(Recompile("0/1", "f", "f.py", 1, (SIZE,)),),
         limits=(LimitHit("0/2", "f", "f.py", 1, "recompile_limit", 2),),
     )
-    (treatment,) = treat_capture(inspection)
+    (treatment,) = remedies_from_capture(inspection)
     assert treatment.remedies[-1].kind is RemedyKind.LIMIT
 
 
@@ -317,7 +319,7 @@ def test_remedies_name_inputs_as_the_function_does_and_every_one_parses(name: st
     function, inputs, variable = SHAPES_OF_CALLS[name]
     calls = [Call(*inputs(size), label=f"{size} rows") for size in (4, 5, 6)]
     target = Target(function, *inputs(4))
-    treatments = treat(target, calls, predict(target, calls))
+    treatments = find_remedies(target, calls, predict(target, calls))
     remedies = [remedy for treatment in treatments for remedy in treatment.remedies]
     assert any(variable in treatment.reason for treatment in treatments)
     assert any(f"mark_dynamic({variable}, " in remedy.code and remedy.proof for remedy in remedies)

@@ -1,4 +1,4 @@
-"""Sweeps over sizes and values: what is foretold is what torch.compile does, counted with and without our machinery."""
+"""Sweeps over sizes and values: predictions match torch.compile, counted with and without our machinery."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from compile_inspect.recompiles import Call, attribute, compare, observe, predict
+from compile_inspect.recompiles import Call, compare, observe, predict, temporary_attribute
 from compile_inspect.target import Target
 
 
@@ -154,14 +154,16 @@ def marked(*sizes: int, dimension: int = 0, firmly: bool = True) -> list[Call]:
 
 
 def attributes(*values: int) -> list[Call]:
-    return [Call((torch.ones(2, 4),), around=lambda value=value: attribute(BLOCK, "steps", value)) for value in values]  # type: ignore[misc]
+    return [
+        Call((torch.ones(2, 4),), around=lambda value=value: temporary_attribute(BLOCK, "steps", value)) for value in values
+    ]  # type: ignore[misc]
 
 
 def global_values(*values: int) -> list[Call]:
     import sys
 
     here = sys.modules[__name__]
-    return [Call((torch.ones(2, 4),), around=lambda value=value: attribute(here, "SCALE", value)) for value in values]  # type: ignore[misc]
+    return [Call((torch.ones(2, 4),), around=lambda value=value: temporary_attribute(here, "SCALE", value)) for value in values]  # type: ignore[misc]
 
 
 def dtypes(*kinds: torch.dtype) -> list[Call]:
@@ -304,7 +306,7 @@ def plain_count(sweep: Sweep) -> tuple[list[int], list[bool]]:
     with torch._dynamo.config.patch(recompile_limit=limit):
         function = torch.compile(sweep.function, backend=backend, dynamic=sweep.dynamic)
         for index, call in enumerate(sweep.calls()):  # noqa: B007 (the backend reads it)
-            with call.situation():
+            with call.context():
                 try:
                     function(*call.args, **call.kwargs)
                     raised.append(False)
@@ -318,7 +320,7 @@ def plain_count(sweep: Sweep) -> tuple[list[int], list[bool]]:
 @pytest.mark.parametrize(
     "sweep", [pytest.param(sweep, id=sweep.name, marks=[pytest.mark.exhaustive] * (sweep.name in ALIKE)) for sweep in SWEEPS]
 )
-def test_foretold_as_it_comes(sweep: Sweep) -> None:
+def test_prediction_matches_torch_compile(sweep: Sweep) -> None:
     compiled_for, raised = plain_count(sweep)
     calls, target = sweep.calls(), Target(sweep.function)
     forecast = predict(target, calls, dynamic=sweep.dynamic, limit=sweep.limit)

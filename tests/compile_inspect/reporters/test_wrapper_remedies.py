@@ -9,7 +9,7 @@ import torch
 import torch._dynamo
 
 import compile_inspect
-from compile_inspect.advice.wrappers import remedies
+from compile_inspect.advice.wrappers import wrapper_remedies
 from compile_inspect.records import BreakEffect, Compilation, CompilationOutcome, GraphBreak, Inspection, Location, Stack
 
 TORCH = "/venv/lib/python3.11/site-packages/torch"
@@ -25,9 +25,9 @@ def wrapped(file: str) -> Inspection:
 
 @pytest.mark.parametrize("file", WRAPPERS)
 def test_a_compiled_wrapper(file: str) -> None:
-    (sentence,) = remedies(wrapped(file))
+    (sentence,) = wrapper_remedies(wrapped(file))
     assert "torch cannot trace" in sentence
-    assert "nothing of what is inside runs compiled" in sentence
+    assert "nothing inside it runs compiled" in sentence
     assert ", then" in sentence
 
 
@@ -35,7 +35,7 @@ def test_a_compiled_wrapper(file: str) -> None:
 def test_what_else_was_compiled_is_not_denied(file: str) -> None:
     inspection = wrapped(file)
     other = Compilation("1/0", "loss", "/home/me/train.py", 3, CompilationOutcome.COMPILED, graph_calls=4)
-    (sentence,) = remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, other)))
+    (sentence,) = wrapper_remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, other)))
     assert "nothing" not in sentence
 
 
@@ -43,7 +43,7 @@ def test_what_else_was_compiled_is_not_denied(file: str) -> None:
 def test_nothing_is_said_where_the_model_inside_was_compiled(file: str) -> None:
     inspection = wrapped(file)
     inner = Compilation("1/0", "forward", "/home/me/model.py", 3, CompilationOutcome.COMPILED, call_stack=0, graph_calls=4)
-    assert not [*remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, inner)))]
+    assert not [*wrapper_remedies(dataclasses.replace(inspection, compilations=(*inspection.compilations, inner)))]
 
 
 @pytest.mark.parametrize("file", WRAPPERS)
@@ -51,7 +51,7 @@ def test_nothing_is_said_where_the_wrapper_is_outside(file: str) -> None:
     stack = Stack((Location("/home/me/train.py", 9), Location(file, 1757), Location("/home/me/model.py", 5)))
     cause = GraphBreak("print", Location("/home/me/model.py", 5), Location("/home/me/model.py", 5), BreakEffect.SPLIT, stack=0)
     frame = Compilation("0/0", "forward", "/home/me/model.py", 3, CompilationOutcome.COMPILED, call_stack=0)
-    assert not [*remedies(Inspection(compilations=(frame,), breaks=(cause,), stacks=(stack,)))]
+    assert not [*wrapper_remedies(Inspection(compilations=(frame,), breaks=(cause,), stacks=(stack,)))]
 
 
 def trained(whole: bool, scheduled: bool = False) -> Inspection:
@@ -76,14 +76,14 @@ def trained(whole: bool, scheduled: bool = False) -> Inspection:
 
 
 def test_a_train_step_compiled_whole() -> None:
-    (sentence,) = remedies(trained(whole=True))
+    (sentence,) = wrapper_remedies(trained(whole=True))
     assert "`optimizer.step()` inside compiled code" in sentence
     assert "torch.compile(optimizer.step)" in sentence
 
 
 def test_an_optimizer_step_compiled_by_itself_needs_nothing() -> None:
     inspection = trained(whole=False)
-    (sentence,) = remedies(inspection)
+    (sentence,) = wrapper_remedies(inspection)
     assert "nothing to do" in sentence
     assert not inspection.nothing_compiled
     assert len(inspection.breaks) == 1
@@ -92,6 +92,6 @@ def test_an_optimizer_step_compiled_by_itself_needs_nothing() -> None:
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_learning_rate_schedule_changes_no_answer(whole: bool) -> None:
     """A scheduler puts a function of its own around `optimizer.step`, which torch does not trace either."""
-    (sentence,) = remedies(trained(whole=whole, scheduled=True))
+    (sentence,) = wrapper_remedies(trained(whole=whole, scheduled=True))
     assert ("inside compiled code" in sentence) is whole
     assert ("nothing to do" in sentence) is not whole

@@ -13,4 +13,4 @@ def inputs():
     return (torch.randn(3, 4), torch.randn(4, 2))
 
 
-EXPECTED = {"fixer": "allocation", "proven": ["Give the result its name"]}
+EXPECTED = {"fixer": "allocation", "proven": ["Assign the result to the name"]}

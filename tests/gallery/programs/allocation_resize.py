@@ -15,4 +15,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "allocation", "proven": ["Make a tensor of that shape"]}
+EXPECTED = {"fixer": "allocation", "proven": ["Create a tensor of that shape"]}

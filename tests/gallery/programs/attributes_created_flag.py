@@ -20,4 +20,4 @@ def inputs():
     return (torch.randn(2, 4),)
 
 
-EXPECTED = {"fixer": "attributes", "proven": ["Leave the tensor without a gradient of its own"]}
+EXPECTED = {"fixer": "attributes", "proven": ["Create the tensor without requires_grad"]}

@@ -16,4 +16,4 @@ def inputs():
     return (torch.randn(4, 4), torch.randn(4, 4, requires_grad=True))
 
 
-EXPECTED = {"since": "2.13", "fixer": "attributes", "proven": ["Copy the values only"]}
+EXPECTED = {"since": "2.13", "fixer": "attributes", "proven": ["Copy only the values"]}

@@ -22,4 +22,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "attributes", "proven": ["Set it once, where the module is built"]}
+EXPECTED = {"fixer": "attributes", "proven": ["Set it once, in __init__"]}

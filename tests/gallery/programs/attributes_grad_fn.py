@@ -14,4 +14,4 @@ def inputs():
     return (torch.randn(3, 4, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "attributes", "proven": ["Ask whether the tensor is a leaf"]}
+EXPECTED = {"fixer": "attributes", "proven": ["Test whether the tensor is a leaf"]}

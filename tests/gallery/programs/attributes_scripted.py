@@ -21,4 +21,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"since": "2.13", "fixer": "attributes", "proven": ["Leave the module to torch.compile"]}
+EXPECTED = {"since": "2.13", "fixer": "attributes", "proven": ["Remove TorchScript, so that torch.compile traces the module"]}

@@ -19,4 +19,4 @@ def inputs():
     return (square @ square.T + torch.eye(4),)
 
 
-EXPECTED = {"fixer": "loops", "proven": ["Take all turns, without effect after the last"]}
+EXPECTED = {"fixer": "loops", "proven": ["Run all iterations, without effect after the last"]}

@@ -16,4 +16,4 @@ def inputs():
     return (torch.randn(3, 4, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "contexts", "proven": ["Write the file only where nothing is being compiled"]}
+EXPECTED = {"fixer": "contexts", "proven": ["Write the file only in eager mode"]}

@@ -32,4 +32,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "contexts", "proven": ["Enter the context manager only where nothing is being compiled"]}
+EXPECTED = {"fixer": "contexts", "proven": ["Enter the context manager only in eager mode"]}

@@ -16,4 +16,4 @@ def inputs():
     return (torch.randn(6, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "builtins", "proven": ["Do it only where nothing is being compiled"]}
+EXPECTED = {"fixer": "builtins", "proven": ["Do it only in eager mode"]}

@@ -25,4 +25,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Take the time only where nothing is being compiled"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Measure time only in eager mode"]}

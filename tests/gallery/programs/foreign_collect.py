@@ -17,4 +17,4 @@ def inputs():
     return (torch.randn(4, 4, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Call it only where nothing is being compiled"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Call it only in eager mode"]}

@@ -19,4 +19,4 @@ def inputs():
     return (torch.randn(4, 4),)
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Make the function an operator of its own"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Register the function as a custom operator"]}

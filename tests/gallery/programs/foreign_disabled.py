@@ -27,4 +27,4 @@ def inputs():
     return (torch.randn(2, 3, 4),)
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Let the function be compiled with its callers"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Compile the function with its callers"]}

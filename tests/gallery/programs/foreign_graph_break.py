@@ -13,4 +13,4 @@ def inputs():
     return (torch.randn(4, 4, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Take the asked-for break away"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Remove the explicit graph break"]}

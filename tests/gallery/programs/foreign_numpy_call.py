@@ -22,4 +22,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Make the call an operator of its own"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Register the call as a custom operator"]}

@@ -19,4 +19,4 @@ def inputs():
     return (torch.randn(3, 4), torch.randn(4, 4, requires_grad=True))
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Make the function an operator of its own"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Register the function as a custom operator"]}

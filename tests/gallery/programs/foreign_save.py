@@ -23,4 +23,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "foreign", "proven": ["Call it only where nothing is being compiled"]}
+EXPECTED = {"fixer": "foreign", "proven": ["Call it only in eager mode"]}

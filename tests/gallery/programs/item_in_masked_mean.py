@@ -14,5 +14,5 @@ def inputs():
 
 EXPECTED = {
     "fixer": "scalars",
-    "proven": ["Leave the number in its tensor, without a gradient", "Let graphs hold numbers that are not known yet"],
+    "proven": ["Leave the number in its tensor, without a gradient", "Let graphs contain numbers from tensors"],
 }

@@ -22,5 +22,5 @@ def inputs():
 
 EXPECTED = {
     "fixer": "prints",
-    "proven": ["Tell it only where nothing is being compiled", "Let torch leave out calls of Logger.warning"],
+    "proven": ["Print or log only in eager mode", "Let torch ignore calls to Logger.warning"],
 }

@@ -23,4 +23,4 @@ def inputs():
     return torch.randn(2, 4, 8), torch.tensor([[3, -1, 7, -1], [-1, 0, 10, 2]])
 
 
-EXPECTED = {"fixer": "shapes", "proven": ["Mark the targets that do not count as ignored"]}
+EXPECTED = {"fixer": "shapes", "proven": ["Mark the targets outside the mask as ignored"]}

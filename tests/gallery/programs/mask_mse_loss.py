@@ -15,4 +15,4 @@ def inputs():
     return torch.rand(2, 6, 6, requires_grad=True), depth
 
 
-EXPECTED = {"fixer": "shapes", "proven": ["Put zeros on both sides where the mask is false"]}
+EXPECTED = {"fixer": "shapes", "proven": ["Put zeros in both arguments where the mask is false"]}

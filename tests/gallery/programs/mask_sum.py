@@ -17,7 +17,7 @@ EXPECTED = {
     "fixer": "shapes",
     "proven": [
         "Put neutral values where the mask is false",
-        "Let torch keep results of unknown length in the graph",
+        "Let the graph contain results of unknown length",
     ],
     "withdrawn": ["Put neutral values where the mask is false, row by row"],
 }

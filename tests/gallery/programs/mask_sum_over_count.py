@@ -15,5 +15,5 @@ def inputs():
 EXPECTED = {
     "fixer": "shapes",
     "proven": ["Put neutral values where the mask is false"],
-    "withdrawn": ["Count in the mask itself"],  # the selection that is summed up would stay
+    "withdrawn": ["Count the true values of the mask"],  # the selection that is summed up would stay
 }

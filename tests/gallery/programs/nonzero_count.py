@@ -12,4 +12,4 @@ def inputs():
     return torch.randn(4, 6, requires_grad=True), torch.arange(24).reshape(4, 6) % 3 > 0
 
 
-EXPECTED = {"fixer": "shapes", "proven": ["Count in the mask itself"]}
+EXPECTED = {"fixer": "shapes", "proven": ["Count the true values of the mask"]}

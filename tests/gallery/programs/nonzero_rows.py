@@ -12,4 +12,4 @@ def inputs():
     return torch.randn(6, 4, requires_grad=True), torch.tensor([1, 0, 1, 1, 0, 1])
 
 
-EXPECTED = {"fixer": "shapes", "proven": ["Let torch keep results of unknown length in the graph"]}
+EXPECTED = {"fixer": "shapes", "proven": ["Let the graph contain results of unknown length"]}

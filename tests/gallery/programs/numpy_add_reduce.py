@@ -13,4 +13,4 @@ def inputs():
     return (torch.randn(5, 4),)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.add.reduce in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.add.reduce with functions that torch translates"]}

@@ -23,4 +23,4 @@ def inputs():
     return (torch.randn(7, dtype=torch.float64),)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.digitize in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.digitize with functions that torch translates"]}

@@ -14,4 +14,4 @@ def inputs():
     return (torch.tensor([0.0, 0.25, 0.5, 1.0]),)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.errstate in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.errstate with functions that torch translates"]}

@@ -15,4 +15,4 @@ def inputs():
     return torch.randn(2, 5, 3, requires_grad=True), torch.tensor([[0, 7, 4, 1, 2], [5, 0, 9, 3, 1]])
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.isin in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.isin with functions that torch translates"]}

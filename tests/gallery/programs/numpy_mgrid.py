@@ -14,4 +14,4 @@ def inputs():
     return (torch.randn(2, 4, 5, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.mgrid as np.indices"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.mgrid with np.indices"]}

@@ -16,4 +16,4 @@ def inputs():
     return (readings,)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.nanmean in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.nanmean with functions that torch translates"]}

@@ -15,4 +15,4 @@ def inputs():
     return (torch.randn(4, 4, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.ndindex in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.ndindex with functions that torch translates"]}

@@ -13,4 +13,4 @@ def inputs():
     return (torch.randn(3, 6, 6),)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.pad in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.pad with functions that torch translates"]}

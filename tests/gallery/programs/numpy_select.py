@@ -14,4 +14,4 @@ def inputs():
     return (torch.linspace(-4, 4, 12),)
 
 
-EXPECTED = {"fixer": "numpy_calls", "proven": ["Write np.select in terms that torch translates"]}
+EXPECTED = {"fixer": "numpy_calls", "proven": ["Replace np.select with functions that torch translates"]}

@@ -15,5 +15,5 @@ def inputs():
 
 EXPECTED = {
     "fixer": "prints",
-    "proven": ["Tell it only where nothing is being compiled", "Let torch call print after the graph"],
+    "proven": ["Print or log only in eager mode", "Let torch call print after the graph"],
 }

@@ -23,6 +23,6 @@ def inputs():
 
 EXPECTED = {
     "fixer": "prints",
-    "proven": ["Tell it only where nothing is being compiled"],
+    "proven": ["Print or log only in eager mode"],
     "withdrawn": ["Let torch call print after the graph"],  # a torch.Size cannot be kept until then
 }

@@ -16,5 +16,5 @@ def inputs():
 
 EXPECTED = {
     "fixer": "branches",
-    "proven": ["Let the graph check it", "Check only where nothing is being compiled"],
+    "proven": ["Let the graph check it", "Check only in eager mode"],
 }

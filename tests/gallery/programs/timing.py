@@ -26,4 +26,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "builtins", "proven": ["Do it only where nothing is being compiled"]}
+EXPECTED = {"fixer": "builtins", "proven": ["Do it only in eager mode"]}

@@ -22,4 +22,4 @@ def inputs():
     return (torch.randn(3, 4), torch.tensor([0, 1, 1]))
 
 
-EXPECTED = {"fixer": "training", "proven": ["Let torch trace the backward pass as well"]}
+EXPECTED = {"fixer": "training", "proven": ["Let torch trace the backward pass too"]}

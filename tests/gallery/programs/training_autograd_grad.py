@@ -21,4 +21,4 @@ def inputs():
     return (torch.randn(3, 4, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "training", "proven": ["Let torch trace the backward pass as well"]}
+EXPECTED = {"fixer": "training", "proven": ["Let torch trace the backward pass too"]}

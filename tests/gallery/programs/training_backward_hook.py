@@ -20,4 +20,4 @@ def inputs():
     return (torch.randn(3, 4),)
 
 
-EXPECTED = {"fixer": "training", "proven": ["Compile the backward pass where it runs, hooks included"]}
+EXPECTED = {"fixer": "training", "proven": ["Compile the backward pass when it runs, including hooks"]}

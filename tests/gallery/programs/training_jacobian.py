@@ -16,4 +16,4 @@ def inputs():
     return (torch.randn(4, requires_grad=True),)
 
 
-EXPECTED = {"fixer": "training", "proven": ["Write it with torch.func.jacrev"]}
+EXPECTED = {"fixer": "training", "proven": ["Use torch.func.jacrev"]}

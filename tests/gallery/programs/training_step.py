@@ -20,6 +20,6 @@ def inputs():
 
 EXPECTED = {
     "fixer": "training",
-    "proven": ["Forget the gradients by the model"],
-    "withdrawn": ["Let torch trace the backward pass as well"],  # the optimizer's step still ends the graph
+    "proven": ["Reset the gradients with the model"],
+    "withdrawn": ["Let torch trace the backward pass too"],  # the optimizer's step still ends the graph
 }

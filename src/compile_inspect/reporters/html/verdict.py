@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from compile_inspect.advice.recommendations import Recommendation, Subject, recommendations
-from compile_inspect.advice.speedups import compared
+from compile_inspect.advice.speedups import speed_comparison
 from compile_inspect.records import Inspection
 from compile_inspect.records.accidental_guards import AccidentalGuard
 from compile_inspect.records.agreement import Verdict
@@ -190,20 +190,20 @@ def _agreement(inspection: Inspection) -> Data:
 
 
 def _speed(inspection: Inspection) -> Iterator[Data]:
-    comparison = compared(inspection)
-    if comparison is None or comparison.usual.speedup is None:
+    comparison = speed_comparison(inspection)
+    if comparison is None or comparison.primary.speedup is None:
         yield _fact(
             "speed", "Speedup over eager", "not measured", f"{_command(inspection, 'bench')} measures it", "plain", "#speed"
         )
         return
-    usual, fastest, speed = comparison.usual, comparison.fastest, comparison.usual.speedup
-    detail = f"{usual.variant}, 95 % interval {speed.low:.2f}–{speed.high:.2f}; {comparison.of}"
+    primary, fastest, speed = comparison.primary, comparison.fastest, comparison.primary.speedup
+    detail = f"{primary.variant}, 95 % interval {speed.low:.2f}–{speed.high:.2f}; {comparison.workload}"
     if fastest is not None and fastest.speedup is not None:
         detail += f"; {fastest.variant} {timing_words.speedup(fastest.speedup)}"
     tone = "good" if speed.low > 1 else "bad" if speed.high < 1 else "warn"
     yield _fact("speed", "Speedup over eager", timing_words.speedup(speed), detail, tone, "#speed")
-    if usual.payback is not None:
-        pays = usual.payback
+    if primary.payback is not None:
+        pays = primary.payback
         value = "never" if pays.never_pays else "unclear" if pays.is_unclear else count(pays.calls or 0, "call")
         # If the interval contains 1, another measurement may give a different result.
         tone = "bad" if comparison.never_pays_back else "warn" if pays.never_pays else "plain"
@@ -211,7 +211,7 @@ def _speed(inspection: Inspection) -> Iterator[Data]:
             "payback",
             "Pays back after",
             value,
-            f"{timing_words.payback_text(pays)}, {usual.variant}, cold build",
+            f"{timing_words.payback_text(pays)}, {primary.variant}, cold build",
             tone,
             "#speed",
         )

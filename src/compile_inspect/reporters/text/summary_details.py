@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.text import Text
 
-from compile_inspect.advice.wrappers import remedies
+from compile_inspect.advice.wrappers import wrapper_remedies
 from compile_inspect.records import CudaGraphEvent, CudaGraphOutcome, Inspection
 from compile_inspect.reporters.options import ShowOptions
 from compile_inspect.reporters.text.messages import (
@@ -94,7 +94,7 @@ def _breaks(inspection: Inspection, console: Console, options: ShowOptions) -> b
 
 
 def _remedies(inspection: Inspection, console: Console, options: ShowOptions) -> bool:
-    sentences = [*remedies(inspection)]
+    sentences = [*wrapper_remedies(inspection)]
     if sentences:
         print_heading(console, "What to do")
         for sentence in sentences:

@@ -17,7 +17,7 @@ from compile_inspect.tour.intervals import describe_measured_speedup
 from compile_inspect.wording.quantities import count, seconds
 
 if TYPE_CHECKING:
-    from compile_inspect.fixes.proving import Laboratory
+    from compile_inspect.fixes.trial_runner import TrialRunner
     from compile_inspect.records.fixes import Finding, Proof, Proposal
     from compile_inspect.target import Target
     from compile_inspect.tour.guide import Guide
@@ -152,31 +152,31 @@ class _Study:
 
 
 def _study(specification: str, inputs: str | None, guide: Guide, *, timed: bool) -> _Study:
-    from compile_inspect.fixes.differences import differences
-    from compile_inspect.fixes.planning import together, treated
-    from compile_inspect.fixes.proving import Laboratory
+    from compile_inspect.fixes.diffs import differ
+    from compile_inspect.fixes.planning import combine_fixes, try_proposals
+    from compile_inspect.fixes.trial_runner import TrialRunner
     from compile_inspect.records import Stage
 
     # The backend eager has the same graph breaks as any other, and compiles nothing.
-    laboratory = Laboratory(specification, inputs, backend="eager", seconds=0)
-    name = model_name(laboratory.target)
+    runner = TrialRunner(specification, inputs, backend="eager", seconds=0)
+    name = model_name(runner.target)
     with guide.working(f"finding and checking fixes for {name}"):
-        findings = treated(laboratory)
-        treatment = together(laboratory, findings) if findings else None
+        findings = try_proposals(runner)
+        treatment = combine_fixes(runner, findings) if findings else None
         proposal = treatment.proposal if treatment is not None and treatment.proof.holds else None
-        fullgraph_error = laboratory.whole(proposal)
-    before = len(laboratory.inspection.graphs_at(Stage.DYNAMO))
+        fullgraph_error = runner.fullgraph_failure(proposal)
+    before = len(runner.inspection.graphs_at(Stage.DYNAMO))
     after = treatment.proof.graphs[1] if treatment is not None and proposal is not None else before
     model = FixedModel(name, (before, after), fullgraph_error=fullgraph_error or "")
     if timed and proposal is not None:
         if guide.machine.inductor:
             with guide.working(f"compiling {name} with Inductor before and after the fix"):
-                model = _measured(model, laboratory, specification, inputs, proposal, guide)
+                model = _measured(model, runner, specification, inputs, proposal, guide)
         else:
             guide.note(guide.machine.missing_requirement)
     breaks = tuple(_fixed(name, finding, proposal is not None) for finding in findings)
-    diff = differences(laboratory.inspection.sources, disk=True)(proposal) if proposal is not None else ""
-    guide.captures.setdefault(name, replace(laboratory.inspection, findings=findings))
+    diff = differ(runner.inspection.sources, disk=True)(proposal) if proposal is not None else ""
+    guide.captures.setdefault(name, replace(runner.inspection, findings=findings))
     return _Study(model, breaks, proposal, diff)
 
 
@@ -201,20 +201,20 @@ def _fixed(model: str, finding: Finding, applied: bool) -> FixedBreak:
 
 
 def _measured(
-    model: FixedModel, laboratory: Laboratory, specification: str, inputs: str | None, proposal: Proposal, guide: Guide
+    model: FixedModel, runner: TrialRunner, specification: str, inputs: str | None, proposal: Proposal, guide: Guide
 ) -> FixedModel:
     """Kernels and call times under Inductor before and after the fix, from interleaved calls."""
     import torch
 
     from compile_inspect import torch_private
     from compile_inspect.capture.api import inspect
-    from compile_inspect.fixes.loading import load_target
+    from compile_inspect.fixes.program import load_target
     from compile_inspect.silence import silence
     from compile_inspect.timing.noise import ratio
     from compile_inspect.timing.sampling import sample_rounds
     from compile_inspect.tour.folder import move_to_device
 
-    targets = (load_target(specification, inputs), load_target(specification, inputs, laboratory.texts(proposal)))
+    targets = (load_target(specification, inputs), load_target(specification, inputs, runner.texts(proposal)))
     kernels, calls = [], {}
     with torch.no_grad(), torch_private.preserve_configuration(), silence(), torch_private.suppressed_compiler_output():
         for setting in proposal.settings:
