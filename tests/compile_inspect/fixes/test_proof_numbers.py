@@ -49,7 +49,7 @@ def test_all_numbers_are_in_the_sentences() -> None:
     assert proof_details(proof) == (
         "Causes of breaks 3 → 2, graphs 4 → 3, a call 4.0 ms → 2.0 ms. 2 results and 1 gradient compared at 4 inputs, in eager "
         "mode and compiled, largest difference 1.5e-07. Not compared: result[1], which differs between two runs of the "
-        "unchanged program. No input reaches line 9, of which nothing is proven: give inputs that do."
+        "unchanged program. No input reaches line 9, so nothing is proven about it: add inputs that reach it."
     )
 
 
