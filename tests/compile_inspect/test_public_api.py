@@ -202,7 +202,7 @@ def test_predicted_recompiles_of_calls_and_targets() -> None:
     best = forecast.causes[0].best_remedy
     assert best is not None and best.proof is not None and best.proof.compilations == (2, 1)
     target = Target(scaled, *calls[0], further=tuple(calls[1:]))
-    assert compile_inspect.predict_recompiles(target, trials=False).count == 2
+    assert compile_inspect.predict_recompiles(target, trials=False).graph_count == 2
 
 
 def test_calls_are_given_once() -> None:

@@ -52,8 +52,8 @@ def compare(forecast: Forecast, observed: ObservedRun) -> ForecastComparison:
         if (expected.error is None) != (call.error is None):
             differences.append(f"call {call.index} raises {call.error or 'no error'}, predicted was {expected.error or 'none'}")
         elif expected.used_compilations != call.used_compilations:
-            used = f"{', '.join(call.used_compilations) or 'no graph'}, predicted was {', '.join(expected.used_compilations) or 'none'}"
-            differences.append(f"call {call.index} runs {used}")
+            actual, foreseen = (", ".join(one.used_compilations) for one in (call, expected))
+            differences.append(f"call {call.index} runs {actual or 'no graph'}, predicted was {foreseen or 'none'}")
     return ForecastComparison(forecast, observed, tuple(differences))
 
 

@@ -210,7 +210,7 @@ def test_tried_fixes_join_a_capture(folder: Path) -> None:
         "--capture", "breaks.inspection", cwd=folder,
     )  # fmt: skip
     (folder / "mine.py").write_text(PROGRAM)
-    assert other.returncode == 2 and "was recorded with another text of" in other.stderr
+    assert other.returncode == 2 and "was recorded with another version of" in other.stderr
     again = invoke("breaks", "breaks.inspection", "--capture", "one.inspection", cwd=folder)
     assert again.returncode == 2 and "nothing can be tried on it" in again.stderr
 

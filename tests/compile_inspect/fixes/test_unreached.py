@@ -33,7 +33,7 @@ def test_a_line_that_no_input_reaches_is_named(tmp_path: Path) -> None:
     (finding,) = try_proposals(runner)
     proofs = {proposal.title: proof for proposal, proof in finding.trials if proof.status is ProofStatus.PROVEN}
     assert proofs and all(proof.unreached_lines == (7,) for proof in proofs.values())
-    assert all("No input reaches line 7, of which nothing is proven" in proof_details(proof) for proof in proofs.values())
+    assert all("No input reaches line 7, so nothing is proven about it" in proof_details(proof) for proof in proofs.values())
 
 
 def test_lines_that_are_reached_are_not(tmp_path: Path) -> None:
