@@ -89,9 +89,9 @@ NW = "Nocedal and Wright 2006"
 
 MECHANISMS: dict[str, Mechanism] = {
     "none": Mechanism("everything as it is", ""),
-    "scaling": Mechanism("units chosen by what the start shows", "own", options={"scaling": "none"}),
+    "scaling": Mechanism("units chosen from values and gradients at the start", "own", options={"scaling": "none"}),
     "steering": Mechanism(
-        "the penalty weight grows until steps promise feasibility",
+        "the penalty weight grows until steps predict enough feasibility",
         "Byrd, Lopez-Calva and Nocedal 2012",
         options={"steering_max_reductions": 0},
     ),
@@ -101,12 +101,12 @@ MECHANISMS: dict[str, Mechanism] = {
         change_threshold("excessive_weight", math.inf),
     ),
     "weight retries": Mechanism(
-        "the weight grows where the penalty function falls without end",
+        "the weight grows where the penalty function decreases without bound",
         SQP,
         options={"penalty_retries": 0, "first_penalty_retries": 0},
     ),
     "second-order correction": Mechanism(
-        "a step that left curved constraints is brought back to them",
+        "Newton steps return a trial point to curved constraints",
         f"{NW}, 18.3",
         _without("step.attempt", "correct", _never),
     ),
@@ -117,7 +117,7 @@ MECHANISMS: dict[str, Mechanism] = {
     ),
     "bundle": Mechanism("gradients of earlier points are cuts of the model", BUNDLE, _own_gradient_only),
     "null steps": Mechanism(
-        "a step that failed shows gradients for the next model", BUNDLE, _without("step.attempt", "add_cuts", _never)
+        "gradients at the end of a failed step enter the next model", BUNDLE, _without("step.attempt", "add_cuts", _never)
     ),
     "constraint pieces": Mechanism(
         "gradients of other pieces of constraints are rows of the model",
@@ -136,9 +136,9 @@ MECHANISMS: dict[str, Mechanism] = {
     ),
     "kink memory": Mechanism("all cuts are used for some iterations after a kink", "own", change_threshold("kink_memory", 1)),
     "steps by gradients": Mechanism(
-        "steps whose promise is lost in rounding are judged by gradients",
+        "steps whose predicted decrease is below rounding errors are judged by gradients",
         "own",
-        _without("step.attempt", "Stepper._by_gradients", _never),
+        _without("step.attempt", "Stepper._judge_by_gradients", _never),
         kept_for="tolerances of 1e-9 and below, which runs do not reach by values alone",
     ),
     "aggregated updates": Mechanism(
@@ -166,13 +166,13 @@ MECHANISMS: dict[str, Mechanism] = {
         "random points around one where the violation is stationary",
         "own",
         _without("loop.recovery", "Recovery._search_nearby", _never),
-        kept_for="the truth of INFEASIBLE at maxima of the violation",
+        kept_for="a correct INFEASIBLE at maxima of the violation",
     ),
     "longer steps": Mechanism(
-        "before a verdict, longer steps are tried along what is left of the gradients",
+        "before a verdict, longer steps are tried along the remaining gradient",
         "own",
         _without("certify.certificate", "_StationarityTest._longer_step", _never),
-        kept_for="the truth of verdicts from very steep starts",
+        kept_for="correct verdicts from very steep starts",
     ),
     "fallback directions": Mechanism(
         "simpler directions where the model's failed", SQP, options={"last_fallback": 0}, kept_for="options that choose them"

@@ -34,7 +34,7 @@ from nonsmooth.variables import Start, Variables
 Vector = NDArray[np.float64]
 
 MAX_MULTIPLICATIONS_OF_LATE_CHECK = 1e9
-"""An answer whose check takes more multiplications than this is not checked after a time limit; they take about a second."""
+"""After a time limit the answer is checked only if that takes at most this many multiplications, about a second."""
 
 
 def minimize(
@@ -94,7 +94,7 @@ def minimize(
         raise ProblemError("state must come from State.load(path)")
     clock = Clock(started=started, trace=None if profile is None else Trace(profile))
     try:
-        return _solve(problem, Variables(x0), options, clock, callback, progress=progress, saved=state, throw=throw)
+        return _solve(problem, Variables(x0), options, clock, callback, progress=progress, saved_state=state, throw=throw)
     finally:
         clock.close()
 
@@ -107,7 +107,7 @@ def _solve(
     callback: Callable[[State], object] | None,
     *,
     progress: bool,
-    saved: SavedState | None,
+    saved_state: SavedState | None,
     throw: bool,
 ) -> Result:
     tier: Tier | None = None
@@ -116,11 +116,11 @@ def _solve(
         user_errors = np.geterr()
         stack.enter_context(np.errstate(all="ignore"))  # products of large gradients may overflow; this is detected later
         if progress:
-            callback = stack.enter_context(_shown(options, callback, clock))
+            callback = stack.enter_context(_with_progress(options, callback, clock))
         evaluator = Evaluator(problem, variables, clock, user_errors=user_errors)
         if options.compile != "never":
             evaluator.tier = tier = Tier(evaluator, always=options.compile == "always")
-        run = Run(evaluator, options, callback=callback, saved=saved)
+        run = Run(evaluator, options, callback=callback, saved_state=saved_state)
         end = run.go()
     run.state.current.forget_reading()  # it references the autograd graph of the user's function
     if throw and end.exception is not None:
@@ -130,7 +130,9 @@ def _solve(
 
 
 @contextmanager
-def _shown(options: Options, callback: Callable[[State], object] | None, clock: Clock) -> Iterator[Callable[[State], object]]:
+def _with_progress(
+    options: Options, callback: Callable[[State], object] | None, clock: Clock
+) -> Iterator[Callable[[State], object]]:
     """Progress on the terminal. Starting and stopping the display counts as callback time."""
     stack, callbacks = ExitStack(), clock.phase(Phase.CALLBACKS)
     try:
@@ -194,11 +196,11 @@ def _result(run: Run, end: EndOfRun, compilation: Compilation) -> Result:
             _in_user_units(evaluator, answer),
             run.tolerances,
             run.reference,
-            skip_errors=evaluator.skipped is not None,
+            skip_errors=evaluator.skipped_errors is not None,
             structured=evaluator.structured,
             watch=evaluator.watching or not evaluator.problem.terms,
         ),
-        skipped_errors=evaluator.skipped or SkippedErrors(),
+        skipped_errors=evaluator.skipped_errors or SkippedErrors(),
         time=run.clock.times(earlier=run.evaluate.earlier_seconds),
     )
 
@@ -210,8 +212,9 @@ def _check_answer(run: Run, end: EndOfRun, answer: Candidate) -> Check:
     at = run.state.current
     bounds = None if run.evaluator.box is None else np.zeros(len(at.x))
     if end.status is Status.TIME_LIMIT and len(at.c) ** 2 * len(at.x) > MAX_MULTIPLICATIONS_OF_LATE_CHECK:
-        known = run.state.multipliers if len(run.state.multipliers) == len(at.c) else np.zeros(len(at.c))
-        return Check(unknown(answer, run.tolerances, "not checked, the time limit was reached"), known, None, (), (), bounds)
+        multipliers = run.state.multipliers if len(run.state.multipliers) == len(at.c) else np.zeros(len(at.c))
+        certificate = unknown(answer, run.tolerances, "not checked, the time limit was reached")
+        return Check(certificate, multipliers, None, (), (), bounds)
     try:
         evaluator = run.evaluator
         trial = at if np.array_equal(at.x, answer.x) else evaluator(answer.x)

@@ -31,6 +31,8 @@ Vector = NDArray[np.float64]
 
 MIN_CONSTRAINTS_FOR_HINT = 500
 """With at least this many constraints, combining them into one is likely to be faster."""
+MIN_SHARE_FOR_HINT = 0.5
+"""Smallest share of the time of a run that work on constraints must take for a hint."""
 
 
 class Status(Enum):
@@ -182,7 +184,7 @@ class Result:
         """How to make such a run faster; empty if there is no advice."""
         count, time = len(self.state.current.c), self.time
         shares = sum(time.share(phase) for phase in (Phase.QP, Phase.JACOBIANS, Phase.DIRECTIONS))
-        if self.success or count < MIN_CONSTRAINTS_FOR_HINT or shares < 0.5:
+        if self.success or count < MIN_CONSTRAINTS_FOR_HINT or shares < MIN_SHARE_FOR_HINT:
             return ""
         return (
             f"{count} constraints take most of the time; if they belong together, return one constraint instead: "

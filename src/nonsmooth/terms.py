@@ -159,8 +159,8 @@ class Norm2(Term):
 
 def _checked_number(weight: Any, name: str, what: str) -> float:
     if isinstance(weight, bool) or not isinstance(weight, int | float):
-        shown = f"a tensor of shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else f"{weight!r:.100}"
-        raise ProblemError(f"the weight of {name} must be {what}, not {shown}")
+        description = f"a tensor of shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else f"{weight!r:.100}"
+        raise ProblemError(f"the weight of {name} must be {what}, not {description}")
     if not math.isfinite(weight):
         raise ProblemError(f"the weight of {name} must be finite, not {weight}")
     return float(weight)

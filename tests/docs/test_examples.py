@@ -124,7 +124,7 @@ def test_minimize_with_constraints(run: Run) -> None:
     printed = run("minimize_with_constraints")
     assert printed.startswith("STATIONARY")
     assert printed.number("objective") == pytest.approx((1 - 0.5**0.5) ** 2, abs=1e-6)
-    assert printed.line("checked again") == "checked again: stationary, by the kink read from the program"
+    assert printed.line("checked again") == "checked again: stationary, based on the kink read from the program"
 
 
 @pytest.mark.docs

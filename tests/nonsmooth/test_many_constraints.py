@@ -95,7 +95,7 @@ def test_answers_are_proven_without_forming_a_matrix(name: str, monkeypatch: pyt
 
 def test_without_any_package(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = solved("polytope").f
-    monkeypatch.setattr("nonsmooth.qp.solver.installed", lambda name: False)
+    monkeypatch.setattr("nonsmooth.qp.solver.is_installed", lambda name: False)
     assert solved("polytope").f == pytest.approx(expected, rel=1e-6)
 
 

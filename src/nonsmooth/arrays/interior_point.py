@@ -129,8 +129,8 @@ class _Path:
         self, matrix: Matrix, linear: Vector, lower: Vector, upper: Vector, balls: NDArray[np.int64], simplex: int
     ) -> None:
         self._matrix, self._linear, self._simplex = matrix, linear, simplex
-        self._balled = np.nonzero(balls != NO_BALL)[0]
-        self._ids = balls[self._balled]
+        self._in_ball = np.nonzero(balls != NO_BALL)[0]
+        self._ids = balls[self._in_ball]
         self._count = int(self._ids.max(initial=-1)) + 1
         self._same = self._ids[:, None] == self._ids[None]
         boxed = balls == NO_BALL
@@ -145,7 +145,7 @@ class _Path:
         middle = np.where(np.isfinite(lower) & ~np.isfinite(upper), lower + 1.0, middle)
         self.y = np.where(~np.isfinite(lower) & np.isfinite(upper), upper - 1.0, middle)
         self.y[:simplex] = 1.0 / max(simplex, 1)
-        self.y[self._balled] = 0.0
+        self.y[self._in_ball] = 0.0
         self._level = 0.0
         self._slack = self._slacks()
         first = 1.0 + 0.0 * self._slack.line
@@ -158,7 +158,7 @@ class _Path:
 
     def _slacks(self) -> _Cones:
         line = self._signs * self.y[self._bound_entries] - self._bounds
-        return _Cones(line, np.ones(self._count), self.y[self._balled])
+        return _Cones(line, np.ones(self._count), self.y[self._in_ball])
 
     def _inner(self, one: _Cones, other: _Cones) -> float:
         return float(one.line @ other.line + one.head @ other.head + one.tail @ other.tail)
@@ -166,7 +166,7 @@ class _Path:
     def _transposed(self, cones: _Cones) -> Vector:
         """The contribution of multipliers to the slopes."""
         slopes = np.bincount(self._bound_entries, -self._signs * cones.line, minlength=len(self.y)).astype(float)
-        slopes[self._balled] -= cones.tail
+        slopes[self._in_ball] -= cones.tail
         return slopes
 
     def follow(self, watch: Callable[[], None] | None) -> None:
@@ -216,7 +216,7 @@ class _Path:
         every = np.arange(len(system))
         system[every, every] += np.bincount(self._bound_entries, 1.0 / scaling.line**2, minlength=len(system)) + RIDGE
         block = 2.0 * np.outer(scaling.tail, scaling.tail) * self._same + np.eye(len(self._ids))
-        system[self._balled[:, None], self._balled] += block / (scaling.size**2)[self._ids][:, None]
+        system[self._in_ball[:, None], self._in_ball] += block / (scaling.size**2)[self._ids][:, None]
         try:
             factor = cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:
@@ -233,7 +233,7 @@ class _Path:
         part = slice(0, self._simplex)
         rise = float(change[part].sum() / along[part].sum()) if self._simplex else 0.0
         change = change - rise * along
-        slack = _Cones(self._signs * change[self._bound_entries], np.zeros(self._count), change[self._balled])
+        slack = _Cones(self._signs * change[self._bound_entries], np.zeros(self._count), change[self._in_ball])
         return change, rise, slack, scaling.invert(wanted.plus(-1.0, scaling.invert(slack)))
 
     def _jordan_quotient(self, by: _Cones, what: _Cones) -> _Cones:

@@ -47,7 +47,7 @@ def find_point_on_kinks(evaluate: Callable[[Vector], Trial], at: Trial, near: fl
 
 
 def find_point_below_peak(
-    evaluate: Callable[[Vector], Trial], at: Trial, combination: Combination, gathered: list[Trial]
+    evaluate: Callable[[Vector], Trial], at: Trial, combination: Combination, gathered_trials: list[Trial]
 ) -> Trial | None:
     """A much better point among the neighbors of x, searched for where parts of f are only assumed to be smooth.
 
@@ -56,8 +56,8 @@ def find_point_below_peak(
     reading = at.reading
     if reading is None or not reading.assumptions:
         return None
-    opposite = [evaluate(2.0 * at.x - trial.x) for trial in gathered[:1]]
-    for trial in (*gathered, *opposite):
+    opposite = [evaluate(2.0 * at.x - trial.x) for trial in gathered_trials[:1]]
+    for trial in (*gathered_trials, *opposite):
         min_gain = MIN_PEAK_SLOPE * combination.longest * float(np.linalg.norm(trial.x - at.x))
         min_gain += MIN_PEAK_HEIGHT * (1.0 + abs(at.f))
         if trial.finite and trial.total_violation <= at.total_violation and trial.f < at.f - min_gain:

@@ -5,7 +5,7 @@ gradients of f and of the near-active constraints until it finds either multipli
 
     Σ w_k ∇f(x_k) + Σ λ_ik ∇ci_i(x_k) + Σ ν_j ∇ce_j(x),    w on a simplex, λ ≥ 0
 
-is short and made of pieces that meet at x (x is stationary to that radius), or a direction along which the problem
+is short and combines pieces that meet at x (x is stationary within that radius), or a direction along which the problem
 improves (x is not stationary). The choice of the next gradient is systematic: the negative of the shortest combination so
 far is a descent direction unless another gradient within the radius prevents it; following it finds either the descent
 or that gradient.
@@ -35,7 +35,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 MAX_NUMBERS_IN_GRADIENTS = 15_000_000
-"""Limit on n times the number of gradients: above n = 37,500 it reduces the number of gradients."""
+"""Limit on the variables times the gradients; above 37,500 variables it is the limit that applies."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Certificate:
     gap: float
     """How far f could still fall across the combined pieces, relative to 1 + |f|."""
     complementarity: float
-    """Largest product of a multiplier and its constraint's distance from 0, relative to 1 + |f|: the cost of the slack."""
+    """Largest product of a multiplier and its constraint's distance from 0, relative to 1 + |f|."""
     inequality_violation: float
     equality_violation: float
     feasible: bool
@@ -80,7 +80,7 @@ class Check:
     multipliers: Vector
     better: Trial | None
     """A better point, if one was found."""
-    gathered: tuple[Trial, ...]
+    gathered_trials: tuple[Trial, ...]
     support: tuple[Vector, ...] = ()
     """The gathered points whose gradients have positive weight in the combination."""
     bound_multipliers: Vector | None = None
@@ -105,7 +105,7 @@ def check(
 
 
 class _StationarityTest:
-    """One check, with the gradients gathered so far."""
+    """One check of a point, with the gradients gathered so far."""
 
     def __init__(
         self,
@@ -121,33 +121,35 @@ class _StationarityTest:
         self._length = 1.0 if reference is None else reference.length(at.x)
         size = max(1.0, THRESHOLDS.least_magnitude * float(np.abs(at.x).max(initial=0.0)))
         self._radius = tolerances.radius * min(1.0, self._length) * size
-        self._smallest = THRESHOLDS.least_radius * self._radius
+        self._min_radius = THRESHOLDS.least_radius * self._radius
         steepness = np.ones(len(at.x)) if reference is None else reference.steepness(at.x)
         self._combination = Combination(at, self._radius, tolerances, steepness, box)
-        self._gathered: list[Trial] = []
+        self._gathered_trials: list[Trial] = []
         default = min(2 * len(at.x) + 20, THRESHOLDS.max_gradients, MAX_NUMBERS_IN_GRADIENTS // len(at.x) + 1)
-        self._limit = default if max_samples is None else max_samples
+        self._max_samples = default if max_samples is None else max_samples
         self._residuals: list[float] = []
         self._steepness: Vector | None = None
 
     def _conclude(self, reason: str, *, better: Trial | None = None, radius: float | None = None, proven: bool = True) -> Check:
         radius = self._radius if radius is None else radius
         return _conclude(
-            self._at, self._combination, radius, self._tolerances, reason, better, self._gathered, proven=proven
+            self._at, self._combination, radius, self._tolerances, reason, better, self._gathered_trials, proven=proven
         )  # fmt: skip
 
     def run(self, hints: Iterable[Vector]) -> Check:
         """The verdict from visible kinks, or from the gradients at and around x; longer steps may still refute a proof."""
-        closer = find_point_on_kinks(self._evaluate, self._at, 2.0 * self._radius) if self._limit else None
+        closer = find_point_on_kinks(self._evaluate, self._at, 2.0 * self._radius) if self._max_samples else None
         if closer is not None:
             self._combination.solve()
             return self._conclude("not stationary, a point on a nearby kink is better", better=closer, radius=0.0, proven=False)
-        proof = self._by_visible_kinks() if self._limit else None
+        proof = self._prove_by_visible_kinks() if self._max_samples else None
         if proof is not None:
             return proof
-        verdict = self._from_gradients(hints)
+        verdict = self._decide_by_gradients(hints)
         stationary = verdict.certificate.stationary
-        lower = find_point_below_peak(self._evaluate, self._at, self._combination, self._gathered) if stationary else None
+        lower = (
+            find_point_below_peak(self._evaluate, self._at, self._combination, self._gathered_trials) if stationary else None
+        )
         if lower is not None:
             return self._conclude("not stationary, a point within the radius is better", better=lower, proven=False)
         better = self._longer_step(self._combination.kinks) if stationary else None
@@ -156,29 +158,29 @@ class _StationarityTest:
         reason = "not stationary, a longer step along the remaining gradient improves it"
         return self._conclude(reason, better=better, proven=False)
 
-    def _by_visible_kinks(self) -> Check | None:
+    def _prove_by_visible_kinks(self) -> Check | None:
         """A proof from the visible kinks of f; None if they prove nothing."""
         slopes = choose_slopes(self._at, self._radius, self._tolerances, self._box)
         if slopes is None:
             return None
         # With these slopes, curvature within the radius may change the gradients by more than the remaining residual.
         radii = (self._radius * THRESHOLDS.spare_digit**number for number in range(THRESHOLDS.approaches))
-        return next((proof for radius in radii if (proof := self._by_slopes(slopes, radius)) is not None), None)
+        return next((proof for radius in radii if (proof := self._prove_by_slopes(slopes, radius)) is not None), None)
 
-    def _by_slopes(self, slopes: Slopes, radius: float) -> Check | None:
+    def _prove_by_slopes(self, slopes: Slopes, radius: float) -> Check | None:
         """A proof from a choice of slopes, with which the function is smooth within a radius."""
         smooth = _StationarityTest(
             lambda x: slopes.apply_to(self._evaluate(x)), slopes.apply_to(self._at), self._tolerances, self._reference,
-            self._box, self._limit,
+            self._box, self._max_samples,
         )  # fmt: skip
         smooth._radius = radius
-        verdict = smooth._from_the_point_itself()
+        verdict = smooth._decide_at_point()
         gap = max(slopes.gap, 0.0) / (1.0 + abs(self._at.f))
         if verdict is None or not verdict.certificate.stationary or gap > THRESHOLDS.spare_digit * self._tolerance:
             return None
-        # A hidden kink passes between x and one of two points on opposite sides, where the gradients then differ.
-        opposite = slopes.apply_to(self._evaluate(2.0 * self._at.x - smooth._gathered[-1].x))
-        neighbors = (opposite, *smooth._gathered)
+        # A hidden kink would separate x from one of two points on opposite sides, and the gradients there would differ.
+        opposite = slopes.apply_to(self._evaluate(2.0 * self._at.x - smooth._gathered_trials[-1].x))
+        neighbors = (opposite, *smooth._gathered_trials)
         if not all(one.finite and one.differentiable and not smooth._combination.find_jumps([one]) for one in neighbors):
             return None
         model, smooth._evaluate = smooth._evaluate, self._evaluate
@@ -186,32 +188,32 @@ class _StationarityTest:
         if smooth._longer_step(slopes.rows, model) is not None:
             return None
         kinks = "the kink" if slopes.kinks == 1 else f"the {slopes.kinks} kinks"
-        certificate = replace(verdict.certificate, gap=gap, reason=f"stationary, by {kinks} read from the program")
-        return replace(verdict, certificate=certificate, gathered=(), steepness=smooth._steepness)
+        certificate = replace(verdict.certificate, gap=gap, reason=f"stationary, based on {kinks} read from the program")
+        return replace(verdict, certificate=certificate, gathered_trials=(), steepness=smooth._steepness)
 
     def _longer_step(self, kinks: Matrix, model: Callable[[Vector], Trial] | None = None) -> Trial | None:
         """A better point at a distance much larger than the radius."""
-        if not self._limit:
+        if not self._max_samples:
             return None
         search = LongerStep(
             self._evaluate, self._at, self._combination, self._tolerances, length=self._length, radius=self._radius
         )
-        better = search.find(self._gathered, kinks, model)
+        better = search.find(self._gathered_trials, kinks, model)
         self._steepness = search.steepness
         return better
 
-    def _from_gradients(self, hints: Iterable[Vector]) -> Check:
-        verdict = self._from_the_point_itself()
+    def _decide_by_gradients(self, hints: Iterable[Vector]) -> Check:
+        verdict = self._decide_at_point()
         if verdict is not None:
             return verdict
-        self._add(hints)
-        for _ in range(self._limit):
+        self._add_hints(hints)
+        for _ in range(self._max_samples):
             verdict = self._decide() if self._combination.residual <= self._tolerance else self._gather()
             if verdict is not None:
                 return verdict
-        return self._conclude(f"undecided after {self._limit} gradients")
+        return self._conclude(f"undecided after {self._max_samples} gradients")
 
-    def _from_the_point_itself(self) -> Check | None:
+    def _decide_at_point(self) -> Check | None:
         """The verdict if the gradients at x and its neighbors suffice; otherwise None, after discarding unreliable gradients.
 
         Exactly on a kink, automatic differentiation may return a vector that is not a generalized gradient.
@@ -219,38 +221,38 @@ class _StationarityTest:
         combination, at = self._combination, self._at
         combination.solve()
         jumps: set[int] = set()
-        for trial in neighbors(self._evaluate, at, self._radius) if self._limit else ():
-            self._gathered.append(trial)
-            jumps = combination.find_jumps(self._gathered)
+        for trial in neighbors(self._evaluate, at, self._radius) if self._max_samples else ():
+            self._gathered_trials.append(trial)
+            jumps = combination.find_jumps(self._gathered_trials)
             if not jumps:
                 break  # the gradients at x agree with those at a neighbor
         if not jumps and combination.residual <= self._tolerance:
-            if self._limit and not self._gathered:
+            if self._max_samples and not self._gathered_trials:
                 return self._conclude("undecided, no gradient near the point is finite", radius=0.0, proven=False)
-            neighbor = None if not self._limit else self._gathered[-1]
+            neighbor = None if not self._max_samples else self._gathered_trials[-1]
             refutation = (
                 None if neighbor is None else find_refutation(self._evaluate, at, neighbor, combination, self._tolerances)
             )
             if refutation is None:
                 return self._conclude("stationary", radius=0.0)
-            self._gathered.append(refutation)
+            self._gathered_trials.append(refutation)
             jumps = {-1, *range(len(at.c))}
         if jumps:
             combination.discard(jumps)
-        for trial in self._gathered:
+        for trial in self._gathered_trials:
             combination.add(trial)
-        self._discarded = bool(jumps)
+        self._has_discarded = bool(jumps)
         return None
 
-    def _add(self, hints: Iterable[Vector]) -> None:
+    def _add_hints(self, hints: Iterable[Vector]) -> None:
         """Add the gradients at points that are known to matter."""
         hints = tuple(hints)
-        if self._discarded and hints:
+        if self._has_discarded and hints:
             self._combination.solve()  # `add` uses the signs of the multipliers
         for x in hints:
             trial = self._evaluate(x)
             if trial.finite and trial.differentiable:
-                self._gathered.append(trial)
+                self._gathered_trials.append(trial)
                 self._combination.add(trial)
         self._combination.restrict(self._radius)
         self._restart_from_solution()
@@ -268,7 +270,7 @@ class _StationarityTest:
         if combination.gap <= THRESHOLDS.spare_digit * self._tolerance and combination.turn <= THRESHOLDS.max_turn:
             return self._conclude("stationary within the radius")
         self._radius *= THRESHOLDS.spare_digit
-        if self._radius < self._smallest:
+        if self._radius < self._min_radius:
             return self._conclude("undecided, the function changes too much within the radius")
         combination.restrict(self._radius)
         if combination.samples == 0:
@@ -299,7 +301,7 @@ class _StationarityTest:
             return self._conclude("not stationary, a step within the radius improves it", better=better)
         if cut is None:
             return self._conclude("undecided, found neither a descent nor a gradient that rules it out")
-        self._gathered.append(cut)
+        self._gathered_trials.append(cut)
         combination.add(cut, rules_out_descent=True)
         combination.solve()
         self._residuals.append(combination.residual)
@@ -341,7 +343,7 @@ def _conclude(
     tolerances: Tolerances,
     reason: str,
     better: Trial | None,
-    gathered: list[Trial],
+    gathered_trials: list[Trial],
     *,
     proven: bool,
 ) -> Check:
@@ -384,4 +386,4 @@ def _conclude(
         degenerate=degenerate,
         reason=reason,
     )
-    return Check(certificate, multipliers, better, tuple(gathered), combination.support, combination.bound_multipliers)
+    return Check(certificate, multipliers, better, tuple(gathered_trials), combination.support, combination.bound_multipliers)

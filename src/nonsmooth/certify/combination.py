@@ -27,6 +27,8 @@ from nonsmooth.thresholds import THRESHOLDS
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+MIN_KINK_CHANGE = 0.01
+"""Relative change above which a constraint's gradient counts as changed by a kink, not by curvature."""
 MIN_ASPECT_RATIO_FOR_QR = 16
 """A system with more than this many times as many rows as columns is reduced by a QR factorization first."""
 
@@ -43,7 +45,7 @@ class _Gradient:
     distance: float
     point: Vector | None
     """The point at which it was computed; None for x itself."""
-    outside: Vector
+    orthogonal_part: Vector
     """The component of the row orthogonal to the gradients of the equalities."""
 
     @cached_property
@@ -53,7 +55,7 @@ class _Gradient:
 
     def negated(self) -> _Gradient:
         """The same gradient with the opposite sign."""
-        return replace(self, sign=-self.sign, row=-self.row, outside=-self.outside)
+        return replace(self, sign=-self.sign, row=-self.row, orthogonal_part=-self.orthogonal_part)
 
 
 class _NearBounds:
@@ -86,17 +88,17 @@ class Combination:
         self._near = [i for i in range(equalities, len(at.c)) if at.c[i] >= -reach[i]]
         self._relevant = np.array([*range(equalities), *self._near], dtype=np.intp)
         self._dependent = max(MIN_INDEPENDENT_PART, 1e3 * tolerances.noise)
-        self._excluded: set[int] = set()
+        self._excluded_equalities: set[int] = set()
         """Equalities whose gradients at x are not used."""
         self._span = self._new_span()
-        self._all: list[_Gradient] = []
-        self._outsides = Window(np.empty((0, len(at.x))), sys.maxsize)
+        self._gradients: list[_Gradient] = []
+        self._orthogonal_parts = Window(np.empty((0, len(at.x))), sys.maxsize)
         """The components of the gradients orthogonal to those of the equalities, up to MAX_DENSE_VARIABLES variables."""
         self.longest = 0.0
         """Length of the longest gradient of f."""
         self.samples = 0
         """The number of gradients of f."""
-        self._discarded: set[int] = set()
+        self._discarded_functions: set[int] = set()
         """Functions whose gradients at x were discarded; −1 for the objective."""
         self._append(-1, 1.0, at.gradient)
         for i in self._near:
@@ -115,7 +117,7 @@ class Combination:
         """Length of the longest contribution of one constraint: if it is much longer than the sum, contributions cancel."""
         self.sign_conflict = 0.0
         """For the worst equality, the length of its contribution with the sign that contributes less."""
-        self._conflicts, self._upwards = np.zeros(len(at.c)), np.ones(len(at.c), dtype=bool)
+        self._conflicts, self._mostly_positive = np.zeros(len(at.c)), np.ones(len(at.c), dtype=bool)
         """The same for each constraint, and which contribute at least as much with a positive sign."""
         self.support: tuple[Vector, ...] = ()
         """Points whose gradients have positive weight."""
@@ -136,32 +138,31 @@ class Combination:
     def _append(
         self, constraint: int, sign: float, row: Vector, error: float = 0.0, distance: float = 0.0, point: Vector | None = None
     ) -> None:
-        self._store(_Gradient(constraint, sign, row, error, distance, point, self._outside(row, constraint)))
+        self._store(_Gradient(constraint, sign, row, error, distance, point, self._orthogonal_part(row, constraint)))
 
     def _store(self, gradient: _Gradient) -> None:
-        self._all.append(gradient)
+        self._gradients.append(gradient)
         if gradient.constraint < 0:
             self.samples += 1
             self.longest = max(self.longest, gradient.length)
         if len(gradient.row) <= MAX_DENSE_VARIABLES:
-            self._outsides.add(gradient.outside)
+            self._orthogonal_parts.add(gradient.orthogonal_part)
 
     def _replace_all(self, gradients: list[_Gradient]) -> None:
         """Replace all gradients."""
-        self._all, self._outsides = [], Window(np.empty((0, len(self._at.x))), sys.maxsize)
+        self._gradients, self._orthogonal_parts = [], Window(np.empty((0, len(self._at.x))), sys.maxsize)
         self.longest, self.samples = 0.0, 0
         for gradient in gradients:
             self._store(gradient)
 
-    def _outside(self, row: Vector, constraint: int) -> Vector:
+    def _orthogonal_part(self, row: Vector, constraint: int) -> Vector:
         """The component of a row orthogonal to the equalities; for a constraint, whose weight may be large, without rounding
         errors that the weight would amplify."""
-        return self._span.outside(self._free_part(row), or_nothing=constraint >= 0)
+        return self._span.orthogonal_part(self._free_part(row), drop_rounding_errors=constraint >= 0)
 
     def _new_span(self) -> Span:
-        return Span(
-            self._free_part(self._at.jacobian[: self._at.equalities]), but=self._excluded, dependent=self._dependent
-        )  # fmt: skip
+        rows = self._free_part(self._at.jacobian[: self._at.equalities])
+        return Span(rows, excluding=self._excluded_equalities, dependent=self._dependent)
 
     def _free_part(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows without the components of variables fixed at their bounds."""
@@ -191,12 +192,12 @@ class Combination:
 
     def discard(self, functions: set[int]) -> None:
         """Discard the gradients at x of some constraints, or of the objective (−1)."""
-        self._discarded |= functions
-        remaining = [g for g in self._all if g.constraint not in functions]
+        self._discarded_functions |= functions
+        remaining = [g for g in self._gradients if g.constraint not in functions]
         if any(0 <= i < self._at.equalities for i in functions):
-            self._excluded |= functions
+            self._excluded_equalities |= functions
             self._span = self._new_span()
-            remaining = [replace(g, outside=self._outside(g.row, g.constraint)) for g in remaining]
+            remaining = [replace(g, orthogonal_part=self._orthogonal_part(g.row, g.constraint)) for g in remaining]
         self._replace_all(remaining)
 
     def add(self, trial: Trial, *, rules_out_descent: bool = False) -> None:
@@ -208,13 +209,13 @@ class Combination:
         distance = float(np.linalg.norm(offset))
         error = abs(self._at.f - trial.f - float(trial.gradient @ offset))
         self._append(-1, 1.0, trial.gradient, error, distance, trial.x)
-        if not self._discarded and np.array_equal(self._at.jacobian, trial.jacobian):
+        if not self._discarded_functions and np.array_equal(self._at.jacobian, trial.jacobian):
             return  # linear constraints
         here, there = self._at.jacobian[self._relevant], trial.jacobian[self._relevant]
         longer = np.maximum(np.linalg.norm(here, axis=1), np.linalg.norm(there, axis=1))
-        kinked = np.linalg.norm(there - here, axis=1) > 0.01 * longer
-        if self._discarded:
-            kinked |= np.isin(self._relevant, list(self._discarded))
+        kinked = np.linalg.norm(there - here, axis=1) > MIN_KINK_CHANGE * longer
+        if self._discarded_functions:
+            kinked |= np.isin(self._relevant, list(self._discarded_functions))
         for i in self._relevant[kinked].tolist():
             row = trial.jacobian[i]
             side = trial.c[i] if rules_out_descent else self.multipliers[i]
@@ -227,12 +228,12 @@ class Combination:
 
         When a gradient is added, the sign of its multiplier may not be known yet; the gradient at x may have either sign.
         """
-        signs, count = np.where(self._upwards, 1.0, -1.0), self._at.equalities
-        opposite = [0 <= g.constraint < count and g.sign != signs[g.constraint] for g in self._all]
+        signs, count = np.where(self._mostly_positive, 1.0, -1.0), self._at.equalities
+        opposite = [0 <= g.constraint < count and g.sign != signs[g.constraint] for g in self._gradients]
         if any(opposite):
-            self._replace_all([g.negated() if other else g for g, other in zip(self._all, opposite, strict=True)])
+            self._replace_all([g.negated() if other else g for g, other in zip(self._gradients, opposite, strict=True)])
             return True
-        free = set(np.nonzero(self._conflicts[:count] > 0)[0].tolist()) - self._discarded
+        free = set(np.nonzero(self._conflicts[:count] > 0)[0].tolist()) - self._discarded_functions
         if free:
             self.discard(free)
             for i in free:
@@ -241,8 +242,8 @@ class Combination:
 
     def restrict(self, radius: float) -> None:
         """Drop gradients from points farther away than the radius."""
-        near = [g for g in self._all if g.distance <= radius]
-        if len(near) < len(self._all):
+        near = [g for g in self._gradients if g.distance <= radius]
+        if len(near) < len(self._gradients):
             self._replace_all(near)
 
     def solve(self) -> None:
@@ -269,12 +270,12 @@ class Combination:
         if not np.array_equal(fixed, bounds.fixed):
             bounds.fixed = fixed
             self._span = self._new_span()
-            self._replace_all([replace(g, outside=self._outside(g.row, g.constraint)) for g in self._all])
+            self._replace_all([replace(g, orthogonal_part=self._orthogonal_part(g.row, g.constraint)) for g in self._gradients])
 
     def _solve(self) -> None:
-        gradients, longest, large = self._all, self.longest, len(self._at.x) > MAX_DENSE_VARIABLES
+        gradients, longest, large = self._gradients, self.longest, len(self._at.x) > MAX_DENSE_VARIABLES
         scale = max(longest, 1e-300)
-        rows = stack(*(g.outside[None] for g in gradients)) if large else self._outsides.entries
+        rows = stack(*(g.orthogonal_part[None] for g in gradients)) if large else self._orthogonal_parts.entries
         errors = np.array([g.error for g in gradients])
         scaled_errors = errors * (1.0 + longest) / (1.0 + abs(self._at.f))
         lengths = np.array([scale if g.constraint < 0 else max(g.length, 1e-300) for g in gradients])
@@ -338,7 +339,7 @@ class Combination:
             positive[:equalities] += np.maximum(parts, 0.0)
             negative[:equalities] += np.maximum(-parts, 0.0)
         self.longest_part = float(np.maximum(positive, negative).max(initial=0.0))
-        self._conflicts, self._upwards = np.minimum(positive, negative), positive >= negative
+        self._conflicts, self._mostly_positive = np.minimum(positive, negative), positive >= negative
         self.sign_conflict = float(self._conflicts.max(initial=0.0))
 
 

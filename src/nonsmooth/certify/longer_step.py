@@ -40,7 +40,7 @@ class LongerStep:
         self.steepness: Vector | None = None
         """How steep the functions are along each variable, if that shows that the units are not balanced."""
 
-    def find(self, gathered: list[Trial], kinks: Matrix, model: Callable[[Vector], Trial] | None = None) -> Trial | None:
+    def find(self, gathered_trials: list[Trial], kinks: Matrix, model: Callable[[Vector], Trial] | None = None) -> Trial | None:
         """A better point, or None. Steps stay on the `kinks`, given by their gradients; the `model` provides curvatures."""
         at, combination = self._at, self._combination
         noise = THRESHOLDS.rounding_multiple * self._tolerances.noise
@@ -49,7 +49,7 @@ class LongerStep:
         largest = float(np.abs(combination.multipliers).max(initial=0.0))
         weight = 2.0 * largest + THRESHOLDS.checked_weight * (1.0 + combination.longest)
         min_gain, value = self._min_gain(), at.penalty(weight)
-        for direction in self._descents(gathered, kinks, model or self._evaluate):
+        for direction in self._descents(gathered_trials, kinks, model or self._evaluate):
             slope, step = -float(direction @ combination.vector), 1.0
             while step * slope > min_gain and step * float(np.abs(direction).max()) > self._radius:
                 trial = self._evaluated(self._evaluate, at.x + step * direction)
@@ -71,18 +71,18 @@ class LongerStep:
         except FunctionFailed:  # the function may be undefined so far away
             return None
 
-    def _descents(self, gathered: list[Trial], kinks: Matrix, model: Callable[[Vector], Trial]) -> Iterator[Vector]:
+    def _descents(self, gathered_trials: list[Trial], kinks: Matrix, model: Callable[[Vector], Trial]) -> Iterator[Vector]:
         """Newton-like steps: by curvatures measured near x, by curvatures in balanced units, and steepest descent."""
         vector = self._combination.vector
-        if gathered:
-            neighbor = gathered[0]
+        if gathered_trials:
+            neighbor = gathered_trials[0]
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 yield self._bounded(-vector / np.abs(self._change(self._at, neighbor) / (neighbor.x - self._at.x)))
-        if gathered and len(vector) <= MAX_DENSE_VARIABLES:
-            probe = self._balanced_probe(gathered, kinks)
+        if gathered_trials and len(vector) <= MAX_DENSE_VARIABLES:
+            probe = self._balanced_probe(gathered_trials, kinks)
             trial = None if probe is None else self._evaluated(model, self._at.x + probe)
             if probe is not None and trial is not None and trial.finite and trial.differentiable:
-                yield self._bounded(self._along(kinks, self._curvature(trial, gathered, probe)))
+                yield self._bounded(self._along(kinks, self._curvature(trial, gathered_trials, probe)))
         steepest = -vector / float(np.linalg.norm(vector))
         along = self._along(kinks, np.ones(len(vector))) if len(kinks) else np.zeros(len(vector))
         if along.any():  # a step that stays on the kinks does not climb them, however steep they are
@@ -98,9 +98,9 @@ class LongerStep:
     def _change(self, start: Trial, end: Trial) -> Vector:
         return change_of_gradients(start, end, self._combination.multipliers)
 
-    def _balanced_probe(self, gathered: list[Trial], kinks: Matrix) -> Vector | None:
+    def _balanced_probe(self, gathered_trials: list[Trial], kinks: Matrix) -> Vector | None:
         """A short step whose component along each variable is inversely proportional to the steepness along it."""
-        steepness = steepness_at(self._at, gathered, self._combination.multipliers) + np.abs(kinks).sum(axis=0)
+        steepness = steepness_at(self._at, gathered_trials, self._combination.multipliers) + np.abs(kinks).sum(axis=0)
         if not (np.isfinite(steepness).all() and steepness.any()):
             return None
         noise = self._tolerances.noise
@@ -117,9 +117,9 @@ class LongerStep:
         signs = generator.choice([-1.0, 1.0], len(lengths))
         return np.asarray(self._radius * signs * generator.uniform(0.5, 1.0, len(lengths)) * lengths / float(lengths.max()))
 
-    def _curvature(self, trial: Trial, gathered: list[Trial], probe: Vector) -> Vector:
+    def _curvature(self, trial: Trial, gathered_trials: list[Trial], probe: Vector) -> Vector:
         """The curvature along each variable, in balanced units. The smallest change avoids differences across a kink."""
-        changes = [self._change(other, trial) for other in (self._at, *gathered)]
+        changes = [self._change(other, trial) for other in (self._at, *gathered_trials)]
         sizes = [float(np.linalg.norm(change * probe)) for change in changes]
         return np.asarray(np.abs(changes[int(np.argmin(sizes))] / probe))
 
@@ -144,11 +144,11 @@ def change_of_gradients(start: Trial, end: Trial, multipliers: Vector) -> Vector
     return np.asarray(end.gradient - start.gradient + multipliers @ (end.jacobian - start.jacobian))
 
 
-def steepness_at(at: Trial, gathered: Iterable[Trial], multipliers: Vector) -> Vector:
+def steepness_at(at: Trial, gathered_trials: Iterable[Trial], multipliers: Vector) -> Vector:
     """How steep the functions are along each variable, before anything cancels, plus the changes of gradients near x."""
     with np.errstate(over="ignore", invalid="ignore"):
         steepness = np.abs(at.gradient) + np.abs(at.jacobian).T @ (1.0 + np.abs(multipliers))
-        for trial in gathered:
+        for trial in gathered_trials:
             steepness = steepness + np.abs(change_of_gradients(at, trial, multipliers))
     return steepness
 

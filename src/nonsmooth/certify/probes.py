@@ -14,6 +14,15 @@ from nonsmooth.thresholds import THRESHOLDS
 
 Vector = NDArray[np.float64]
 
+MAX_POINTS_ON_DIRECTION = 30
+"""Maximum number of trial points along one direction."""
+MIN_INTERVAL = 1e-9
+"""Length of the interval at which the bisection ends, relative to the radius."""
+MAX_REMAINING_SLOPE = 0.5
+"""A gradient rules out a descent if the slope along the direction is at most this fraction of the predicted one."""
+MAX_EXCESS_OF_LINEAR_DRIFT = 3.0
+"""Factor by which the drift may exceed a drift proportional to the distance before it counts as a jump."""
+
 
 def neighbors(evaluate: Callable[[Vector], Trial], at: Trial, radius: float) -> Iterator[Trial]:
     """A few random points within the radius at which values and gradients are finite."""
@@ -45,7 +54,9 @@ def find_refutation(
         if np.array_equal(closer.x, at.x) or not (closer.finite and closer.differentiable):
             return trial
         trial, drift = closer, combination.drift(closer)
-        if not drift <= max(tolerances.stationarity, 3.0 * THRESHOLDS.approach * before):  # also true for NaN
+        if not drift <= max(
+            tolerances.stationarity, MAX_EXCESS_OF_LINEAR_DRIFT * THRESHOLDS.approach * before
+        ):  # also true for NaN
             return trial
     return None
 
@@ -55,7 +66,7 @@ def follow(
 ) -> tuple[Trial | None, Trial | None]:
     """A better point within the radius along a direction, or a point whose gradient rules out the descent."""
     value, step, lowest, highest = at.penalty(weight), radius, 0.0, radius
-    for _ in range(30):
+    for _ in range(MAX_POINTS_ON_DIRECTION):
         trial = evaluate(at.x + step * direction)
         outside = trial.total_violation > at.total_violation + THRESHOLDS.similar * radius
         if trial.finite and not outside and trial.penalty(weight) < value - THRESHOLDS.serious_decrease * step * size:
@@ -66,9 +77,9 @@ def follow(
             highest = step
         if trial.finite and trial.differentiable:
             rate = float(trial.penalty_gradient(weight) @ direction)
-            if rate >= -0.5 * size:
+            if rate >= -MAX_REMAINING_SLOPE * size:
                 return None, trial
-        if highest - lowest < 1e-9 * radius:
+        if highest - lowest < MIN_INTERVAL * radius:
             break
         step = 0.5 * (lowest + highest)
     return None, None

@@ -56,7 +56,7 @@ class Recheck:
             evaluator.scales, evaluator.structured = self._reference.scales, self._structured
             evaluator.watching = self._structured and self._watch
             at = evaluator(evaluator.in_solver_units(self._answer.x))
-            evaluator.skipped = SkippedErrors() if self._skip_errors else None
+            evaluator.skipped_errors = SkippedErrors() if self._skip_errors else None
             return check(evaluator, at, self._tolerances, self._reference, evaluator.box).certificate
         except FunctionFailed as failure:
             reason = f"undecided, the function raised {type(failure.original).__name__}: {failure.original}"

@@ -53,12 +53,12 @@ class Slopes(NamedTuple):
         usable = reading is not None and not reading.hidden and not reading.assumptions and reading.resembles(own)
         if not usable or reading is None:
             return trial.with_gradients(np.full(len(trial.x), np.nan))
-        gradient = reading.combined(self.shares)
+        gradient = reading.gradient_with(self.shares)
         if self.constraint_shares is None or own.constraints is None:
             return trial.with_gradients(gradient)
         if reading.constraints is None or not reading.constraints.resembles(own.constraints):
             return trial.with_gradients(np.full(len(trial.x), np.nan))
-        return trial.with_gradients(gradient, reading.constraints.combined(self.constraint_shares))
+        return trial.with_gradients(gradient, reading.constraints.jacobian_with(self.constraint_shares))
 
 
 def choose_slopes(at: Trial, radius: float, tolerances: Tolerances, box: Box | None) -> Slopes | None:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nonsmooth.compile.cache_index import add_entry
 from nonsmooth.compile.flat import FlatForm, captured_graph
-from nonsmooth.evaluate.differentiation import Costs, GivenDerivatives
+from nonsmooth.evaluate.differentiation import Costs, ExplicitDerivatives
 from nonsmooth.evaluate.trial import Derivatives
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ class Compiled:
         if self._penalty is None:
             out = self.rows(x)
             rows = out[count:].reshape(count, -1)
-            return float(out[0]), out[1:count], GivenDerivatives(rows[0], rows[1:], costs)
+            return float(out[0]), out[1:count], ExplicitDerivatives(rows[0], rows[1:], costs)
         self._x_numbers[:] = x
         out = self._penalty(self._x, self._weights).numpy()
         derivatives = _OnDemand(self, x, out[1:count], out[count:], self._weight_numbers.copy(), costs)
@@ -249,7 +249,7 @@ class _OnDemand:
     def __init__(self, compiled: Compiled, x: Vector, c: Vector, gradient: Vector, weights: Vector, costs: Costs) -> None:
         self._compiled, self._x, self._c, self._gradient, self._weights = compiled, x, c, gradient, weights
         self._costs = costs
-        self._known: tuple[Vector, Matrix] | None = None
+        self._derivatives: tuple[Vector, Matrix] | None = None
 
     def combination(self, objective: float, constraints: Vector) -> Vector:
         """Gradient of objective·f + constraints·c; nearly always the expected one."""
@@ -269,10 +269,10 @@ class _OnDemand:
         return self._rows()
 
     def _rows(self) -> tuple[Vector, Matrix]:
-        if self._known is None:
+        if self._derivatives is None:
             rows = self._compiled.rows(self._x)[1 + len(self._c) :].reshape(1 + len(self._c), -1)
-            self._known = rows[0], rows[1:]
-        return self._known
+            self._derivatives = rows[0], rows[1:]
+        return self._derivatives
 
 
 def _load(path: Path) -> Callable[[list[Any]], list[Any]]:

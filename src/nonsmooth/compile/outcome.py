@@ -10,7 +10,7 @@ class CompileOutcome(Enum):
     """The outcome of compiling the functions."""
 
     NOT_WANTED = "Compiling was switched off."
-    NOT_WORTH_IT = "The run was too short for compiling to pay back."
+    NOT_WORTH_IT = "The run was too short for compiling to pay off."
     NOT_READY = "The run ended before the build was ready."
     REFUSED = "The functions cannot be compiled."
     SLOWER = "The compiled functions were not faster."

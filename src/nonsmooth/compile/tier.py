@@ -49,6 +49,10 @@ EVALUATIONS_BEFORE_RECHECK, MAX_EVALUATIONS_BETWEEN_CHECKS = 200, 5000
 EVALUATIONS_BETWEEN_LOOKUPS = 8
 """How often to test whether it is time to look or build: the test takes a hundredth of a short evaluation."""
 MAX_REMEMBERED_FUNCTIONS = 100
+MAX_TIME_RATIO = 0.9
+"""Largest ratio of compiled to eager time with which a package counts as faster."""
+GRADIENT_TOLERANCE_FACTOR = 1e3
+"""Ratio of the tolerance for gradients to that for values."""
 RELATIVE_SHIFT = 1e-3
 """Relative distance to the points at which gradients are compared: at a kink, two correct gradients may differ."""
 
@@ -320,7 +324,7 @@ class Tier:
                 self._checks += 1
         if not eager_seconds:
             raise CompiledMismatch("no point was found at which gradients could be compared")
-        return proven or min(compiled_seconds) < 0.9 * min(eager_seconds)
+        return proven or min(compiled_seconds) < MAX_TIME_RATIO * min(eager_seconds)
 
     def _evaluate_neighbor(self, x: Vector) -> tuple[Trial | None, float]:
         """The original functions at a point near x where gradients exist, and the seconds they took."""
@@ -359,8 +363,8 @@ class Tier:
 
     def _compare(self, compiled: Trial, eager: Trial) -> None:
         self._compare_values(compiled.f, compiled.c, eager.f, eager.c)
-        self._require_agreement("the gradient of the objective", compiled.gradient, eager.gradient, 1e3)
-        self._require_agreement("a gradient of a constraint", compiled.jacobian, eager.jacobian, 1e3)
+        self._require_agreement("the gradient of the objective", compiled.gradient, eager.gradient, GRADIENT_TOLERANCE_FACTOR)
+        self._require_agreement("a gradient of a constraint", compiled.jacobian, eager.jacobian, GRADIENT_TOLERANCE_FACTOR)
 
     def _compare_values(self, f: float, c: Vector, eager_f: float, eager_c: Vector) -> None:
         self._require_agreement("the objective", np.array([f]), np.array([eager_f]), 1.0)

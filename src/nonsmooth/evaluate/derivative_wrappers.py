@@ -67,17 +67,17 @@ class ScaledDerivatives:
 class TimedDerivatives:
     """Gradients whose time counts for phases of the run."""
 
-    __slots__ = ("_inner", "_spans")
+    __slots__ = ("_derivative_phases", "_inner")
 
     def __init__(self, inner: Derivatives, spans: tuple[Span, Span]) -> None:
-        self._inner, self._spans = inner, spans
+        self._inner, self._derivative_phases = inner, spans
 
     def combination(self, objective: float, constraints: Vector) -> Vector:
         """Gradient of objective·f + constraints·c."""
-        with self._spans[0]:
+        with self._derivative_phases[0]:
             return self._inner.combination(objective, constraints)
 
     def full(self) -> tuple[Vector, Matrix]:
         """Gradient of f and Jacobian of c."""
-        with self._spans[1]:
+        with self._derivative_phases[1]:
             return self._inner.full()

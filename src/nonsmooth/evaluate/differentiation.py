@@ -113,7 +113,7 @@ class Autograd:
             raise FunctionFailed(error) from error
 
 
-class GivenDerivatives:
+class ExplicitDerivatives:
     """Gradients that the user's function has returned."""
 
     def __init__(self, gradient: Vector, jacobian: Matrix, costs: Costs) -> None:

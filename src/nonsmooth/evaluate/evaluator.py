@@ -14,7 +14,7 @@ from nonsmooth.errors import ProblemError
 from nonsmooth.evaluate.bounds import Bounds, read_bounds
 from nonsmooth.evaluate.box import Box
 from nonsmooth.evaluate.derivative_wrappers import DerivativesWithBounds, ScaledDerivatives, TimedDerivatives
-from nonsmooth.evaluate.differentiation import Autograd, Costs, GivenDerivatives
+from nonsmooth.evaluate.differentiation import Autograd, Costs, ExplicitDerivatives
 from nonsmooth.evaluate.problem_reading import concatenate_constraints, insert_bounds, read_problem
 from nonsmooth.evaluate.scaling import Scales, automatic_scales
 from nonsmooth.evaluate.skipped_errors import NoDerivatives, SkippedErrors, SkippingDerivatives
@@ -43,16 +43,16 @@ class Evaluator:
         """NumPy's handling of floating-point errors within the user's functions."""
         self.costs = Costs()
         self.clock = clock or Clock()
-        self._evaluating = self.clock.phase(Phase.VALUES)
-        self._spans = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
+        self._values_phase = self.clock.phase(Phase.VALUES)
+        self._derivative_phases = self.clock.phase(Phase.GRADIENTS), self.clock.phase(Phase.JACOBIANS)
         self.bounds = Bounds.of(problem.bounds if problem.soft_bounds else None, variables)
-        """Bounds that are treated as ordinary constraints."""
+        """Soft bounds, which are treated like other constraints."""
         self._user_box = (
             None if problem.soft_bounds else Box.of(*read_bounds(problem.bounds, variables), representable=variables.rounded)
         )
         self.scales: Scales | None = None
         self.tier: Tier | None = None
-        self.skipped: SkippedErrors | None = None
+        self.skipped_errors: SkippedErrors | None = None
         """The exceptions treated as points outside the domain; None if exceptions end the run."""
         self.structured = False
         """Whether points read the visible kinks of f."""
@@ -62,14 +62,14 @@ class Evaluator:
         """Whether functions are watched for data that graphs do not store: arguments, and values that leave the graph."""
         self._placements = 0
         self.missing_gradients: tuple[str, ...] = ()
-        """The outputs without a gradient at the first evaluation: constants or mistakes."""
+        """The functions whose value at x0 has no gradient: they are constant, or detached by mistake."""
         self.forms: tuple[Form, Form] | None = None
         """Forms of the user's inequalities and equalities, known after the first evaluation."""
 
     def __call__(self, x: Vector) -> Trial:
         """Evaluate at x, given in the solver's units (and rounded to the precision of the variables)."""
-        x = self._inside(self.in_user_units(x))
-        with self._evaluating:
+        x = self._clipped_to_box(self.in_user_units(x))
+        with self._values_phase:
             if self.tier is None or self.structured:
                 return self._evaluate(x)
             trial = self.tier(self.variables.rounded(x))
@@ -83,10 +83,10 @@ class Evaluator:
 
     def evaluate_eagerly(self, x: Vector) -> Trial:
         """Evaluate at x, in the user's units, with the user's original functions."""
-        with self._evaluating:
-            return self._evaluate(self._inside(x))
+        with self._values_phase:
+            return self._evaluate(self._clipped_to_box(x))
 
-    def _inside(self, x: Vector) -> Vector:
+    def _clipped_to_box(self, x: Vector) -> Vector:
         return x if self._user_box is None else self._user_box.clipped(x)
 
     @property
@@ -117,22 +117,22 @@ class Evaluator:
         try:
             with np.errstate(**self.user_errors):
                 trial = (
-                    self._with_own_gradients(x, argument)
+                    self._with_user_gradients(x, argument)
                     if self.problem.gradients
                     else self._with_autograd(x, argument, leaves)
                 )
         except Exception as error:
-            if self.skipped is None:
+            if self.skipped_errors is None:
                 raise FunctionFailed(error) from error
-            trial = self._outside(x, error)
+            trial = self._trial_outside_domain(x, error)
         self.costs.values += 1
         return trial
 
-    def _outside(self, x: Vector, error: Exception) -> Trial:
+    def _trial_outside_domain(self, x: Vector, error: Exception) -> Trial:
         """A point at which the function raised, with infinite values."""
-        assert self.forms is not None and self.skipped is not None  # the start was evaluated
+        assert self.forms is not None and self.skipped_errors is not None  # the start was evaluated
         try:
-            self.skipped.note(error)
+            self.skipped_errors.note(error)
         except Exception:
             raise FunctionFailed(error) from error
         count, equalities = self.forms[0].size + self.forms[1].size, self.forms[1].size
@@ -147,13 +147,13 @@ class Evaluator:
         arguments = Arguments()
         with arguments if self.structured and self.watching else nullcontext():
             f, inequalities, equalities = self.problem.values(argument, arguments.declare if self.structured else None)
-        known_forms = self.forms or (None, None)
-        flat_inequalities, inequality_form = _flat(inequalities, known_forms[0], "the inequalities")
-        flat_equalities, equality_form = _flat(equalities, known_forms[1], "the equalities")
+        earlier_forms = self.forms or (None, None)
+        flat_inequalities, inequality_form = _flat(inequalities, earlier_forms[0], "the inequalities")
+        flat_equalities, equality_form = _flat(equalities, earlier_forms[1], "the equalities")
         if self.forms is None:
             self.missing_gradients = _find_missing_gradients(f, flat_inequalities, flat_equalities)
-        if inequality_form is not known_forms[0] or equality_form is not known_forms[1]:
-            self._remember(inequality_form, equality_form)
+        if inequality_form is not earlier_forms[0] or equality_form is not earlier_forms[1]:
+            self._remember_forms(inequality_form, equality_form)
         if flat_inequalities is None or flat_equalities is None:
             c = flat_equalities if flat_inequalities is None else flat_inequalities
         else:
@@ -162,7 +162,7 @@ class Evaluator:
         if self.variables.module is not None:
             derivatives = _ModuleDerivatives(derivatives, self, x)
         trial = self.make_trial(
-            x, float(f.item()), _NOTHING if c is None else numbers(c).flatten(), equality_form.size, derivatives
+            x, float(f.item()), _NO_VALUES if c is None else numbers(c).flatten(), equality_form.size, derivatives
         )
         placement = self._placements
         readable = c if self.constraints_structured else None
@@ -171,7 +171,7 @@ class Evaluator:
     def _read(
         self, x: Vector, placement: int, f: Tensor, c: Tensor | None, leaves: list[Tensor], arguments: Arguments
     ) -> Reading:
-        with self._spans[1], torch.inference_mode(False), torch.enable_grad():
+        with self._derivative_phases[1], torch.inference_mode(False), torch.enable_grad():
             self.costs.jacobians += 1
             try:
                 if self.variables.module is not None and placement != self._placements:
@@ -203,21 +203,21 @@ class Evaluator:
         self.costs.values += 1
         return Autograd(f, c, leaves, self.variables, self.costs)
 
-    def _with_own_gradients(self, x: Vector, argument: Any) -> Trial:
+    def _with_user_gradients(self, x: Vector, argument: Any) -> Trial:
         with torch.no_grad():
             f, gradient, inequalities, inequality_rows, equalities, equality_rows = self.problem.values_and_gradients(argument)
             flat_inequalities, inequality_form = flatten(inequalities, "the inequalities")
             flat_equalities, equality_form = flatten(equalities, "the equalities")
-        self._remember(inequality_form, equality_form)
+        self._remember_forms(inequality_form, equality_form)
         blocks = [block for block in (flat_equalities, flat_inequalities) if block is not None]
-        values = np.concatenate([numbers(block) for block in blocks]) if blocks else _NOTHING
+        values = np.concatenate([numbers(block) for block in blocks]) if blocks else _NO_VALUES
         rows = np.concatenate(
             [
                 self._rows(equality_rows, equality_form.size, "the Jacobian of the equalities"),
                 self._rows(inequality_rows, inequality_form.size, "the Jacobian of the inequalities"),
             ]
         )
-        derivatives = GivenDerivatives(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
+        derivatives = ExplicitDerivatives(self.variables.flatten(gradient, what="the gradient of f"), rows, self.costs)
         return self.make_trial(x, float(scalar(f)), values, equality_form.size, derivatives)
 
     def _rows(self, rows: Any, count: int, what: str) -> Matrix:
@@ -233,7 +233,7 @@ class Evaluator:
             )
         return tensor.reshape(count, self.variables.size).numpy()
 
-    def _remember(self, inequalities: Form, equalities: Form) -> None:
+    def _remember_forms(self, inequalities: Form, equalities: Form) -> None:
         if self.forms is None:
             self.forms = (inequalities, equalities)
         if self.forms[0] is inequalities and self.forms[1] is equalities:
@@ -254,9 +254,9 @@ class Evaluator:
             f, c = f * self.scales.objective, c * self.scales.constraints
             derivatives = derivatives and ScaledDerivatives(derivatives, self.scales)
         units = None if self.scales is None else self.scales.constraints
-        timed: Derivatives | None = derivatives and TimedDerivatives(derivatives, self._spans)
-        if self.skipped is not None and timed is not None:
-            timed = SkippingDerivatives(timed, self.skipped, len(x), len(c))
+        timed: Derivatives | None = derivatives and TimedDerivatives(derivatives, self._derivative_phases)
+        if self.skipped_errors is not None and timed is not None:
+            timed = SkippingDerivatives(timed, self.skipped_errors, len(x), len(c))
         return Trial(self.in_solver_units(x), f, c, equalities + len(bounds.fixed), timed, units=units)
 
     def multipliers_in_user_units(self, multipliers: Vector) -> Vector:
@@ -284,7 +284,10 @@ class Evaluator:
         return (f, c) if self.scales is None else (f / self.scales.objective, c / self.scales.constraints)
 
     def choose_scales(self, start: Trial, *, threshold: float = np.inf) -> Trial:
-        """Choose units from the start and return it in these. With a threshold, only shorten longer gradients to it."""
+        """Choose units from the start, and return the start in these units.
+
+        With a threshold, only functions with longer gradients are scaled, down to that length.
+        """
         scales = _prescaling(start, threshold) if np.isfinite(threshold) else natural_scales(start)
         return start if scales is None or scales.is_identity else self.use_scales(scales, start)
 
@@ -294,7 +297,7 @@ class Evaluator:
         self.scales = scales
         if self.tier is not None:
             self.tier.forget()
-        gradient, jacobian = ScaledDerivatives(GivenDerivatives(start.gradient, start.jacobian, Costs()), scales).full()
+        gradient, jacobian = ScaledDerivatives(ExplicitDerivatives(start.gradient, start.jacobian, Costs()), scales).full()
         x, f, c = self.in_solver_units(start.x), start.f * scales.objective, start.c * scales.constraints
         scaled = Trial.stored(x, f, c, start.equalities, gradient, jacobian, units=scales.constraints)
         if reading is None:
@@ -316,28 +319,28 @@ def _prescaling(start: Trial, threshold: float) -> Scales:
     return Scales(objective, factors(np.linalg.norm(start.jacobian, axis=1)))
 
 
-_NOTHING = np.zeros(0)
+_NO_VALUES = np.zeros(0)
 
 
-def _flat(value: Any, known: Form | None, name: str) -> tuple[Tensor | None, Form]:
-    """One block of constraints as a tensor, and its form: the known form object if nothing has changed.
+def _flat(value: Any, earlier: Form | None, name: str) -> tuple[Tensor | None, Form]:
+    """One block of constraints as a tensor, and its form: the earlier form object if nothing has changed.
 
     A block that is one tensor keeps its shape, since flattening would add an autograd node.
     """
-    if known is None:
+    if earlier is None:
         return flatten(value, name)
-    kind = known.kind
+    kind = earlier.kind
     if value is None and kind is None:
-        return None, known
-    if kind is Tensor and type(value) is Tensor and value.shape == known.shapes[0] and value.is_floating_point():
-        return value, known
-    if kind is list and type(value) in (list, tuple) and len(value) == len(known.shapes):
-        for part, shape in zip(value, known.shapes, strict=True):
+        return None, earlier
+    if kind is Tensor and type(value) is Tensor and value.shape == earlier.shapes[0] and value.is_floating_point():
+        return value, earlier
+    if kind is list and type(value) in (list, tuple) and len(value) == len(earlier.shapes):
+        for part, shape in zip(value, earlier.shapes, strict=True):
             if type(part) is not Tensor or part.shape != shape or not is_plain(part):
                 return flatten(value, name)
         if len(value) == 1:
-            return value[0], known
-        return torch.cat([part if part.dim() == 1 else part.reshape(-1) for part in value]), known
+            return value[0], earlier
+        return torch.cat([part if part.dim() == 1 else part.reshape(-1) for part in value]), earlier
     return flatten(value, name)
 
 

@@ -56,5 +56,5 @@ def insert_bounds(reading: Reading, bounds: Bounds, x: Vector, equalities: int) 
 
     values = merge(constraints.values, bounds.equalities(x), bounds.inequalities(x))
     jacobian = merge(constraints.jacobian, bounds.equality_rows(), bounds.inequality_rows())
-    with_bounds: ConstraintReading = constraints.among(places, values, jacobian)
+    with_bounds: ConstraintReading = constraints.extended_to(places, values, jacobian)
     return replace(reading, constraints=with_bounds)

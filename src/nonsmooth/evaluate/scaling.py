@@ -143,29 +143,29 @@ def _units(sizes: Vector, slopes: Vector) -> Vector:
     >>> _units(np.array([1e6, 1.0, 1e-9]), np.array([1e-6, 1.0, 1.0])).round(6)
     array([6., 0., 0.])
     """
-    known = (sizes > 0) & (slopes > 0)
-    if 2 * known.sum() < len(sizes):  # for instance if the start is 0
+    usable = (sizes > 0) & (slopes > 0)
+    if 2 * usable.sum() < len(sizes):  # for instance if the start is 0
         return _units_by_slopes(slopes)
     with np.errstate(divide="ignore"):
         lower, steepness = np.log10(sizes), np.log10(slopes)
-    upper = (lower + steepness)[known].max() - steepness
-    half = np.where(known, 0.5 * (upper - lower), np.inf)
-    middle = np.where(known, 0.5 * (upper + lower), 0.0)
+    upper = (lower + steepness)[usable].max() - steepness
+    half = np.where(usable, 0.5 * (upper - lower), np.inf)
+    middle = np.where(usable, 0.5 * (upper + lower), 0.0)
     # Values and slopes drawn from one distribution differ too; in this case all variables share a unit as far as possible.
-    freedom = 1.0 if _similar(middle[known]) else np.clip(0.5 * half / THRESHOLDS.natural_decades - 1.0, 0.0, 1.0)
-    margin = np.where(known, half * freedom, 0.0)
-    low, high = np.where(known, middle - margin, lower), np.where(known, middle + margin, upper)
-    common = np.median(np.concatenate([low[known], high[known]]))  # closest to all of these intervals
+    freedom = 1.0 if _similar(middle[usable]) else np.clip(0.5 * half / THRESHOLDS.natural_decades - 1.0, 0.0, 1.0)
+    margin = np.where(usable, half * freedom, 0.0)
+    low, high = np.where(usable, middle - margin, lower), np.where(usable, middle + margin, upper)
+    common = np.median(np.concatenate([low[usable], high[usable]]))  # closest to all of these intervals
     return np.asarray(np.clip(common, low, high) - common)
 
 
 def _units_by_slopes(slopes: Vector) -> Vector:
     """The unit of each variable, in decades, if values say nothing: it equalizes the slopes if they differ."""
-    known = slopes > 0
-    decades = np.log10(np.where(known, slopes, 1.0))
-    if 2 * known.sum() < len(slopes) or _similar(decades[known]):
+    usable = slopes > 0
+    decades = np.log10(np.where(usable, slopes, 1.0))
+    if 2 * usable.sum() < len(slopes) or _similar(decades[usable]):
         return np.zeros(len(slopes))
-    return np.asarray(np.where(known, np.median(decades[known]) - decades, 0.0))
+    return np.asarray(np.where(usable, np.median(decades[usable]) - decades, 0.0))
 
 
 def _similar(decades: Vector) -> bool:

@@ -276,7 +276,7 @@ class Trial:
         """Gradient of f with given slopes at its kinks, if this point has the same kinks as the one the slopes are for."""
         reading = self.reading
         usable = reading is not None and not reading.hidden and reading.share_count == len(shares)
-        return reading.combined(shares) if usable and reading is not None else self.gradient
+        return reading.gradient_with(shares) if usable and reading is not None else self.gradient
 
     def constraint_gradient(self, multipliers: Vector, shares: Matrix | None) -> Vector:
         """The weighted sum of constraint gradients, with given slopes at their kinks if these are visible."""
@@ -285,7 +285,7 @@ class Trial:
         if shares is None or constraints is None or constraints.share_count != shares.shape[1]:
             gradient: Vector = multipliers @ self.jacobian
             return gradient
-        return constraints.weighted(multipliers, shares)
+        return constraints.weighted_gradient(multipliers, shares)
 
     def forget_reading(self) -> None:
         """Drop the reading, and the graph that it needs."""

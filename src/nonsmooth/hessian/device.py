@@ -35,7 +35,7 @@ class DevicePairs:
         self._count, self._size, self._device = count, size, device
         self._both: Tensor | None = None
         """Steps and changes: 2 × slots × n."""
-        self._used = 0
+        self._used_slots = 0
         self._staged: Tensor | None = None
         self._copies: dict[tuple[int, tuple[int, ...]], tuple[weakref.ref[object], Tensor]] = {}
 
@@ -49,20 +49,20 @@ class DevicePairs:
             self._both = torch.empty((2, self._count, self._size), dtype=torch.float64, device=self._device)
         self._both[0, slot] = self._there(s)
         self._both[1, slot] = self._there(y)
-        self._used = max(self._used, slot + 1)
+        self._used_slots = max(self._used_slots, slot + 1)
 
     def project(self, columns: Columns) -> tuple[Columns, Columns]:
         """Products of all steps and of all changes with a vector or columns, by slots."""
         if self._both is None:
             return np.zeros((0, *columns.shape[1:])), np.zeros((0, *columns.shape[1:]))
-        products = (self._both[:, : self._used] @ self._there(columns)).cpu().numpy()
+        products = (self._both[:, : self._used_slots] @ self._there(columns)).cpu().numpy()
         return products[0], products[1]
 
     def add(self, result: Columns, weights: Columns) -> Columns:
         """result + Σ weights·s + Σ weights·y, in place."""
         if self._both is None:
             return result
-        used = self._used
+        used = self._used_slots
         steps, changes = self._there(weights[:used]), self._there(weights[used:])
         result += self._here(self._both[0, :used].T @ steps + self._both[1, :used].T @ changes)
         return result
@@ -80,7 +80,7 @@ class DevicePairs:
             self._copies[key] = known
             parts.append(known[1].reshape(-1, self._size))
         matrix = torch.cat(parts)
-        used = self._used
+        used = self._used_slots
         everything = matrix if self._both is None else torch.cat([self._both[0, :used], self._both[1, :used], matrix])
         products = (everything @ matrix.T).cpu().numpy()
         return products[:used], products[used : 2 * used], products[2 * used :]
@@ -89,12 +89,12 @@ class DevicePairs:
         """Copies of the steps and the changes, by slots."""
         if self._both is None:
             return np.zeros((0, self._size)), np.zeros((0, self._size))
-        both = self._both[:, : self._used].cpu().numpy()
+        both = self._both[:, : self._used_slots].cpu().numpy()
         return both[0], both[1]
 
     def clear(self) -> None:
         """Remove all pairs; their memory is reused."""
-        self._used = 0
+        self._used_slots = 0
         self._copies = {}
 
     def _there(self, array: NDArray[np.float64]) -> Tensor:

@@ -46,7 +46,7 @@ class HostPairs:
         self.steps: Matrix = np.zeros((0, size))
         self.changes: Matrix = np.zeros((0, size))
         self._products = Products(count)
-        self._used = 0
+        self._used_slots = 0
 
     @classmethod
     def of(cls, count: int, size: int, steps: Matrix, changes: Matrix) -> HostPairs:
@@ -66,16 +66,16 @@ class HostPairs:
             # All memory is allocated at once; the system provides it as it is written.
             self.steps, self.changes = np.empty((self._count, self._size)), np.empty((self._count, self._size))
         self.steps[slot], self.changes[slot] = s, y
-        self._used = max(self._used, slot + 1)
+        self._used_slots = max(self._used_slots, slot + 1)
         self._products.mark_changed(slot)
 
     def project(self, columns: Columns) -> tuple[Columns, Columns]:
         """Products of all steps and of all changes with a vector or columns, by slots."""
-        return self.steps[: self._used] @ columns, self.changes[: self._used] @ columns
+        return self.steps[: self._used_slots] @ columns, self.changes[: self._used_slots] @ columns
 
     def add(self, result: Columns, weights: Columns) -> Columns:
         """result + Σ weights·s + Σ weights·y, in place."""
-        used = self._used
+        used = self._used_slots
         for rows, part in ((self.steps[:used], weights[:used]), (self.changes[:used], weights[used:])):
             if result.ndim == 1:
                 result = np.asarray(blas.dgemv(1.0, rows.T, part, 1.0, result, overwrite_y=1))
@@ -85,13 +85,13 @@ class HostPairs:
 
     def products(self, rows: Rows) -> tuple[Matrix, Matrix, Matrix]:
         """Products of steps and changes with the rows, and of the rows with each other; known ones are reused."""
-        return self._products.of(rows, self.steps[: self._used], self.changes[: self._used])
+        return self._products.of(rows, self.steps[: self._used_slots], self.changes[: self._used_slots])
 
     def arrays(self) -> tuple[Matrix, Matrix]:
         """The steps and the changes, by slots."""
-        return self.steps[: self._used], self.changes[: self._used]
+        return self.steps[: self._used_slots], self.changes[: self._used_slots]
 
     def clear(self) -> None:
         """Remove all pairs; their memory is reused."""
-        self._used = 0
+        self._used_slots = 0
         self._products.clear()

@@ -47,7 +47,7 @@ class Products:
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
-        self._known: dict[Key, _PairProducts] = {}
+        self._stored_products: dict[Key, _PairProducts] = {}
         self._mutual: dict[tuple[Key, Key], NDArray[np.float64]] = {}
         self._changed_slots: set[int] = set()
 
@@ -57,22 +57,24 @@ class Products:
 
     def clear(self) -> None:
         """Remove all products."""
-        self._known, self._mutual, self._changed_slots = {}, {}, set()
+        self._stored_products, self._mutual, self._changed_slots = {}, {}, set()
 
     def of(self, rows: Rows, steps: Matrix, changes: Matrix) -> tuple[Matrix, Matrix, Matrix]:
         """Products of the pairs' steps and changes with the rows (pairs × rows), and of the rows with each other."""
         keys = [_key(block) for block in rows.blocks]
         blocks = dict(zip(keys, rows.blocks, strict=True))
-        before, self._known = self._known, {}
+        before, self._stored_products = self._stored_products, {}
         for key in blocks:
             # An address may have been reused: the data are the same only while the owner is alive.
             if key in before and before[key].owner() is not None:
-                self._known[key] = before[key]
-        old = {key: blocks[key] for key in self._known}
+                self._stored_products[key] = before[key]
+        old = {key: blocks[key] for key in self._stored_products}
         fresh = {key: block for key, block in blocks.items() if key not in old}
         for key, block in fresh.items():
             count = 1 if block.ndim == 1 else len(block)
-            self._known[key] = _PairProducts(_owner(block), np.zeros((count, self._slots)), np.zeros((count, self._slots)))
+            self._stored_products[key] = _PairProducts(
+                _owner(block), np.zeros((count, self._slots)), np.zeros((count, self._slots))
+            )
         self._mutual = {(a, b): product for (a, b), product in self._mutual.items() if a in old and b in old}
         self._with_pairs(old, sorted(self._changed_slots), steps, changes)
         self._with_pairs(fresh, list(range(len(steps))), steps, changes)
@@ -82,11 +84,11 @@ class Products:
         for one, part in zip(keys, rows.parts, strict=True):
             for other, beside in zip(keys, rows.parts, strict=True):
                 mutual[part, beside] = self._mutual[one, other]
-        known = [self._known[key] for key in keys]
+        stored = [self._stored_products[key] for key in keys]
         used = len(steps)
         return (
-            np.concatenate([each.steps[:, :used] for each in known]).T,
-            np.concatenate([each.changes[:, :used] for each in known]).T,
+            np.concatenate([each.steps[:, :used] for each in stored]).T,
+            np.concatenate([each.changes[:, :used] for each in stored]).T,
             mutual,
         )
 
@@ -95,9 +97,9 @@ class Products:
             return
         pairs = [*(steps[slot] for slot in slots), *(changes[slot] for slot in slots)]
         for key, products in zip(blocks, inner_products(list(blocks.values()), pairs), strict=True):
-            known = self._known[key]
+            stored = self._stored_products[key]
             for slot, with_step, with_change in zip(slots, products, products[len(slots) :], strict=False):
-                known.steps[:, slot], known.changes[:, slot] = with_step, with_change
+                stored.steps[:, slot], stored.changes[:, slot] = with_step, with_change
 
     def _with_each_other(self, old: Blocks, fresh: Blocks) -> None:
         """All products that involve a fresh block."""

@@ -42,10 +42,12 @@ def store_gradients(
     chosen = chosen[near]
     if not len(chosen):
         return False
-    known = np.isin(chosen, pieces.kinked)
-    differ = _differ(at, trial, chosen, np.where(known, THRESHOLDS.distinct_piece, least_change or THRESHOLDS.distinct_piece))
-    chosen, known = chosen[differ], known[differ]
-    kinks = known | (~_smooth_changes(at, trial, chosen) & ~np.isin(chosen, pieces.never_negative))
+    has_kinks = np.isin(chosen, pieces.kinked_constraints)
+    differ = _differ(
+        at, trial, chosen, np.where(has_kinks, THRESHOLDS.distinct_piece, least_change or THRESHOLDS.distinct_piece)
+    )
+    chosen, has_kinks = chosen[differ], has_kinks[differ]
+    kinks = has_kinks | (~_smooth_changes(at, trial, chosen) & ~np.isin(chosen, pieces.never_negative))
     for index, kinked in zip(chosen.tolist(), kinks.tolist(), strict=True):
         pieces.add(trial, index, kinked=kinked)
     return len(chosen) > 0
@@ -53,7 +55,7 @@ def store_gradients(
 
 def gradient_jumped(pieces: ConstraintPieces, multipliers: Vector, before: Trial, after: Trial) -> bool:
     """Whether the gradient of a constraint with a known kink and a nonzero multiplier jumped."""
-    chosen = pieces.kinked
+    chosen = pieces.kinked_constraints
     chosen = chosen[multipliers[chosen] != 0]
     return bool(_differ(after, before, chosen, np.full(len(chosen), THRESHOLDS.jump)).any())
 

@@ -69,7 +69,7 @@ class ConstraintPieces:
         return len(self._linearizations)
 
     @property
-    def kinked(self) -> NDArray[np.intp]:
+    def kinked_constraints(self) -> NDArray[np.intp]:
         """The constraints with a detected kink."""
         indices: NDArray[np.intp] = np.unique(self._index[self._kinks])
         return indices

@@ -43,7 +43,7 @@ class LimitedEvaluator:
         trial = self._evaluator(x)
         trial.finite = trial.finite and isfinite(x.sum())  # values can be finite where x has overflowed
         self._incumbents.consider(trial)
-        if self.reached(trial):
+        if self.reaches_target(trial):
             raise EndOfRun(Status.TARGET_REACHED, at=trial)
         return trial
 
@@ -63,18 +63,18 @@ class LimitedEvaluator:
         return self.earlier_evaluations + self._evaluator.costs.values
 
     @property
-    def late(self) -> bool:
+    def out_of_time(self) -> bool:
         """Whether the time limit has passed."""
         return self._options.max_seconds < np.inf and self.seconds > self._options.max_seconds
 
     def stop_at_limits(self) -> None:
         """Raise `EndOfRun` if a limit is reached."""
-        if self.late:
+        if self.out_of_time:
             raise EndOfRun(Status.TIME_LIMIT)
         if self.evaluations >= self._options.max_evaluations:
             raise EndOfRun(Status.EVALUATION_LIMIT)
 
-    def reached(self, trial: Trial) -> bool:
+    def reaches_target(self, trial: Trial) -> bool:
         """Whether a point is feasible and reaches the target value."""
         target = self._options.target_value
         if target == -np.inf or not self._incumbents.feasible(trial):

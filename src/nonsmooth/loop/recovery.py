@@ -30,14 +30,14 @@ Vector = NDArray[np.float64]
 logger = logging.getLogger("nonsmooth")
 
 
-_DISTANCES = (1e-3, 1e-2, 1e-1, 1.0)
-"""Relative distances at which the recovery searches for more feasible points."""
+_SEARCH_DISTANCES = (1e-3, 1e-2, 1e-1, 1.0)
+"""Distances, relative to max(1, |x|), at which the recovery searches for more feasible points."""
 _SIGNIFICANT_DIFFERENCE = 1e-7
 """Relative difference of violations that rounding cannot explain."""
 _LONG_RAY_FACTOR = 1e3
 """Factor by which an already very long ray is extended until values overflow."""
 _MAX_VALUE_WITHOUT_OVERFLOW = 1e-18 * float(np.finfo(np.float64).max)
-"""Values beyond this are too close to overflow for a test farther out."""
+"""Beyond this absolute value of f, no point farther out can be tested without overflow."""
 _FIRST_EXTENSION = 1e-5
 """The first step beyond a point that may be close to overflow, as a fraction of the distance to it."""
 
@@ -46,11 +46,11 @@ class Retry(Enum):
     """The state was changed: propose a step again from the same point."""
 
     WITH_OTHER_GRADIENTS = "gradients of earlier points were dropped or added"
-    AS_A_BLACK_BOX = "steps by the visible kinks failed"
+    WITHOUT_VISIBLE_KINKS = "steps that use the visible kinks failed"
     WITH_LARGER_WEIGHT = "the penalty weight was raised"
 
 
-Recovered = AcceptedStep | Status | Retry
+RecoveryOutcome = AcceptedStep | Status | Retry
 
 
 class Recovery:
@@ -71,10 +71,10 @@ class Recovery:
     ) -> None:
         self._evaluate, self._fallback, self._steering, self._stationarity = evaluate, fallback, steering, stationarity
         self._incumbents, self._tolerances, self._reference, self._options = incumbents, tolerances, reference, options
-        self._testing, self._box = clock.phase(Phase.STATIONARITY), box
-        self._checked: Trial | None = None
+        self._stationarity_phase, self._box = clock.phase(Phase.STATIONARITY), box
+        self._last_checked: Trial | None = None
 
-    def recover(self, state: State, failure: StepFailure, step: Step) -> Recovered:
+    def recover(self, state: State, failure: StepFailure, step: Step) -> RecoveryOutcome:
         """A status that ends the run, a step found in another way, or the change made before a retry."""
         if failure is StepFailure.NOT_TRIED:
             accepted = self._fallback.move(state)
@@ -83,61 +83,63 @@ class Recovery:
         state.failures += 1
         if failure is StepFailure.UNBOUNDED:
             return self._follow_ray(state, step)
-        feasible = self._incumbents.feasible(state.current)
-        recovery = self._at_feasible(state, step) if feasible else self._at_infeasible(state, failure)
+        if self._incumbents.feasible(state.current):
+            recovery = self._recover_at_feasible_point(state, step)
+        else:
+            recovery = self._recover_at_infeasible_point(state, failure)
         if state.structured and not isinstance(recovery, Status):
             state.structured, state.failures = False, 0
-            return recovery or Retry.AS_A_BLACK_BOX
+            return recovery or Retry.WITHOUT_VISIBLE_KINKS
         if recovery is None and state.failures <= THRESHOLDS.max_failures:
-            recovery = self._change_gradients(state) or self._fallback.move(state)
-        return recovery or self._failed(state.current)
+            recovery = self._change_stored_gradients(state) or self._fallback.move(state)
+        return recovery or self._failure_status(state.current)
 
     @staticmethod
-    def _renew_matrix(state: State) -> None:
+    def _reset_matrix(state: State) -> None:
         """Reset the matrix after several steps in a row that only the check could find."""
         if state.failures >= THRESHOLDS.max_idle_steps:
             state.hessian.reset()
             state.hessian_updates = state.failures = 0
 
-    def _failed(self, at: Trial) -> Status:
+    def _failure_status(self, at: Trial) -> Status:
         return Status.SEARCH_FAILED_FEASIBLE if self._incumbents.feasible(at) else Status.SEARCH_FAILED_INFEASIBLE
 
-    def _at_feasible(self, state: State, step: Step) -> Recovered | None:
+    def _recover_at_feasible_point(self, state: State, step: Step) -> RecoveryOutcome | None:
         """Run the independent check, and use the gradients that it gathered."""
-        if self._checked is state.current:
+        if self._last_checked is state.current:
             return None  # the verdict would be the same
-        self._checked = state.current
+        self._last_checked = state.current
         verdict = self._stationarity.check(state)
         if verdict.certificate.stationary:
             return Status.STATIONARY
-        for trial in verdict.gathered:
+        for trial in verdict.gathered_trials:
             state.bundle.add(trial)
         if verdict.better is not None and verdict.better.differentiable:
-            self._renew_matrix(state)
+            self._reset_matrix(state)
             return AcceptedStep(verdict.better, step, 0.0, None, null_steps=1, met_kink=True)
         return Status.SEARCH_FAILED_FEASIBLE if self._options.stop_at_failed_search else None
 
-    def _at_infeasible(self, state: State, failure: StepFailure) -> Recovered | None:
+    def _recover_at_infeasible_point(self, state: State, failure: StepFailure) -> RecoveryOutcome | None:
         """Check whether the violation is stationary; if not, reduce it."""
         if len(state.pieces) and state.failures <= 2:
-            state.pieces.clear()  # each piece is penalized separately, which can be too much
+            state.pieces.clear()  # each piece has its own penalty, and their sum can be too large
             return Retry.WITH_OTHER_GRADIENTS
         at = state.current
-        with self._testing:
+        with self._stationarity_phase:
             verdict = check_violation(self._evaluate, at, self._tolerances, self._reference, self._box)
         if verdict.certificate.stationary:
             return self._search_nearby(state) or Status.INFEASIBLE
         search_failed = failure is StepFailure.SEARCH_FAILED or state.failures > 3
         if verdict.better is not None and search_failed:
-            self._renew_matrix(state)
-            return self._toward_feasibility(state, verdict.better.x - at.x)
+            self._reset_matrix(state)
+            return self._extend_toward_feasibility(state, verdict.better.x - at.x)
         if failure is StepFailure.NO_DECREASE and state.weight < THRESHOLDS.max_weight:
             self._steering.raise_weight(state)
             return Retry.WITH_LARGER_WEIGHT
         return None
 
     @staticmethod
-    def _change_gradients(state: State) -> Retry | None:
+    def _change_stored_gradients(state: State) -> Retry | None:
         """Drop the pieces of constraints, and alternate between using and ignoring the gradients of earlier points."""
         if not len(state.pieces) and not (state.near_kink and state.failures % 2):
             return None
@@ -146,7 +148,7 @@ class Recovery:
         return Retry.WITH_OTHER_GRADIENTS
 
     def _follow_ray(self, state: State, step: Step) -> AcceptedStep | Status:
-        """The penalty function fell at every point of a line search; test whether it stops falling much farther out."""
+        """The penalty function fell at every point of a line search; test whether it still falls much farther out."""
         at, last, length = state.current, state.current, 1.0
         size = max(1.0, float(np.linalg.norm(at.x)))
         far = THRESHOLDS.unbounded_distance * size / float(np.linalg.norm(step.direction))
@@ -164,7 +166,7 @@ class Recovery:
                 break
             last, length = trial, length * (2.0 if length < far else _LONG_RAY_FACTOR)
         if last is at or not last.differentiable:
-            return self._failed(at)
+            return self._failure_status(at)
         return AcceptedStep(last, step, length, None, Direction.STEEPEST_DESCENT)
 
     def seems_unbounded(self, state: State, start: Vector, f: float) -> bool:
@@ -192,7 +194,7 @@ class Recovery:
                 last, length = trial.f, 4.0 * length
         return False
 
-    def _toward_feasibility(self, state: State, direction: Vector) -> AcceptedStep:
+    def _extend_toward_feasibility(self, state: State, direction: Vector) -> AcceptedStep:
         """Double a step that reduces the violation for as long as the violation falls."""
         at, length = state.current, 1.0
         best = self._evaluate(at.x + direction)
@@ -218,7 +220,7 @@ class Recovery:
     def _search_nearby(self, state: State) -> AcceptedStep | None:
         """A more feasible point near one where the violation is stationary, which may be a maximum or a saddle point."""
         at = state.current
-        for relative_distance in _DISTANCES:
+        for relative_distance in _SEARCH_DISTANCES:
             for _ in range(THRESHOLDS.infeasibility_samples):
                 distance = relative_distance * max(1.0, float(np.linalg.norm(at.x)))
                 direction = self._reflect_inward(at, state.generator.standard_normal(len(at.x)), distance)

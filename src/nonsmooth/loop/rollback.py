@@ -73,10 +73,10 @@ class CompiledGuard:
     def _confirm(self, end: EndOfRun, tier: Tier) -> None:
         """Compare the final points of the run with the original functions; raises `CompiledMismatch`."""
         incumbents, last = self._state.incumbents, self._state.current if end.at is None else end.at
-        confirmed: set[int] = set()
+        confirmed_points: set[int] = set()
         for point in (incumbents.best, incumbents.most_feasible, last):
-            if point is not None and id(point) not in confirmed:
-                confirmed.add(id(point))
+            if point is not None and id(point) not in confirmed_points:
+                confirmed_points.add(id(point))
                 tier.confirm(point.x, point.f, point.c)
 
     def roll_back(self, mismatch: CompiledMismatch) -> None:
@@ -100,14 +100,14 @@ class CompiledGuard:
                     current = trial
         state.restart(self._begin(current))
 
-    def confirmed(self, at: Trial) -> Trial:
+    def confirm(self, at: Trial) -> Trial:
         """The point as evaluated by the original functions; raises `CompiledMismatch` if the compiled ones differ."""
         tier = self._evaluator.tier
         return at if tier is None or not tier.evaluations else tier.confirm(at.x, at.f, at.c)
 
     @contextmanager
     def original_functions(self) -> Iterator[None]:
-        """Use only the original functions within the context, so that claims follow from these alone."""
+        """Use only the original functions within the context, so that verdicts follow from these alone."""
         evaluator, tier = self._evaluator, self._evaluator.tier
         evaluator.tier = None
         try:

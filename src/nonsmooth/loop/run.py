@@ -49,31 +49,31 @@ class Run:
         options: Options,
         *,
         callback: Callable[[State], object] | None = None,
-        saved: SavedState | None = None,
+        saved_state: SavedState | None = None,
     ) -> None:
         self.evaluator, self.options, self._callback = evaluator, options, callback
         self.tolerances = tolerances = Tolerances.of(options, single=evaluator.variables.single_precision)
         self.clock, box = evaluator.clock, evaluator.box
-        self._searching, self._updating = self.clock.phase(Phase.SEARCH), self.clock.phase(Phase.HESSIAN)
-        self._testing, self._calling_back = self.clock.phase(Phase.STATIONARITY), self.clock.phase(Phase.CALLBACKS)
+        self._search_phase, self._hessian_phase = self.clock.phase(Phase.SEARCH), self.clock.phase(Phase.HESSIAN)
+        self._stationarity_phase, self._callback_phase = self.clock.phase(Phase.STATIONARITY), self.clock.phase(Phase.CALLBACKS)
         self.solver = QPSolver(options.qp_solver, self.clock)
         self.incumbents = Incumbents(tolerances)
-        seconds, evaluations = _used_before(saved)
+        seconds, evaluations = _earlier_usage(saved_state)
         self.evaluate = evaluate = LimitedEvaluator(
             evaluator, self.incumbents, options, earlier_seconds=seconds, earlier_evaluations=evaluations
         )
         self.solver.deadline = evaluate.deadline
         evaluator.structured = may_use_structure(evaluator, options)
-        start, reference = first_trial(evaluator, options, saved)
+        start, reference = first_trial(evaluator, options, saved_state)
         box = evaluator.box  # in the chosen units
         self.incumbents.consider(start)
         self.state = self._begin(start)
-        if saved is not None:
-            saved.fill(self.state, None if evaluator.scales is None else evaluator.scales.constraints)
+        if saved_state is not None:
+            saved_state.fill(self.state, None if evaluator.scales is None else evaluator.scales.constraints)
             self._restore_readings()
             evaluate.earlier_evaluations -= evaluator.costs.values  # evaluations that only determined shapes do not count
         if options.on_error == "skip":  # only from here on: an exception at the start must reach the user
-            evaluator.skipped = SkippedErrors()
+            evaluator.skipped_errors = SkippedErrors()
         self._guard = CompiledGuard(evaluator, self.state, self._begin)
         self.stationarity = StationarityCheck(evaluator, evaluate, tolerances, reference, self._guard)
         steering = Steering(options)
@@ -160,13 +160,13 @@ class Run:
         """Propose a step, try it, accept or recover, record, check; repeat until there is a status."""
         state, options = self.state, self.options
         resumed = bool(state.history)
-        if not resumed and self.evaluate.reached(state.current):
+        if not resumed and self.evaluate.reaches_target(state.current):
             return Status.TARGET_REACHED
         step = self._propose()
-        status = self._earlier_status() if resumed else self._finish(step, None, np.inf)
+        status = self._status_of_ended_run() if resumed else self._finish_iteration(step, None, np.inf)
         while status is None and state.iteration < options.max_iterations:
             before, weight = state.current.penalty(state.weight), state.weight
-            with self._searching:
+            with self._search_phase:
                 outcome = self._try(step)
                 if isinstance(outcome, StepFailure):
                     recovered = self._recovery.recover(state, outcome, self._stepper.take_ray() or step)
@@ -178,16 +178,16 @@ class Run:
                     outcome = recovered
                 elif outcome.trial.penalty(outcome.step.weight) < before - THRESHOLDS.stalled_change * abs(before):
                     state.failures = 0
-            with self._updating:
+            with self._hessian_phase:
                 self._acceptance.accept(state, outcome)
             state.iteration += 1
             last_step = (outcome.length, outcome.direction, outcome.null_steps)
             del outcome, step  # free their vectors of size n
             step = self._propose()
-            status = self._finish(step, last_step, self._change(before, weight))
+            status = self._finish_iteration(step, last_step, self._relative_change(before, weight))
         return Status.ITERATION_LIMIT if status is None else status
 
-    def _earlier_status(self) -> Status | None:
+    def _status_of_ended_run(self) -> Status | None:
         """The status of a continued run that had already ended: the check repeats the proof."""
         if not self.state.ended:
             return None
@@ -212,22 +212,22 @@ class Run:
         assert model is not None
         return self._stepper.advance(self.state, model, step)
 
-    def _change(self, before: float, weight: float) -> float:
+    def _relative_change(self, before: float, weight: float) -> float:
         """Relative change of the penalty function; infinite if the weight has changed or the earlier value is 0."""
         state = self.state
         comparable = before and state.weight == weight
         return abs(state.current.penalty(state.weight) - before) / abs(before) if comparable else np.inf
 
-    def _finish(self, step: Step, last_step: tuple[float, Direction, int] | None, change: float) -> Status | None:
+    def _finish_iteration(self, step: Step, last_step: tuple[float, Direction, int] | None, change: float) -> Status | None:
         """Record an iterate, test termination, run the callback; `step` starts at the iterate, `last_step` led to it."""
         state = self.state
-        with self._testing:
+        with self._stationarity_phase:
             self._record(step, last_step or (0.0, Direction.MODEL, 0))
             status = self._termination.test(state, step, change)
         state.evaluations, state.ended = self.evaluate.evaluations, status is not None  # includes those of the check
         if self._run_callback() and status is None:
             status = Status.USER_STOP
-        if status is None and self.evaluate.late:
+        if status is None and self.evaluate.out_of_time:
             status = Status.TIME_LIMIT
         if self.clock.trace is not None:
             row = dict(zip(COLUMNS, state.history[-1], strict=True))
@@ -246,7 +246,7 @@ class Run:
         if self._callback is None:
             return False
         try:
-            with self._calling_back, np.errstate(**self.evaluator.user_errors):
+            with self._callback_phase, np.errstate(**self.evaluator.user_errors):
                 return bool(self._callback(self.state))
         except Exception as error:
             raise CallbackFailed(error) from error
@@ -258,7 +258,7 @@ class Run:
             state.current = self.evaluate(best.x)  # the last point could not be proven stationary; the best one may be
             status = Status.STATIONARY if self.stationarity.check(state, final=True).certificate.stationary else status
         at_limit = status is Status.ITERATION_LIMIT and self.incumbents.feasible(state.current)
-        if at_limit and state.step is not None and not self._termination.promises_more(state.current, state.step):
+        if at_limit and state.step is not None and not self._termination.predicts_more_decrease(state.current, state.step):
             status = Status.STATIONARY if self.stationarity.check(state, final=True).certificate.stationary else status
         if status in _INFEASIBLE and best is not None:
             status = Status.SEARCH_FAILED_FEASIBLE  # a feasible point is known
@@ -269,11 +269,11 @@ class Run:
         return status
 
 
-def _used_before(saved: SavedState | None) -> tuple[float, int]:
+def _earlier_usage(saved_state: SavedState | None) -> tuple[float, int]:
     """Seconds and evaluations of the earlier runs that this run continues."""
-    if saved is None:
+    if saved_state is None:
         return 0.0, 0
     try:
-        return float(saved.numbers["seconds"]), int(saved.numbers["evaluations"])
+        return float(saved_state.numbers["seconds"]), int(saved_state.numbers["evaluations"])
     except (TypeError, ValueError, OverflowError) as error:
         raise StateError(f"the saved state is damaged: {error}") from error

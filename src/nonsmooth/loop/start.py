@@ -25,7 +25,7 @@ from nonsmooth.structure import UNSEEN, UNWATCHED
 from nonsmooth.thresholds import THRESHOLDS
 
 
-def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None) -> tuple[Trial, Reference]:
+def first_trial(evaluator: Evaluator, options: Options, saved_state: SavedState | None) -> tuple[Trial, Reference]:
     """The start in the units of the run, which are chosen here, and the reference for certificates.
 
     Exceptions of the functions propagate unchanged; values and gradients that are not finite raise a `ProblemError`.
@@ -47,10 +47,10 @@ def first_trial(evaluator: Evaluator, options: Options, saved: SavedState | None
     start = _watch_if_needed(evaluator, start)
     with evaluator.clock.phase(Phase.UNITS):
         users, natural = start, natural_scales(start)
-    if saved is not None:
-        if saved.scales is not None:
-            saved.check_sizes(start)
-            start = evaluator.use_scales(saved.scales, start)
+    if saved_state is not None:
+        if saved_state.scales is not None:
+            saved_state.check_sizes(start)
+            start = evaluator.use_scales(saved_state.scales, start)
         natural = evaluator.scales if options.scales_automatically else natural
     elif options.scales_automatically:
         start = start if natural is None else evaluator.use_scales(natural, start)

@@ -40,15 +40,15 @@ class StationarityCheck:
         """The units derived from an answer, if they are far from those derived from the start."""
         self.reference = reference
         """The reference of the last check."""
-        self._testing = evaluator.clock.phase(Phase.STATIONARITY)
+        self._stationarity_phase = evaluator.clock.phase(Phase.STATIONARITY)
         self.last: Check | None = None
 
     def check(self, state: State, *, final: bool = False) -> Check:
         """The result of the check at the current point; a `final` check uses the original functions alone."""
-        with self._testing:
+        with self._stationarity_phase:
             self.reference = self._first
             verdict = self._check(state, final=final)
-            self.last = replace(verdict, better=None, gathered=(), support=())  # its points are no longer needed
+            self.last = replace(verdict, better=None, gathered_trials=(), support=())  # its points are no longer needed
             logger.debug("iteration %d: %s", state.iteration, verdict.certificate)
             return verdict
 
@@ -56,7 +56,7 @@ class StationarityCheck:
         """Compiled functions, if in use, run a draft check to see whether a proof is likely and which gradients matter; the
         proof itself uses the original functions.
         """
-        at = self._guard.confirmed(state.current)
+        at = self._guard.confirm(state.current)
         first = _CheckInUnits(self._evaluator, self._evaluate, self._tolerances, self._first)
         hints: tuple[Vector, ...] = ()
         if at is not state.current and first.natural and not final:
@@ -92,25 +92,27 @@ class _CheckInUnits:
         """Whether these are the solver's units."""
         if self.natural:
             self._evaluator: Evaluator = own
-            self._limited: Callable[[Vector], Trial] = evaluate
+            self._evaluate_within_limits: Callable[[Vector], Trial] = evaluate
             return
         self._evaluator = other = Evaluator(own.problem, own.variables, own.clock, user_errors=own.user_errors)
         other.costs, other.scales, other.structured, other.watching = own.costs, reference.scales, own.structured, own.watching
         other.constraints_structured = own.constraints_structured
-        self._limited = evaluate.through(other)
+        self._evaluate_within_limits = evaluate.through(other)
 
     def _convert(self, at: Trial) -> Trial:
         """The point in these units."""
         if self.natural:
             return at
-        trial = self._limited(self._evaluator.in_solver_units(self._own.in_user_units(at.x)))
-        self._evaluator.skipped = self._own.skipped
+        trial = self._evaluate_within_limits(self._evaluator.in_solver_units(self._own.in_user_units(at.x)))
+        self._evaluator.skipped_errors = self._own.skipped_errors
         return trial
 
     def check(self, at: Trial, hints: tuple[Vector, ...] = ()) -> Check:
         """The result of the check, in these units."""
         self._at = self._convert(at)
-        return check(self._limited, self._at, self._tolerances, self._reference, self._evaluator.box, hints=hints)
+        return check(
+            self._evaluate_within_limits, self._at, self._tolerances, self._reference, self._evaluator.box, hints=hints
+        )
 
     def in_solver_units(self, verdict: Check) -> Check:
         """The same result in the units of the solver."""

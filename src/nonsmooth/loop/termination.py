@@ -45,7 +45,7 @@ class Termination:
             return Status.RELATIVE_DECREASE
         return None
 
-    def promises_more(self, at: Trial, step: Step) -> bool:
+    def predicts_more_decrease(self, at: Trial, step: Step) -> bool:
         """Whether the model predicts a significant decrease, however steep the functions were at the start."""
         tolerance = self._tolerances.stationarity
         return bool(-step.decrease > THRESHOLDS.decrease_multiple * tolerance * (tolerance + abs(at.f)))
@@ -63,7 +63,7 @@ class Termination:
         patience = THRESHOLDS.patience
         earlier = state.history[-1 - patience][_STATIONARITY] if len(state.history) > patience else 0.0
         stalled = change <= THRESHOLDS.stalled_change and measure > 0.5 * earlier
-        reached = np.inf if self.promises_more(at, step) else reached
+        reached = np.inf if self.predicts_more_decrease(at, step) else reached
         state.iterations_at_tolerance += reached <= tolerance or stalled
         if reached > THRESHOLDS.spare_digit * tolerance and state.iterations_at_tolerance <= patience:
             return False

@@ -29,8 +29,8 @@ class pygransoStruct:  # noqa: N801 (PyGRANSO's name)
 
     def __getattr__(self, name: str) -> Any:
         # Called only if there is no such attribute.
-        known = ", ".join(self.__dict__) or "none"
-        raise AttributeError(f"pygransoStruct has no attribute {name!r}; its attributes are: {known}")
+        names = ", ".join(self.__dict__) or "none"
+        raise AttributeError(f"pygransoStruct has no attribute {name!r}; its attributes are: {names}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.__dict__)

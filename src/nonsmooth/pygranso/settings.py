@@ -17,7 +17,7 @@ from nonsmooth.errors import OptionError
 from nonsmooth.options import Options, QPSolverName
 from nonsmooth.pygranso.matrices import initial_matrix, initial_pairs
 from nonsmooth.pygranso.option_table import OPTIONS
-from nonsmooth.qp.backends import MODULES, installed
+from nonsmooth.qp.backends import MODULES, is_installed
 
 SMALLEST_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-4}
 """The smallest tolerance for a relative residual; a smaller opt_tol is raised to it."""
@@ -139,7 +139,7 @@ def _solver(name: Any) -> str:
     lower = name.lower() if isinstance(name, str) else name
     if lower not in known:
         raise OptionError(f"QPsolver must be one of {', '.join(map(repr, known))}, not {name!r}")
-    if lower != "auto" and not installed(lower):
+    if lower != "auto" and not is_installed(lower):
         warnings.warn(
             f"QPsolver={name!r} needs the package {MODULES[lower]!r}, which is not installed; another solver is used",
             UserWarning, stacklevel=5,

@@ -17,7 +17,7 @@ Matrix = NDArray[np.float64]
 MODULES = {"daqp": "daqp", "proxqp": "proxsuite", "osqp": "osqp", "gurobi": "gurobipy"}
 
 
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     """Whether the solver of that name can be imported."""
     return importlib.util.find_spec(MODULES[name]) is not None
 

@@ -16,6 +16,11 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+RELATIVE_ROUNDING = 1e-14
+"""Rounding error of an entry of Q·y, relative to the sum of the magnitudes of its terms."""
+MIN_RELATIVE_ROUNDING = 1e-25
+"""Smallest rounding error that is assumed, relative to the largest scale of an entry."""
+
 
 class FixedRow(NamedTuple):
     """A row whose weight is always 1, so that it is not an entry of the program."""
@@ -84,14 +89,14 @@ class Program:
 
     def rounding(self, y: Vector) -> float:
         """The rounding error of an entry of Q·y, in the units of `residual`; close to 0 for y = 0."""
-        least = 1e-25 * float(self.scale.max(initial=0.0))
+        least = MIN_RELATIVE_ROUNDING * float(self.scale.max(initial=0.0))
         if isinstance(self.matrix, Product):  # by the Cauchy–Schwarz inequality
             fixed = 0.0 if self.fixed_row is None else float(np.sqrt(max(self.fixed_row.square, 0.0)))
-            return max(least, 1e-14 * (float(self.scale @ np.abs(y)) + fixed))
+            return max(least, RELATIVE_ROUNDING * (float(self.scale @ np.abs(y)) + fixed))
         sums = np.abs(self.matrix) @ np.abs(y)
         if self.fixed_row is not None:
             sums += np.abs(self.fixed_row.products)
-        return max(least, 1e-14 * float(np.max(sums / self.scale, initial=0.0)))
+        return max(least, RELATIVE_ROUNDING * float(np.max(sums / self.scale, initial=0.0)))
 
     def measure(self, y: Vector, square: float, linear: float) -> float:
         """The square root of the objective, from yᵀQy and qᵀy, to which errors are relative.

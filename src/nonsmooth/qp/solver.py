@@ -13,7 +13,7 @@ from nonsmooth.arrays.ball_program import BallProgram
 from nonsmooth.errors import QPError
 from nonsmooth.native import Method, load
 from nonsmooth.qp.active_set import active_set
-from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
+from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, is_installed
 from nonsmooth.qp.balls import solve_with_balls
 from nonsmooth.qp.native import MAX_NATIVE_ENTRIES, Kernel
 from nonsmooth.qp.product import Product
@@ -26,10 +26,14 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 ACCEPTABLE_RESIDUALS = (1e-7, 1e-6, 1e-5, 1e-4)
-"""The residual that is acceptable after the first, second, … attempt; it grows, because further solvers take time."""
+"""The largest acceptable relative residual after the first, second, … attempt. It grows, because further solvers take time."""
 NAME_ONLY_SOLVERS = ("proxqp",)
 """Solvers that are used only if named: the last digits of their solutions depend on memory addresses, so runs would not be
 reproducible."""
+POLISHING_ROUNDS = 40
+"""Maximum number of changes of the active set when the solution of another solver is improved."""
+DAQP_RIDGES = (1e-11, 1e-9)
+"""Multiples of the identity added to a scaled matrix for daqp, tried in turn: it needs a positive definite matrix."""
 MIN_WARM_START_ENTRIES = 100
 """From this size on the active-set method runs first, warm-started if possible, because most active bounds stay the same."""
 
@@ -53,7 +57,7 @@ def available() -> tuple[str, ...]:
     >>> "native" in available()
     True
     """
-    return tuple(name for name in ("daqp", "native", "proxqp", "osqp") if name == "native" or installed(name))
+    return tuple(name for name in ("daqp", "native", "proxqp", "osqp") if name == "native" or is_installed(name))
 
 
 class QPSolver:
@@ -65,7 +69,7 @@ class QPSolver:
     """
 
     def __init__(self, name: str = "auto", clock: Clock | None = None) -> None:
-        if name not in ("auto", "native") and not installed(name):
+        if name not in ("auto", "native") and not is_installed(name):
             raise QPError(f"qp_solver={name!r} needs the package {MODULES[name]!r}: pip install {MODULES[name]}, or use 'auto'")
         self._name = name
         functions = load() if name in ("auto", "native") else None
@@ -161,7 +165,7 @@ class Session:
         kernel = self._solver.kernel
         if kernel is not None and size <= MAX_NATIVE_ENTRIES and not isinstance(matrix, Product):
             begin = start if start is not None else _feasible_start(lower, upper, self._simplex)
-            result = kernel.solve(matrix, linear, lower, upper, self._simplex, begin, 20 + 10 * size, fixed_row)
+            result = kernel.solve(matrix, linear, lower, upper, self._simplex, begin, max_rounds(size), fixed_row)
             if result is not None and result[1] <= ACCEPTABLE_RESIDUALS[0]:
                 counts.warm += start is not None
                 return Solution(result[0], result[1], trusted=True)
@@ -182,13 +186,13 @@ class Session:
         best: Vector | None = None
         best_residual = np.inf
         warm = start is not None and (program.size >= MIN_WARM_START_ENTRIES or self._solver.only_native)
-        near = program.feasible(start) if start is not None and warm else None
-        for number, y in enumerate(self._answers(program, near)):
+        warm_start = program.feasible(start) if start is not None and warm else None
+        for number, y in enumerate(self._solutions(program, warm_start)):
             residual = np.inf if y is None else program.residual(y)
             if residual < best_residual:
                 best, best_residual = y, residual
             if best_residual <= ACCEPTABLE_RESIDUALS[min(number, 3)]:
-                counts.warm += number == 0 and near is not None
+                counts.warm += number == 0 and warm_start is not None
                 break
         if best is None:
             best = _feasible_start(program.lower, program.upper, program.simplex)
@@ -197,29 +201,29 @@ class Session:
         counts.failed += not trusted
         return Solution(best, best_residual, trusted)
 
-    def _answers(self, program: Program, near: Vector | None) -> Iterator[Vector | None]:
-        """One solution after another, each computed in a different way; `near` is a warm start, if available."""
+    def _solutions(self, program: Program, warm_start: Vector | None) -> Iterator[Vector | None]:
+        """One solution after another, each computed in a different way; `warm_start` is a warm start, if available."""
         counts = self._solver.counts
-        for number, name in enumerate(self._solver.order(program.size, warm=near is not None)):
+        for number, name in enumerate(self._solver.order(program.size, warm=warm_start is not None)):
             counts.second_solver += number == 1
             if name == "native":
-                begin = _feasible_start(program.lower, program.upper, program.simplex) if near is None else near
+                begin = _feasible_start(program.lower, program.upper, program.simplex) if warm_start is None else warm_start
                 # The rank bounds the number of free entries at the solution; with few, the active-set method suffices.
                 if program.rank > MAX_NATIVE_ENTRIES and not program.simplex:
                     begin = projected_newton(program, begin, deadline=self._solver.deadline)
-                yield active_set(program, begin, rounds=20 + 10 * program.size, deadline=self._solver.deadline)
+                yield active_set(program, begin, rounds=max_rounds(program.size), deadline=self._solver.deadline)
                 continue
-            for attempt, raw in enumerate(self._external_answers(name, program)):
+            for attempt, raw in enumerate(self._external_solutions(name, program)):
                 y = None if raw is None else program.feasible(raw)
                 if y is not None and program.residual(y) > ACCEPTABLE_RESIDUALS[0]:
                     counts.polished += number == attempt == 0
-                    y = active_set(program, y, rounds=40)
+                    y = active_set(program, y, rounds=POLISHING_ROUNDS)
                 yield y
 
-    def _external_answers(self, name: str, program: Program) -> Iterator[Vector | None]:
+    def _external_solutions(self, name: str, program: Program) -> Iterator[Vector | None]:
         """The solutions of an external solver."""
         if name == "daqp":
-            for ridge in (1e-11, 1e-9):
+            for ridge in DAQP_RIDGES:
                 if ridge not in self._daqp:
                     self._daqp[ridge] = Daqp(program.dense, program.scale, self._simplex, ridge=ridge)
                 yield self._daqp[ridge].solve(program)
@@ -228,6 +232,11 @@ class Session:
             yield ONE_SHOT[name](program)
         except Exception:  # treat any error of an external solver as a failure
             yield None
+
+
+def max_rounds(size: int) -> int:
+    """The maximum number of rounds of the active-set method for a program."""
+    return 20 + 10 * size
 
 
 def closed_form(program: Program) -> Vector | None:

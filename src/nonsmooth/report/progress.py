@@ -43,9 +43,9 @@ class Progress:
     ) -> None:
         self._options, self._callback, self._stream, self._clock = options, callback, stream, clock
         self._rows: deque[Row] = deque(maxlen=ROWS)
-        self._used: dict[str, float] = {}
+        self._usage: dict[str, float] = {}
         self._live: Live | None = None
-        self._shown = -math.inf
+        self._last_drawn = -math.inf
         self._pending = False
 
     def __enter__(self) -> Progress:
@@ -67,7 +67,7 @@ class Progress:
     def __call__(self, state: State) -> bool:
         """Show the state of a run; true if the user's callback ends the run."""
         self._rows.append(row(state))
-        self._used = {"iterations": state.iteration, "evaluations": state.evaluations, "seconds": state.seconds}
+        self._usage = {"iterations": state.iteration, "evaluations": state.evaluations, "seconds": state.seconds}
         self._pending = True
         self._draw()
         return bool(self._callback(state)) if self._callback is not None else False
@@ -76,9 +76,9 @@ class Progress:
         """Show pending iterations, unless the display was updated just now."""
         now = self._clock()
         pause = SECONDS_BETWEEN_LINES if self._live is None else SECONDS_BETWEEN_FRAMES
-        if not self._pending or (now - self._shown < pause and not last):
+        if not self._pending or (now - self._last_drawn < pause and not last):
             return
-        self._shown, self._pending = now, False
+        self._last_drawn, self._pending = now, False
         if self._live is not None:
             try:
                 self._live.update(self._frame(), refresh=True)
@@ -105,7 +105,7 @@ class Progress:
             table.add_row(*cells)
         bars = Table.grid(padding=(0, 1))
         for name, limit in self._limits().items():
-            used = min(self._used[name], limit)
+            used = min(self._usage[name], limit)
             bars.add_row(name, ProgressBar(total=limit, completed=used, width=40), f"{used:.0f} of {limit:g}")
         return Group(table, bars)
 

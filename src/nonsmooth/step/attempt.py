@@ -66,19 +66,19 @@ class Stepper:
             step = attempt.step
             value = at.penalty(step.weight)
             if not step.decrease < -self._tolerances.noise * max(THRESHOLDS.least_magnitude, abs(value)):
-                return self._by_gradients(state, step, value) or StepFailure.NO_DECREASE
+                return self._judge_by_gradients(state, step, value) or StepFailure.NO_DECREASE
             direction = step.direction * (1.0 / norm(step.direction)) if options.normalize_direction else step.direction
-            hidden = step.shares is None or (len(at.c) > 0 and step.piece_shares is None)
-            may_add_cuts = attempt.null_steps < options.max_null_steps and hidden
+            kinks_may_be_hidden = step.shares is None or (len(at.c) > 0 and step.piece_shares is None)
+            may_add_cuts = attempt.null_steps < options.max_null_steps and kinks_may_be_hidden
             end = landing_point(at, step, self._units) if step.has_visible_kinks else at.x + options.initial_step * direction
             full_trial = self._evaluate(end)
-            needed = THRESHOLDS.serious_decrease if may_add_cuts else options.sufficient_decrease
-            limit = value + needed * options.initial_step * step.decrease
+            fraction = THRESHOLDS.serious_decrease if may_add_cuts else options.sufficient_decrease
+            limit = value + fraction * options.initial_step * step.decrease
             if not full_trial.penalty(step.weight) < limit and full_trial.finite:
-                accepted = self._by_gradients(state, step, value, full_trial)
-                corrected = None if accepted else self._corrected(state, step, full_trial, value)
+                accepted = self._judge_by_gradients(state, step, value, full_trial)
+                corrected = None if accepted else self._correct_step(state, step, full_trial, value)
                 if corrected is not None and corrected.low_enough:
-                    accepted = self._accepted(step, corrected.trial, 1.0, attempt)
+                    accepted = self._accepted_step(step, corrected.trial, 1.0, attempt)
                 if accepted is not None:
                     return accepted
                 if may_add_cuts and self._null_step(state, attempt, add_cuts(state, attempt.model, step, full_trial)):
@@ -87,7 +87,7 @@ class Stepper:
                     None if corrected is None else correct_shorter(self._evaluate, at, step, value, options.sufficient_decrease)
                 )
                 if shorter is not None:
-                    return self._accepted(step, *shorter, attempt)
+                    return self._accepted_step(step, *shorter, attempt)
             result = search(
                 self._evaluate, at, direction, step.decrease, step.weight, options,
                 step_tolerance=self._tolerances.step, first=full_trial, longest=self.longest_step(at, direction),
@@ -102,9 +102,9 @@ class Stepper:
         """Decide what follows a line search; None means try again, with another weight or after a null step."""
         at, trial = state.current, result.trial
         if result.ending is Ending.ACCEPTED and trial is not None:
-            return (
-                self._accepted(attempt.step, trial, result.step, attempt) if trial.differentiable else StepFailure.SEARCH_FAILED
-            )
+            if not trial.differentiable:
+                return StepFailure.SEARCH_FAILED
+            return self._accepted_step(attempt.step, trial, result.step, attempt)
         if result.ending is Ending.NEVER_BRACKETED and trial is not None:
             if len(at.c) == 0 or trial.violation <= max(at.violation, self._tolerances.inequality):
                 self.ray = attempt.step
@@ -117,7 +117,7 @@ class Stepper:
             return None
         if not may_add_cuts or trial is None or not trial.finite or not trial.differentiable:
             return StepFailure.SEARCH_FAILED
-        # Every point along the direction is worse, even the nearest ones: their gradients are those beyond a kink.
+        # Even the nearest trial points are worse: they lie beyond a kink, and their gradients belong to its other side.
         stored = attempt.step.piece_shares is None and store_gradients(state.pieces, at, trial, range(len(at.c)))
         if attempt.step.shares is not None and not stored:
             return StepFailure.SEARCH_FAILED
@@ -135,22 +135,22 @@ class Stepper:
         attempt.model, attempt.step = self._proposer.propose(state, attempt.step.weight, use_bundle=use_bundle)
         return True
 
-    def _corrected(self, state: State, step: Step, full_trial: Trial, value: float) -> Correction | None:
+    def _correct_step(self, state: State, step: Step, full_trial: Trial, value: float) -> Correction | None:
         """The second-order correction of the full step."""
         if self._options.initial_step != 1.0 or self._options.normalize_direction:
             return None
         uses_pieces = step.uses_pieces or state.pieces.carry(step.row_multipliers[len(state.current.c) :])
-        needed = value + self._options.sufficient_decrease * step.decrease
-        return correct(self._evaluate, state.current, step, full_trial, needed, uses_pieces=uses_pieces)
+        limit = value + self._options.sufficient_decrease * step.decrease
+        return correct(self._evaluate, state.current, step, full_trial, limit, uses_pieces=uses_pieces)
 
-    def _accepted(self, step: Step, trial: Trial, length: float, attempt: _Attempt | None = None) -> AcceptedStep:
+    def _accepted_step(self, step: Step, trial: Trial, length: float, attempt: _Attempt | None = None) -> AcceptedStep:
         if self._options.normalize_direction:
             length *= 1.0 / norm(step.direction)
         hessian_step = -length * step.gradient if step.curvature_known else None
         null_steps, met_kink = (0, False) if attempt is None else (attempt.null_steps, attempt.met_kink)
         return AcceptedStep(trial, step, length, hessian_step, null_steps=null_steps, met_kink=met_kink)
 
-    def _by_gradients(self, state: State, step: Step, value: float, trial: Trial | None = None) -> AcceptedStep | None:
+    def _judge_by_gradients(self, state: State, step: Step, value: float, trial: Trial | None = None) -> AcceptedStep | None:
         """Judge the full step by gradients when its predicted decrease is below the rounding error of the values.
 
         Near a solution values change with the square of the distance to it, so values alone determine only half of the
@@ -158,10 +158,10 @@ class Stepper:
         """
         at, tolerances, options = state.current, self._tolerances, self._options
         rounding = THRESHOLDS.rounding_multiple * tolerances.noise * max(1.0, abs(value))
-        violated = max(at.inequality_violation / tolerances.inequality, at.equality_violation / tolerances.equality)
+        relative_violation = max(at.inequality_violation / tolerances.inequality, at.equality_violation / tolerances.equality)
         if (
             abs(step.decrease) > rounding
-            or violated > 1
+            or relative_violation > 1
             or (step.at_kink and step.shares is None)
             or options.initial_step != 1.0
         ):
@@ -184,7 +184,7 @@ class Stepper:
             state.idle_gradient_steps, state.shortest_gradient = 0, after
         else:
             state.idle_gradient_steps, state.shortest_gradient = state.idle_gradient_steps + 1, shortest
-        return self._accepted(step, trial, 1.0) if after <= 2.0 * before else None
+        return self._accepted_step(step, trial, 1.0) if after <= 2.0 * before else None
 
     def _combined_gradient(self, state: State, step: Step, trial: Trial) -> Vector:
         """The gradient of the Lagrangian at a trial point, with the multipliers of the step."""

@@ -35,7 +35,7 @@ class BoxModel:
         self,
         at: Trial,
         cuts: Cuts,
-        extra: PieceRows | None,
+        piece_rows: PieceRows | None,
         hessian: InverseHessian,
         solver: QPSolver,
         box: Box,
@@ -44,7 +44,7 @@ class BoxModel:
         terms: LocalTerms | None = None,
     ) -> None:
         self._terms = terms
-        self._at, self._cuts, self._extra, self._hessian, self._solver = at, cuts, extra, hessian, solver
+        self._at, self._cuts, self._piece_rows, self._hessian, self._solver = at, cuts, piece_rows, hessian, solver
         self._multipliers = multipliers
         self._low, self._high = box.lower - at.x, box.upper - at.x
         self._pinned = box.lower == box.upper
@@ -65,7 +65,7 @@ class BoxModel:
             hessian = face if len(fixed) else self._hessian
             shift = face.displacement if changes.any() else None
             model = Model(
-                self._at, self._cuts, self._extra, hessian, self._solver,
+                self._at, self._cuts, self._piece_rows, hessian, self._solver,
                 multipliers=self._multipliers, shift=shift, terms=self._terms,
             )  # fmt: skip
             self._face_model = key, model, face

@@ -1,6 +1,6 @@
 """The local model of the penalty function and its minimizer, the step.
 
-At x the model consists of the largest cut of the objective, the linearized constraints, and the curvature B = H⁻¹. With
+At x the model consists of the maximum of the cuts of the objective, the linearized constraints, and the curvature B = H⁻¹. With
 ρ = 1/μ the step minimizes
 
     max_k (g_k·d − e_k)  +  ρ · (violation of the linearized constraints)  +  ½ d·B·d
@@ -42,6 +42,12 @@ MIN_GRADIENTS_WITH_KEYS = 60
 """The number of gradients from which products of unchanged gradients are reused."""
 MAX_UNSCREENED_CUTS = 12
 """The number of cuts up to which none is screened out."""
+MIN_ACTIVE_WEIGHT = 1e-10
+"""The smallest weight on the simplex with which a cut counts as active."""
+MIN_WEIGHT_OF_OWN_CUT = 1e-3
+"""The smallest weight of the cut at x in the weights from which the bound for screening is computed."""
+ROUNDING_MARGIN = 1.001
+"""Factor by which the bound for screening is raised, so that rounding errors screen out no active cut."""
 
 
 class Step(NamedTuple):
@@ -88,7 +94,7 @@ class Step(NamedTuple):
     @property
     def at_kink(self) -> bool:
         """Whether more than one cut is active in the step: x is near a kink."""
-        return len(self.weights) > 1 and int((self.weights > 1e-10).sum()) > 1
+        return len(self.weights) > 1 and int((self.weights > MIN_ACTIVE_WEIGHT).sum()) > 1
 
 
 class Model:
@@ -98,7 +104,7 @@ class Model:
         self,
         at: Trial,
         cuts: Cuts,
-        extra: PieceRows | None,
+        piece_rows: PieceRows | None,
         hessian: InverseHessian | Face,
         solver: QPSolver,
         *,
@@ -109,18 +115,19 @@ class Model:
         self._terms = terms
         self._shift = shift
         """The quadratic term of the model is centered at this step instead of at 0."""
-        self._at, self._cuts, self._extra, self._hessian = at, cuts, extra, hessian
+        self._at, self._cuts, self._piece_rows, self._hessian = at, cuts, piece_rows, hessian
         self._solver, self._multipliers = solver, multipliers
-        self._count, self._own = cuts.count, len(at.c)
-        self._last: Vector | None = None
-        self._limit = np.inf
+        self._cut_count, self._constraint_count = cuts.count, len(at.c)
+        self._last_solution: Vector | None = None
+        self._last_weight = np.inf
         self._sessions: dict[bytes, tuple[NDArray[np.intp], Session]] = {}
         self._native = self._in_workspace()
 
     def _in_workspace(self) -> NativeModel | None:
         """The model in compiled code, if that is available for it."""
-        at, cuts, extra = self._at, self._cuts, self._extra
-        total, metric = self._count + self._own + (0 if extra is None else len(extra)), self._hessian.metric()
+        at, cuts, piece_rows = self._at, self._cuts, self._piece_rows
+        total = self._cut_count + self._constraint_count + (0 if piece_rows is None else len(piece_rows))
+        metric = self._hessian.metric()
         if self._terms is not None:
             return None
         if len(at.x) > MAX_DENSE_VARIABLES or metric is None or self._shift is not None or not fits(metric, total):
@@ -129,11 +136,13 @@ class Model:
         if workspace is None:
             return None
         multipliers = self._multipliers
-        if multipliers is not None and len(multipliers) != self._own:
+        if multipliers is not None and len(multipliers) != self._constraint_count:
             multipliers = None
-        extra_rows = None if extra is None else ExtraRows(extra.table, extra.index, extra.signs, extra.weights)
+        extra_rows = None
+        if piece_rows is not None:
+            extra_rows = ExtraRows(piece_rows.table, piece_rows.index, piece_rows.signs, piece_rows.weights)
         arrays = (at.x, at.gradient, at.c, at.jacobian)  # not the point itself: it may later share another point's rows
-        point = CurrentPoint(at.f, at.first_keys, at.equalities, self._own, at.addresses, multipliers, arrays)
+        point = CurrentPoint(at.f, at.first_keys, at.equalities, self._constraint_count, at.addresses, multipliers, arrays)
         return NativeModel(workspace, self._solver.clock, metric, point, cuts.table, cuts.weights, extra_rows)
 
     # The members up to `step` are used only without compiled code.
@@ -141,17 +150,17 @@ class Model:
     @cached_property
     def _rows(self) -> Matrix | Rows:
         """The gradients of the constraints, of their further pieces, and of the terms of f."""
-        blocks = [part.rows for part in (self._extra, self._terms) if part is not None]
+        blocks = [part.rows for part in (self._piece_rows, self._terms) if part is not None]
         return stack(self._at.jacobian, *blocks) if blocks else self._at.jacobian
 
     @cached_property
     def _values(self) -> Vector:
-        blocks = [part.values for part in (self._extra, self._terms) if part is not None]
+        blocks = [part.values for part in (self._piece_rows, self._terms) if part is not None]
         return np.concatenate([self._at.c, *blocks]) if blocks else self._at.c
 
     @property
-    def _before_terms(self) -> int:
-        """The number of gradients before those of the terms."""
+    def _first_term(self) -> int:
+        """The index of the first gradient that belongs to a term."""
         return len(self._gradients) - (0 if self._terms is None else len(self._terms))
 
     @cached_property
@@ -161,7 +170,7 @@ class Model:
     @cached_property
     def _form(self) -> QuadraticForm:
         reusable = len(self._gradients) >= MIN_GRADIENTS_WITH_KEYS and self._terms is None
-        keys = _keys(self._at, self._cuts, self._extra) if reusable else None
+        keys = _keys(self._at, self._cuts, self._piece_rows) if reusable else None
         return self._hessian.form(self._gradients, keys)
 
     @property
@@ -171,14 +180,14 @@ class Model:
     @cached_property
     def _first_start(self) -> Vector:
         start, cuts = np.zeros(len(self._gradients)), self._cuts
-        start[1 : self._count] = cuts.weights
+        start[1 : self._cut_count] = cuts.weights
         start[0] = max(0.0, 1.0 - float(cuts.weights.sum()))
-        if self._multipliers is not None and len(self._multipliers) == self._own:
-            start[self._count : self._count + self._own] = self._multipliers
-        if self._extra is not None:
-            start[self._count + self._own : self._before_terms] = self._extra.weights
+        if self._multipliers is not None and len(self._multipliers) == self._constraint_count:
+            start[self._cut_count : self._cut_count + self._constraint_count] = self._multipliers
+        if self._piece_rows is not None:
+            start[self._cut_count + self._constraint_count : self._first_term] = self._piece_rows.weights
         if self._terms is not None:
-            start[self._before_terms :] = self._terms.start
+            start[self._first_term :] = self._terms.start
         return start
 
     def _session(self, weight: float, values: Vector) -> tuple[NDArray[np.intp], Session]:
@@ -186,14 +195,14 @@ class Model:
 
         Any weights on the simplex give an upper bound p of the dual optimum. If a cut is active, its error is at most |r|
         times its own length in the metric of H plus 2p, where ½|r|² ≤ p. With constraints p grows by ρ times the violation
-        at x of all rows, and the error may be larger by |own gradient| · |r|, since a step that increases the violation must
-        gain as much from the objective.
+        at x of all rows, and the error may be larger by |r| times the length of
+        the gradient at x, since a step that increases the violation must decrease the objective by as much.
         """
-        count = self._count
+        count = self._cut_count
         keep = np.ones(len(self._gradients), dtype=bool)
         if count > MAX_UNSCREENED_CUTS and self._shift is None and self._terms is None:
             squares = _diagonal(self._matrix)[:count]
-            hint = np.concatenate([[max(1e-3, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
+            hint = np.concatenate([[max(MIN_WEIGHT_OF_OWN_CUT, 1.0 - float(self._cuts.weights.sum()))], self._cuts.weights])
             hint /= hint.sum()
             bounds = [0.5 * squares[0], 0.5 * _square(self._matrix, hint) + float(hint @ self._cuts.errors)]
             violation = float(
@@ -202,18 +211,18 @@ class Model:
             bound = 2.0 * (max(min(bounds), 0.0) + weight * violation)
             lengths = np.sqrt(np.maximum(squares, 0.0))
             slack = bound + (np.sqrt(bound) * lengths[0] if len(values) else 0.0)
-            keep[:count] = self._cuts.errors <= 1.001 * (np.sqrt(bound) * lengths + slack)
+            keep[:count] = self._cuts.errors <= ROUNDING_MARGIN * (np.sqrt(bound) * lengths + slack)
         key = keep.tobytes()
         if key not in self._sessions:
             entries = np.nonzero(keep)[0]
-            balls = None if self._terms is None else _balls(self._terms, self._before_terms)
+            balls = None if self._terms is None else _balls(self._terms, self._first_term)
             self._sessions[key] = (entries, self._solver.session(_part(self._matrix, entries), int(keep[:count].sum()), balls))
         return self._sessions[key]
 
     def step(self, weight: float) -> Step:
         """The step for penalty weight ρ."""
         if self._native is not None:
-            result = self._native.step(weight, self._last, self._limit)
+            result = self._native.step(weight, self._last_solution, self._last_weight)
             if result is not None:
                 return self._from_native(result, weight)
         return self._python_step(weight)
@@ -230,13 +239,13 @@ class Model:
         solution = session.solve(linear[entries], lower[entries], upper[entries], start[entries])
         y = np.zeros(len(lower))
         y[entries] = solution.y
-        self._last, self._limit = y, weight
+        self._last_solution, self._last_weight = y, weight
         return self._step_from_dual(y, weight, solution.trusted)
 
     def _from_native(self, result: NativeStep, weight: float) -> Step:
         """The step that compiled code computed."""
-        y, count, counts = result.y, self._count, self._solver.counts
-        self._last, self._limit = y, weight
+        y, count, counts = result.y, self._cut_count, self._solver.counts
+        self._last_solution, self._last_weight = y, weight
         counts.solved += 1
         counts.warm += len(y) > 2
         return Step(
@@ -246,21 +255,21 @@ class Model:
         )  # fmt: skip
 
     def _start(self, weight: float) -> Vector:
-        """The start of a program: the last solution, with entries at the old limit moved to the new one."""
-        start = (self._first_start if self._last is None else self._last).copy()
-        rows = start[self._count : self._before_terms]
-        limited = np.abs(rows) >= self._limit
+        """The start of a program: the last solution, with entries at the old bound ρ moved to the new one."""
+        start = (self._first_start if self._last_solution is None else self._last_solution).copy()
+        rows = start[self._cut_count : self._first_term]
+        limited = np.abs(rows) >= self._last_weight
         rows[limited] = np.sign(rows[limited]) * weight
         return start
 
     def reference(self, weight: float) -> float:
         """Predicted sum of violations of the step that minimizes the violation alone."""
         if self._native is not None:
-            result = self._native.reference(weight, self._last, self._limit)
+            result = self._native.reference(weight, self._last_solution, self._last_weight)
             if result is not None:
                 return result
         lower, upper = self._box(weight)
-        count, rows = self._count, slice(self._count, self._before_terms)
+        count, rows = self._cut_count, slice(self._cut_count, self._first_term)
         session = self._solver.session(_part(self._matrix, np.arange(rows.start, rows.stop)))
         linear = -self._values if self._shift is None else -self._values - self._rows @ self._shift
         y = np.zeros(len(lower) - count)  # terms of f do not enter
@@ -276,24 +285,24 @@ class Model:
 
     def violations(self, direction: Vector) -> Vector:
         """Violation of each linearized constraint after a step."""
-        at, extra = self._at, self._extra
+        at, piece_rows = self._at, self._piece_rows
         values = at.c + at.jacobian @ direction
         parts = np.concatenate([np.abs(values[: at.equalities]), np.maximum(values[at.equalities :], 0.0)])
-        if extra is not None:
-            np.maximum.at(parts, extra.index, extra.values + extra.rows @ direction)
+        if piece_rows is not None:
+            np.maximum.at(parts, piece_rows.index, piece_rows.values + piece_rows.rows @ direction)
         return parts
 
     def _box(self, weight: float) -> tuple[Vector, Vector]:
-        count, total, equalities = self._count, len(self._gradients), self._at.equalities
+        count, total, equalities = self._cut_count, len(self._gradients), self._at.equalities
         lower, upper = np.zeros(total), np.full(total, weight)
         upper[:count] = 1.0
         lower[count : count + equalities] = -weight
         if self._terms is not None:
-            lower[self._before_terms :], upper[self._before_terms :] = -self._terms.limits, self._terms.limits
+            lower[self._first_term :], upper[self._first_term :] = -self._terms.limits, self._terms.limits
         return lower, upper
 
     def _step_from_dual(self, y: Vector, weight: float, trusted: bool) -> Step:
-        count, own, terms, end = self._count, len(self._at.c), self._terms, self._before_terms
+        count, own, terms, end = self._cut_count, len(self._at.c), self._terms, self._first_term
         objective_gradient = y[:count] @ self._cuts.slopes
         if terms is not None:
             objective_gradient = objective_gradient + y[end:] @ terms.rows
@@ -308,8 +317,8 @@ class Model:
         if self._shift is not None:
             direction += self._shift
         multipliers = y[count : count + own].copy()
-        if self._extra is not None:
-            np.add.at(multipliers, self._extra.index, self._extra.signs * y[count + own : end])
+        if self._piece_rows is not None:
+            np.add.at(multipliers, self._piece_rows.index, self._piece_rows.signs * y[count + own : end])
         if isinstance(self._gradients, Rows) and isinstance(self._matrix, np.ndarray) and self._shift is None:
             along = -(self._matrix[:count] @ y)  # slopes · direction, without touching vectors of size n
         else:
@@ -348,9 +357,9 @@ class Model:
         )  # fmt: skip
 
 
-def _keys(at: Trial, cuts: Cuts, extra: PieceRows | None) -> NDArray[np.int64]:
+def _keys(at: Trial, cuts: Cuts, piece_rows: PieceRows | None) -> NDArray[np.int64]:
     own = at.keys
-    return np.concatenate([own[:1], cuts.keys, own[1:], *([] if extra is None else [extra.keys])])
+    return np.concatenate([own[:1], cuts.keys, own[1:], *([] if piece_rows is None else [piece_rows.keys])])
 
 
 def _balls(terms: LocalTerms, before: int) -> NDArray[np.int64] | None:

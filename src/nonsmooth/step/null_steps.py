@@ -53,4 +53,4 @@ def _add_constraint_pieces(state: State, model: ModelLike, step: Step, trial: Tr
     rising = np.nonzero((above > THRESHOLDS.violation_share * float(above.sum())) & (above > 0.0))[0]
     if not store_gradients(state.pieces, at, trial, rising, least_change=THRESHOLDS.jump):
         return None
-    return CutKind.PIECE if len(state.pieces.kinked) else CutKind.KINK
+    return CutKind.PIECE if len(state.pieces.kinked_constraints) else CutKind.KINK

@@ -124,7 +124,7 @@ class StructuredModel:
         """Violation of each modeled constraint after a step."""
         parts = self._model.violations(direction)
         if self._pieces is not None:
-            kinked = self._pieces.kinked
+            kinked = self._pieces.kinked_constraints
             parts[kinked] = self._pieces.violations(direction)[kinked]
         return parts
 
@@ -133,29 +133,29 @@ class _PieceModel:
     """The pieces of constraints in the model at one point."""
 
     def __init__(self, at: Trial, reading: ConstraintReading) -> None:
-        self._reading, self.kinked = reading, reading.kinked
+        self._reading, self.kinked_constraints = reading, reading.kinked_constraints
         self._point = self.at = at
         """The point with the active pieces at x as its constraints."""
-        self._sides = reading.sides
+        self._chosen_slopes = reading.slopes_at_x
         self._concave = (~reading.convex & (reading.sensitivities != 0.0)).any(axis=0)
         self._reset()
 
     def _reset(self) -> None:
-        self._pieces_at_x = self._reading.pieces_here(self._sides)
-        self._linearizations = Linearizations(len(self.at.x), capacity=max(1, MAX_PIECE_ROUNDS * len(self.kinked)))
+        self._pieces_at_x = self._reading.pieces_at_x(self._chosen_slopes)
+        self._linearizations = Linearizations(len(self.at.x), capacity=max(1, MAX_PIECE_ROUNDS * len(self.kinked_constraints)))
         self._index: list[int] = []
         self._slopes: list[Vector] = []
-        self._known: set[tuple[int, bytes]] = set()
+        self._piece_keys: set[tuple[int, bytes]] = set()
 
     def change_sides(self, direction: Vector) -> bool:
         """Move concave kinks of constraints to the sides to which a step leads; whether this changes anything.
 
         A concave function lies below each of its tangents, so that the step remains feasible and may improve.
         """
-        sides = self._reading.sides_after(direction)
-        if np.array_equal(sides[self._concave], self._sides[self._concave]):
+        slopes = self._reading.slopes_after(direction)
+        if np.array_equal(slopes[self._concave], self._chosen_slopes[self._concave]):
             return False
-        self._sides = sides
+        self._chosen_slopes = slopes
         self._reset()
         point, pieces = self._point, self._pieces_at_x
         rows = self._reading.rows(np.arange(len(point.c)), pieces.slopes)
@@ -173,24 +173,24 @@ class _PieceModel:
 
     def violations(self, direction: Vector) -> Vector:
         """Violation of each constraint after a step, with all visible kinks."""
-        reached, equalities = self._reading.pieces(direction).reached, self.at.equalities
-        return np.concatenate([np.abs(reached[:equalities]), np.maximum(reached[equalities:], 0.0)])
+        values, equalities = self._reading.pieces(direction).values_after_step, self.at.equalities
+        return np.concatenate([np.abs(values[:equalities]), np.maximum(values[equalities:], 0.0)])
 
     def add(self, step: Step, modeled: Vector) -> bool:
         """Add the pieces that a step reaches and the model underestimates; whether there are any."""
-        reading, pieces = self._reading, self._reading.pieces(step.direction, self._sides)
-        excess = np.maximum(pieces.reached, 0.0) - modeled
+        reading, pieces = self._reading, self._reading.pieces(step.direction, self._chosen_slopes)
+        excess = np.maximum(pieces.values_after_step, 0.0) - modeled
         negligible_decrease = NEGLIGIBLE_DECREASE_FRACTION * abs(step.decrease) / step.weight
         negligible = negligible_decrease + NEGLIGIBLE_VALUE_FRACTION * (1.0 + np.abs(self.at.c))
-        reached = self.kinked[(excess > negligible)[self.kinked]]
+        reached = self.kinked_constraints[(excess > negligible)[self.kinked_constraints]]
         # A known piece is never added again: it exceeds the model by rounding errors alone.
         keys = [(index, pieces.slopes[index].tobytes()) for index in reached.tolist()]
-        reached = reached[np.array([key not in self._known for key in keys], dtype=bool)]
+        reached = reached[np.array([key not in self._piece_keys for key in keys], dtype=bool)]
         for index, row in zip(reached.tolist(), reading.rows(reached, pieces.slopes[reached]), strict=True):
             self._linearizations.add(self.at.x, float(pieces.values[index]), row)
             self._index.append(index)
             self._slopes.append(pieces.slopes[index])
-        self._known.update(keys)
+        self._piece_keys.update(keys)
         return len(reached) > 0
 
     def shares(self, rows: Vector) -> Matrix:

@@ -44,7 +44,7 @@ class Acceptance:
         after.share_rows(before)
         state.pieces.notice(before)
         if len(state.pieces):
-            store_gradients(state.pieces, after, before, state.pieces.kinked)
+            store_gradients(state.pieces, after, before, state.pieces.kinked_constraints)
         # If the objective has kinks too, a matrix that is rarely updated is worse than one updated across jumps.
         may_skip = len(state.pieces) > 0 and not step.at_kink and state.skipped_updates < THRESHOLDS.max_skipped_updates
         if may_skip and gradient_jumped(state.pieces, step.multipliers, before, after):

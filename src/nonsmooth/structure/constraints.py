@@ -1,7 +1,7 @@
 """Visible kinks of constraints: how each constraint depends on them, and the pieces that meet at x.
 
 A constraint c(x) = s(x) + Σ S κ(u(x)) whose kinks are all convex is, to first order near x, a maximum of many linear functions,
-one for each choice of sides. The relevant ones are those that steps reach; they are never enumerated.
+one for each choice of sides. They are not enumerated; the model uses only those that steps reach.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Pieces(NamedTuple):
     """The slopes of the terms in each constraint, one row each."""
     values: Vector
     """The values of the pieces at x."""
-    reached: Vector
+    values_after_step: Vector
     """The values of the pieces, and of the model, after the step."""
 
 
@@ -97,24 +97,24 @@ class ConstraintReading:
         return sum(self.terms.shape)
 
     @cached_property
-    def kinked(self) -> NDArray[np.intp]:
+    def kinked_constraints(self) -> NDArray[np.intp]:
         """The constraints that have kinks."""
         return np.nonzero(self.sensitivities.any(axis=1))[0]
 
     @cached_property
     def convex(self) -> Mask:
-        """In which constraints (rows) which terms are convex."""
+        """Whether a term (a column) is convex in a constraint (a row)."""
         mask: Mask = self.sensitivities * (self.terms.right - self.terms.left) > 0
         return mask if self.inner is None else mask & ~self.inner
 
     @cached_property
-    def sides(self) -> Vector:
-        """The slopes on the side of x; the right one if x is on the kink."""
+    def slopes_at_x(self) -> Vector:
+        """The slope of each term on the side where x is; the right one if x is on the kink."""
         terms = self.terms
         return np.where(terms.groups != ALONE, 0.0, np.where(terms.values >= 0, terms.right, terms.left))
 
-    def sides_after(self, direction: Vector) -> Vector:
-        """The slopes on the sides to which a step leads."""
+    def slopes_after(self, direction: Vector) -> Vector:
+        """The slope of each term on the side to which a step leads."""
         terms = self.terms
         values = terms.values + terms.rows @ direction
         slopes = np.where(values > 0, terms.right, terms.left)
@@ -133,16 +133,16 @@ class ConstraintReading:
 
         Concave kinks have the slopes `concave_slopes`, by default those after the step.
         """
-        slopes = self.sides_after(direction)
+        slopes = self.slopes_after(direction)
         return self._pieces(np.where(self.convex, slopes, slopes if concave_slopes is None else concave_slopes), direction)
 
-    def pieces_here(self, concave_slopes: Vector) -> Pieces:
+    def pieces_at_x(self, concave_slopes: Vector) -> Pieces:
         """The pieces that are active at x."""
         return self._pieces(np.where(self.convex, self.terms.autograd_slopes, concave_slopes), np.zeros(self.jacobian.shape[1]))
 
     def _pieces(self, slopes: Matrix, direction: Vector) -> Pieces:
         terms, along = self.terms, self.terms.rows @ direction
-        values = self.values + (self.sensitivities * (slopes - self.sides)) @ terms.values
+        values = self.values + (self.sensitivities * (slopes - self.slopes_at_x)) @ terms.values
         change = self.jacobian @ direction + (self.sensitivities * (slopes - terms.autograd_slopes)) @ along
         return Pieces(slopes, values, values + change)
 
@@ -154,7 +154,7 @@ class ConstraintReading:
         return rows
 
     def shares(self, slopes: Matrix) -> Matrix:
-        """Slopes as shares (0 is the left slope, 1 the right one) by places, one row for each row of slopes."""
+        """Slopes converted to shares (0 is the left slope, 1 the right one), one row for each row of slopes."""
         terms = self.terms
         bends = terms.right - terms.left
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -168,20 +168,20 @@ class ConstraintReading:
             shares[:, terms.largest] = rests
         return shares
 
-    def combined(self, shares: Matrix) -> Matrix:
+    def jacobian_with(self, shares: Matrix) -> Matrix:
         """The Jacobian with other slopes at the kinks, a row of shares for each constraint; NaN means autograd's slope."""
         terms, chosen = self.terms, shares[:, self.terms.places]
         slopes = np.where(np.isfinite(chosen), terms.left + chosen * (terms.right - terms.left), terms.autograd_slopes)
         return self.rows(np.arange(len(self.values)), slopes)
 
     def gap(self, multipliers: Vector, shares: Matrix) -> float:
-        """How far the constraints, times their multipliers, lie above their linearizations with these slopes."""
+        """The sum of multipliers times the height of their constraints above linearizations with these slopes."""
         terms, chosen = self.terms, shares[:, self.terms.places]
         slopes = terms.left + chosen * (terms.right - terms.left)
-        below = np.where(np.isfinite(chosen), self.sensitivities * (self.sides - slopes) * terms.values, 0.0)
+        below = np.where(np.isfinite(chosen), self.sensitivities * (self.slopes_at_x - slopes) * terms.values, 0.0)
         return float(multipliers @ below.sum(axis=1))
 
-    def weighted(self, multipliers: Vector, shares: Matrix) -> Vector:
+    def weighted_gradient(self, multipliers: Vector, shares: Matrix) -> Vector:
         """The combination of all constraint gradients with multipliers and other slopes at the kinks.
 
         The shares (one row per constraint) are already multiplied by its multiplier, and summed over its pieces.
@@ -206,7 +206,7 @@ class ConstraintReading:
             terms=replace(terms, differentiate=lambda: terms.rows * units),
         )
 
-    def among(self, places: NDArray[np.intp], values: Vector, jacobian: Matrix) -> ConstraintReading:
+    def extended_to(self, places: NDArray[np.intp], values: Vector, jacobian: Matrix) -> ConstraintReading:
         """The reading for a larger set of constraints, of which these have the indices `places`; the others have no kinks."""
         sensitivities = np.zeros((len(values), len(self.terms)))
         sensitivities[places] = self.sensitivities
@@ -228,7 +228,7 @@ def read_constraints(
     >>> reading.sensitivities
     array([[1., 1.],
            [0., 0.]])
-    >>> reading.pieces(np.array([0.0, -1.0])).reached
+    >>> reading.pieces(np.array([0.0, -1.0])).values_after_step
     array([ 3., -1.])
     """
     size = c.numel()
@@ -239,9 +239,9 @@ def read_constraints(
     if not sources:
         return None
     kinds, inner_sources = tuple(kind_of(node) for node in sources), inner_sources_of(sources)
-    declined = _declined(sources, kinds, inner_sources, arguments, size, variables.size)
-    if declined is not None:
-        return declined
+    reason = _reason_not_to_read(sources, kinds, inner_sources, arguments, size, variables.size)
+    if reason is not None:
+        return reason
     weights = torch.eye(size, dtype=c.dtype, device=c.device).reshape(size, *c.shape)
     parts = batched_sensitivities(c, weights, leaves, sources)
     blocks: list[Block] = []
@@ -252,11 +252,11 @@ def read_constraints(
             continue
         try:
             with torch.enable_grad():
-                mine = list(blocks_of(source, node, torch.ones_like(sensitivity[0]), arguments, numbers))
-                columns += _columns(source, node, sensitivity, mine, arguments)
+                own_blocks = list(blocks_of(source, node, torch.ones_like(sensitivity[0]), arguments, numbers))
+                columns += _columns(source, node, sensitivity, own_blocks, arguments)
         except (Unreadable, RuntimeError) as error:  # torch raises RuntimeError if an argument was modified in place
             return f"{kind_of(node)} ({str(error).split(':')[0]})"
-        blocks += mine
+        blocks += own_blocks
     if not any(block.argument.numel() for block in blocks):
         return None
     zero = [torch.zeros((size, *leaf.shape), dtype=leaf.dtype, device=leaf.device) for leaf in leaves]
@@ -272,7 +272,7 @@ def read_constraints(
     )
 
 
-def _declined(
+def _reason_not_to_read(
     sources: Sequence[Node],
     kinds: Sequence[str],
     inner_sources: Sequence[frozenset[int]],
@@ -289,11 +289,11 @@ def _declined(
     if len(sources) > MAX_SOURCES:
         return f"more than {MAX_SOURCES} operations with kinks"
     try:
-        amount = sum(argument_size(node, arguments) for node in sources)
+        kink_count = sum(argument_size(node, arguments) for node in sources)
     except Unreadable as error:
         return f"{kinds[0]} ({error})"
-    if not worth_reading(amount, variables) or max(amount, variables) * size > MAX_GRADIENT_ENTRIES:
-        return f"{amount} kinks in {size} constraints, too many for {variables} variables"
+    if not worth_reading(kink_count, variables) or max(kink_count, variables) * size > MAX_GRADIENT_ENTRIES:
+        return f"{kink_count} kinks in {size} constraints, too many for {variables} variables"
     return None
 
 

@@ -35,14 +35,14 @@ class LocalTerms:
         convex = convex if chosen is None else convex & (chosen | terms.in_ball)
         self._entries = np.nonzero(convex & grouped)[0] if self._single_maximum else np.zeros(0, dtype=np.intp)
         """Terms that are cuts."""
-        self._used = np.nonzero(convex & ~grouped if self._single_maximum else convex)[0]
-        self.values, self.rows = terms.values[self._used], terms.rows[self._used]
-        left, right = terms.left[self._used], terms.right[self._used]
+        self._used_terms = np.nonzero(convex & ~grouped if self._single_maximum else convex)[0]
+        self.values, self.rows = terms.values[self._used_terms], terms.rows[self._used_terms]
+        left, right = terms.left[self._used_terms], terms.right[self._used_terms]
         self.limits = 0.5 * (right - left)
-        self.balls = terms.balls[self._used]
+        self.balls = terms.balls[self._used_terms]
         """The ball of each row; its multipliers lie in a ball whose radius is their limit."""
         slopes = terms.autograd_slopes.copy()
-        slopes[self._used], slopes[self._entries] = 0.5 * (left + right), 0.0
+        slopes[self._used_terms], slopes[self._entries] = 0.5 * (left + right), 0.0
         maxima = (terms.right < terms.left) & terms.at_kink(0.0)
         _, first = np.unique(terms.balls, return_index=True)
         maxima &= ~terms.in_ball | np.isin(np.arange(len(terms)), first)  # one entry of each norm: all directions are alike
@@ -54,12 +54,12 @@ class LocalTerms:
         self.slopes: Matrix = np.concatenate([base[None], base + terms.right[entries, None] * terms.rows[entries]])
         """The slopes of the cuts, starting with the largest entry's."""
         self.errors = np.concatenate([[0.0], -terms.right[entries] * terms.values[entries]])
-        self.start = np.clip(terms.autograd_slopes[self._used] - 0.5 * (left + right), -self.limits, self.limits)
+        self.start = np.clip(terms.autograd_slopes[self._used_terms] - 0.5 * (left + right), -self.limits, self.limits)
         self.weights = np.zeros(len(entries))
         """The initial weights of all cuts but the first."""
         if shares is not None:
             term_shares = shares[terms.places]
-            earlier = (2.0 * term_shares[self._used] - 1.0) * self.limits
+            earlier = (2.0 * term_shares[self._used_terms] - 1.0) * self.limits
             self.start = np.where(np.isfinite(earlier), earlier, self.start)
             self.weights = np.nan_to_num(term_shares[entries])
 
@@ -73,7 +73,7 @@ class LocalTerms:
     def _sum(self, values: Vector) -> float:
         """Σ limit·|u| + Σ limit·‖u‖₂ for values of u in the rows."""
         whole = np.zeros(len(self.reading.terms))
-        whole[self._used] = values
+        whole[self._used_terms] = values
         return float(self.limits @ np.abs(np.where(self.balls == ALONE, values, 0.0))) + self._norms(whole)
 
     def _norms(self, values: Vector) -> float:
@@ -100,7 +100,7 @@ class LocalTerms:
         excess = along - np.where(terms.values > 0, terms.right, terms.left) * terms.values
         excess -= self._slopes * (values - terms.values)
         excess[~self.convex] = 0.0
-        excess[self._used] = 0.0
+        excess[self._used_terms] = 0.0
         if self._single_maximum:
             # An entry counts if it is above all cuts.
             entries = np.nonzero(self.convex & (terms.groups != ALONE))[0]
@@ -114,7 +114,7 @@ class LocalTerms:
         terms = self.reading.terms
         shares = np.full(len(terms) + len(terms.largest), np.nan)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shares[terms.places[self._used]] = 0.5 + 0.5 * np.where(self.limits > 0, multipliers / self.limits, 0.0)
+            shares[terms.places[self._used_terms]] = 0.5 + 0.5 * np.where(self.limits > 0, multipliers / self.limits, 0.0)
         if self._single_maximum:
             shares[terms.places[self.convex & (terms.groups != ALONE)]] = 0.0
             shares[terms.places[self._entries]] = weights[1:]

@@ -80,7 +80,7 @@ class Reading:
         sources = frozenset(self.terms.sources[near].tolist())
         return any(self.inner_sources[source] & sources for source in sources)
 
-    def combined(self, shares: Vector) -> Vector:
+    def gradient_with(self, shares: Vector) -> Vector:
         """The gradient of f with other slopes at the kinks, given as shares by places; NaN means autograd's slope."""
         terms = self.terms
         chosen = shares[terms.places]

@@ -506,7 +506,7 @@ def test_a_certificate_is_drafted_by_compiled_functions_and_proven_by_the_others
 @pytest.mark.usefixtures("at_once")
 def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """From some point on all compiled gradients are zero, as they are at a stationary point, while the values are right."""
-    from nonsmooth.evaluate.differentiation import GivenDerivatives
+    from nonsmooth.evaluate.differentiation import ExplicitDerivatives
 
     honest, calls = Compiled.__call__, 0
 
@@ -516,7 +516,7 @@ def test_a_draft_that_is_wrong_is_not_believed(monkeypatch: pytest.MonkeyPatch) 
         f, c, derivatives = honest(self, x, costs)
         if calls < 20:
             return f, c, derivatives
-        return f, c, GivenDerivatives(np.zeros(len(x)), np.zeros((len(c), len(x))), costs)
+        return f, c, ExplicitDerivatives(np.zeros(len(x)), np.zeros((len(c), len(x))), costs)
 
     monkeypatch.setattr(Compiled, "__call__", lying)
     result = minimize(dictionary, START)

@@ -44,7 +44,7 @@ def test_values_that_change_sides() -> None:
 def test_a_smooth_constraint_that_turns_is_no_kink() -> None:
     cuts = ConstraintPieces(2, 10)
     assert store_gradients(cuts, sphere([1.0, 0.0]), sphere([1.0, 0.8]), [0], least_change=THRESHOLDS.jump)
-    assert len(cuts) == 1 and not len(cuts.kinked)
+    assert len(cuts) == 1 and not len(cuts.kinked_constraints)
     assert not cuts.carry(np.ones(1))
     assert not gradient_jumped(cuts, np.ones(1), sphere([1.0, 0.0]), sphere([1.0, 0.8]))
 
@@ -53,7 +53,7 @@ def test_a_smooth_constraint_that_turns_is_no_kink() -> None:
 def test_a_corner_is_a_kink(there: list[float]) -> None:
     cuts, here = ConstraintPieces(2, 10), corner([0.0, 0.05])
     assert store_gradients(cuts, here, corner([2.0 * part for part in there]), [0], least_change=THRESHOLDS.jump)
-    assert cuts.kinked.tolist() == [0]
+    assert cuts.kinked_constraints.tolist() == [0]
     assert cuts.carry(np.ones(1)) and not cuts.carry(np.zeros(1))
     assert gradient_jumped(cuts, np.ones(1), here, corner(there))
     assert not gradient_jumped(cuts, np.zeros(1), here, corner(there))  # it does not matter
@@ -65,11 +65,11 @@ def test_what_is_known_as_a_kink_stays_one() -> None:
     assert store_gradients(cuts, corner([0.0, 0.1]), corner([0.0, -1.0]), [0], least_change=THRESHOLDS.jump)
     turned = point([0.5, 0.5], [0.9], [[1.0, 0.85]])
     assert store_gradients(cuts, corner([0.0, 0.1]), turned, [0], least_change=THRESHOLDS.jump)  # by less than a jump
-    assert len(cuts) == 2 and cuts.kinked.tolist() == [0]
+    assert len(cuts) == 2 and cuts.kinked_constraints.tolist() == [0]
     assert store_gradients(cuts, corner([0.0, 0.1]), turned, [0])  # the oldest goes
-    assert len(cuts) == 2 and cuts.kinked.tolist() == [0]
+    assert len(cuts) == 2 and cuts.kinked_constraints.tolist() == [0]
     cuts.clear()
-    assert not len(cuts.kinked)
+    assert not len(cuts.kinked_constraints)
 
 
 def test_an_equality_next_to_0_has_no_side() -> None:
@@ -86,10 +86,10 @@ def test_an_equality_that_is_never_negative_may_be_a_norm() -> None:
     cuts = ConstraintPieces(2, 10)
     here = point([1e-3, 0.0], [1e-3], [[1.0, 0.0]], equalities=1)
     assert store_gradients(cuts, here, point([0.0, 0.5], [0.5], [[0.0, 1.0]], equalities=1), [0])
-    assert len(cuts) == 1 and not len(cuts.kinked) and cuts.never_negative.tolist() == [0]
+    assert len(cuts) == 1 and not len(cuts.kinked_constraints) and cuts.never_negative.tolist() == [0]
     cuts.notice(point([0.0, 0.0], [-1e-17], [[1.0, 1.0]], equalities=1))
     assert store_gradients(cuts, here, point([0.0, 0.5], [0.5], [[0.0, 1.0]], equalities=1), [0])
-    assert cuts.kinked.tolist() == [0] and not len(cuts.never_negative)
+    assert cuts.kinked_constraints.tolist() == [0] and not len(cuts.never_negative)
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -195,7 +195,7 @@ def test_a_resumed_run_takes_the_same_steps_among_kinks(tmp_path: Path) -> None:
 
     def save(state: State) -> None:
         if state.iteration == 14:
-            assert len(state.pieces.kinked)
+            assert len(state.pieces.kinked_constraints)
             state.save(path)
 
     whole = minimize(function, start, compile="never", structure="off", callback=save)

@@ -157,7 +157,7 @@ def test_unknown_names_warn_with_the_nearest(wrong: str, right: str) -> None:
 
 
 def test_a_solver_that_is_not_installed_is_replaced_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nonsmooth.pygranso.settings.installed", lambda name: name != "gurobi")
+    monkeypatch.setattr("nonsmooth.pygranso.settings.is_installed", lambda name: name != "gurobi")
     with pytest.warns(UserWarning, match="gurobi"):
         assert run(QPsolver="gurobi").termination_code == 0
 

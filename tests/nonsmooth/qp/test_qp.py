@@ -13,12 +13,12 @@ from scipy.optimize import minimize as scipy_minimize
 from nonsmooth import QPError, minimize
 from nonsmooth.qp import Program, QPSolver, available
 from nonsmooth.qp.active_set import active_set
-from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, installed
+from nonsmooth.qp.backends import MODULES, ONE_SHOT, Daqp, is_installed
 from nonsmooth.qp.solver import closed_form
 
-INSTALLED = [name for name in MODULES if installed(name)]
+INSTALLED = [name for name in MODULES if is_installed(name)]
 BACKENDS = [*INSTALLED, "native"]
-NOT_INSTALLED = [name for name in MODULES if not installed(name)]
+NOT_INSTALLED = [name for name in MODULES if not is_installed(name)]
 
 
 def program(generator: np.random.Generator, size: int, simplex: int, *, rank: int | None = None) -> Program:
@@ -156,7 +156,7 @@ def test_a_solver_that_is_not_installed_says_how_to_get_it(name: str) -> None:
 
 
 def test_without_any_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nonsmooth.qp.solver.installed", lambda name: False)
+    monkeypatch.setattr("nonsmooth.qp.solver.is_installed", lambda name: False)
     assert available() == ("native",)
     for given in small_programs():
         solution = QPSolver().session(given.matrix, given.simplex).solve(given.linear, given.lower, given.upper)
@@ -325,7 +325,7 @@ def test_what_depends_on_memory_is_asked_by_name_only() -> None:
         assert QPSolver("proxqp").order(10, warm=False)[0] == "proxqp"
 
 
-@pytest.mark.skipif(not installed("osqp"), reason="osqp is not installed")
+@pytest.mark.skipif(not is_installed("osqp"), reason="osqp is not installed")
 def test_osqp_is_not_asked_what_it_would_complain_about(capfd: pytest.CaptureFixture[str]) -> None:
     """It says on the standard output that a matrix is not that of a convex program, also where it is told to be quiet."""
     for matrix in (np.array([[1.0, 3.0], [3.0, 1.0]]), np.array([[1.0, np.inf], [np.inf, 1.0]])):

@@ -41,7 +41,7 @@ def tensor(*values: float) -> Tensor:
 def test_pieces_are_those_to_which_a_step_leads() -> None:
     reading = seen(lambda x: torch.stack([x.abs().sum() - 1, x[0] - x[1]]), tensor(2.0, 0.5))
     pieces = reading.pieces(np.array([-3.0, 0.0]))
-    np.testing.assert_allclose(pieces.reached, [0.5, -1.5])
+    np.testing.assert_allclose(pieces.values_after_step, [0.5, -1.5])
     np.testing.assert_allclose(pieces.values, [-2.5, 1.5])  # −x₀ + x₁ − 1 at x
     np.testing.assert_allclose(reading.rows(np.array([0]), pieces.slopes[:1]), [[-1.0, 1.0]])
 
@@ -49,7 +49,7 @@ def test_pieces_are_those_to_which_a_step_leads() -> None:
 def test_a_maximum_of_a_product() -> None:
     reading = seen(lambda x: (3 * torch.stack([x[0], 2 * x[1], -x[0]]).max() - 1).reshape(1), tensor(1.0, 0.4))
     pieces = reading.pieces(np.array([0.0, 0.6]))
-    np.testing.assert_allclose(pieces.reached, [5.0])
+    np.testing.assert_allclose(pieces.values_after_step, [5.0])
     np.testing.assert_allclose(reading.rows(np.array([0]), pieces.slopes), [[0.0, 6.0]])
 
 
@@ -58,15 +58,16 @@ def test_shares_of_several_pieces_add_up() -> None:
     first, second = (reading.pieces(np.array(way)) for way in ([1.0, 0.2], [-1.0, 2.0]))
     shares = 0.25 * reading.shares(first.slopes) + 1.5 * reading.shares(second.slopes)
     rows = 0.25 * reading.rows(np.array([0]), first.slopes) + 1.5 * reading.rows(np.array([0]), second.slopes)
-    np.testing.assert_allclose(reading.weighted(np.array([1.75]), shares), rows[0])
+    np.testing.assert_allclose(reading.weighted_gradient(np.array([1.75]), shares), rows[0])
 
 
 def test_kinks_that_bend_downwards_are_on_the_side_that_is_asked_for() -> None:
     reading = seen(lambda x: (1 - x.abs().sum()).reshape(1), tensor(0.5, -0.25))
     step = np.array([-1.0, 0.0])
     assert not reading.convex.any()
-    np.testing.assert_allclose(reading.pieces(step).reached, [0.25])
-    np.testing.assert_allclose(reading.pieces(step, reading.sides).reached, [1.25])  # above: what bends downwards has tangents
+    np.testing.assert_allclose(reading.pieces(step).values_after_step, [0.25])
+    # A concave term lies below its tangents.
+    np.testing.assert_allclose(reading.pieces(step, reading.slopes_at_x).values_after_step, [1.25])
 
 
 @pytest.mark.parametrize("seed", [*range(60), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(60, 1000))])
@@ -90,7 +91,7 @@ def test_models_of_random_constraints_are_right(seed: int) -> None:
         way = random.standard_normal(len(point))
         there = function(point + step * torch.from_numpy(way))
         change = (there - here).detach().numpy()
-        modeled = reading.pieces(step * way).reached - reading.values
+        modeled = reading.pieces(step * way).values_after_step - reading.values
         close = np.abs(modeled - change) <= 1e-3 * step * (1 + np.abs(reading.jacobian).sum(axis=1)) + 1e-9
         assert close.all(), (reading.kinds, modeled, change)
 

@@ -223,7 +223,7 @@ def test_slopes_between_those_of_the_sides() -> None:
     shares[terms.places[terms.groups < 0]] = [0.5, 1.0]  # slopes 0 and 3
     shares[terms.places[terms.groups == 0]] = 1.0  # all of it to the entry that is not the first
     shares[terms.largest] = 0.0
-    np.testing.assert_allclose(reading.combined(shares), [0.0, 4.0])
+    np.testing.assert_allclose(reading.gradient_with(shares), [0.0, 4.0])
 
 
 def test_other_units() -> None:
