@@ -427,7 +427,7 @@ export interface Measurement {
   build: Build | null;
   payback: { calls: number | null; low: number | null; high: number | null; unclear: boolean; gain: number } | null;
   peak_bytes: number | null;
-  doubts: string[];
+  warnings: string[];
   assumes: string[];
 }
 

@@ -1,4 +1,4 @@
-/** The measurements of one point as a table, with the doubts about them as footnotes. */
+/** The measurements of one point as a table, with the warnings about them as footnotes. */
 import type { JSX } from "preact";
 import { bytes, seconds } from "../../common/format";
 import type { Measurement, TimingPoint, Tone } from "../../data";
@@ -10,7 +10,7 @@ import { paybackText } from "./payback";
 
 export function SpeedTable(props: { point: TimingPoint; notes: string[]; styles: Styles; caption: string }): JSX.Element {
   const { measurements } = props.point;
-  const doubts = [...new Set(measurements.flatMap((item) => item.doubts))];
+  const warnings = [...new Set(measurements.flatMap((item) => item.warnings))];
   const assuming = measurements.filter((item) => item.assumes.length > 0);
   return (
     <>
@@ -24,11 +24,11 @@ export function SpeedTable(props: { point: TimingPoint; notes: string[]; styles:
           { title: "Build", figures: true },
           { title: "Pays back after", figures: true },
           { title: "Peak memory", figures: true },
-          { title: "Doubts" },
+          { title: "Warnings" },
         ]}
       >
         {measurements.map((item) => (
-          <Row item={item} styles={props.styles} doubts={doubts} />
+          <Row item={item} styles={props.styles} warnings={warnings} />
         ))}
       </Table>
       {props.notes.length > 0 ? (
@@ -38,11 +38,11 @@ export function SpeedTable(props: { point: TimingPoint; notes: string[]; styles:
           ))}
         </ul>
       ) : null}
-      {doubts.length > 0 ? (
-        <ol class="doubts" aria-label="Doubts">
-          {doubts.map((doubt, index) => (
+      {warnings.length > 0 ? (
+        <ol class="warnings" aria-label="Warnings">
+          {warnings.map((warning, index) => (
             <li>
-              <span class="letter">{letter(index)}</span> {doubt}
+              <span class="letter">{letter(index)}</span> {warning}
             </li>
           ))}
         </ol>
@@ -77,7 +77,7 @@ function letter(index: number): string {
   return index < 26 ? String.fromCharCode(97 + index) : String(index + 1);
 }
 
-function Row({ item, styles, doubts }: { item: Measurement; styles: Styles; doubts: string[] }): JSX.Element {
+function Row({ item, styles, warnings }: { item: Measurement; styles: Styles; warnings: string[] }): JSX.Element {
   const name = (
     <th scope="row" class="variant-name">
       <Swatch style={styleOf(styles, item.variant)} /> {item.variant}
@@ -122,12 +122,12 @@ function Row({ item, styles, doubts }: { item: Measurement; styles: Styles; doub
       <td class="figures">{item.payback ? <PaybackCell payback={item.payback} /> : "–"}</td>
       <td class="figures">{item.peak_bytes === null ? "–" : bytes(item.peak_bytes)}</td>
       <td>
-        {inOrder(item.doubts, doubts).map((doubt) => (
-          <abbr class="letter" title={doubt}>
-            {letter(doubts.indexOf(doubt))}
+        {inOrder(item.warnings, warnings).map((warning) => (
+          <abbr class="letter" title={warning}>
+            {letter(warnings.indexOf(warning))}
           </abbr>
         ))}
-        {item.doubts.length === 0 ? "–" : null}
+        {item.warnings.length === 0 ? "–" : null}
       </td>
     </tr>
   );

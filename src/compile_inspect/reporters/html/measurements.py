@@ -153,7 +153,7 @@ def _measurement(item: Measurement) -> Data:
             "gain": number(pays.gain_seconds) or 0.0,
         },
         "peak_bytes": None if item.memory is None else item.memory.peak_bytes,
-        "doubts": [doubt.value for doubt in item.warnings],
+        "warnings": [warning.value for warning in item.warnings],
         "assumes": [words(text) for text in item.assumptions],
     }
 

@@ -70,7 +70,7 @@ def _print_point(point: TimingPoint, console: Console, *, alone: bool) -> None:
     best = conclusions.choose(point).variant  # the lowest median may be due to chance
     if ran:
         # Warnings come with their sentences below: in the table they would take the width of all else.
-        name, *numbers, _doubts = words.COLUMNS
+        name, *numbers, _warnings = words.COLUMNS
         table = new_table(name, *(f">{column}" for column in numbers))
         for item in ran:
             style = "bold green" if item is best and len(ran) > 1 else ""
