@@ -138,9 +138,8 @@ class Model:
         multipliers = self._multipliers
         if multipliers is not None and len(multipliers) != self._constraint_count:
             multipliers = None
-        extra_rows = None
-        if piece_rows is not None:
-            extra_rows = ExtraRows(piece_rows.table, piece_rows.index, piece_rows.signs, piece_rows.weights)
+        part = piece_rows
+        extra_rows = None if part is None else ExtraRows(part.table, part.index, part.signs, part.weights)
         arrays = (at.x, at.gradient, at.c, at.jacobian)  # not the point itself: it may later share another point's rows
         point = CurrentPoint(at.f, at.first_keys, at.equalities, self._constraint_count, at.addresses, multipliers, arrays)
         return NativeModel(workspace, self._solver.clock, metric, point, cuts.table, cuts.weights, extra_rows)
