@@ -82,7 +82,7 @@ const measurement = (variant: string, median: number | null, more: Partial<Measu
   build: null,
   payback: null,
   peak_bytes: null,
-  doubts: [],
+  warnings: [],
   assumes: [],
   ...more,
 });
