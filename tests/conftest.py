@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -80,6 +80,11 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
         ("repetition", "MAX_CALL_SECONDS"),
     ):
         monkeypatch.setattr(importlib.import_module(f"compile_inspect.agreement.{module}"), limit, 300.0)
+
+
+def quick_first(items: Iterable[Any], count: int) -> list[Any]:
+    """Parameters of a test: the first `count` for every run, the others marked `slow`."""
+    return [item if index < count else pytest.param(item, marks=pytest.mark.slow) for index, item in enumerate(items)]
 
 
 def environment(cache: Path, **more: str) -> dict[str, str]:

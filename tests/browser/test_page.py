@@ -27,6 +27,8 @@ SECTIONS = (
     "environment",
 )  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("inspection", [Inspection(), everything(), full()], ids=["empty", "everything", "full"])
 def test_every_part_is_there_and_every_link_leads_to_one(opening: Callable[..., Any], inspection: Inspection) -> None:

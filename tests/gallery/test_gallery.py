@@ -49,7 +49,7 @@ def first_of_each_kind(count: int) -> set[Path]:
     return {path for paths in kinds.values() for path in paths[:count]}
 
 
-QUICK = first_of_each_kind(3)
+QUICK = first_of_each_kind(2)
 """Programs that are tried in every run of the tests."""
 
 

@@ -54,6 +54,7 @@ def test_same_output(both) -> None:
     assert len(plain.stderr.splitlines()) == len(seen.stderr.splitlines())
 
 
+@pytest.mark.slow
 def test_cache_filled_without_the_recorder_is_hit_with_it(both, tmp_path: Path) -> None:
     folder, _, _ = both
     output = tmp_path / "warm.inspection"

@@ -107,6 +107,7 @@ def logged_breaks(text: str) -> set[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param("mlp", marks=pytest.mark.slow), *MODELS[1:]])
 def test_breaks_and_output_agree_with_a_plain_run(name: str, recorded: GetRecorded) -> None:
     capture = recorded(name)
@@ -140,6 +141,7 @@ def test_three_kinds_of_break(recorded: GetRecorded) -> None:
     assert stack is not None and stack.locations[0].function == "<module>"
 
 
+@pytest.mark.slow
 def test_gpt2_comes_with_the_text_of_the_library_it_is_from(recorded: GetRecorded) -> None:
     inspection = recorded("gpt2").inspection
     texts = {Path(file).name: text for file, text in inspection.library_sources.items()}
@@ -147,6 +149,7 @@ def test_gpt2_comes_with_the_text_of_the_library_it_is_from(recorded: GetRecorde
     assert not any("/torch/" in file for file in inspection.library_sources)
 
 
+@pytest.mark.slow
 def test_gpt2_names_the_logger_call_that_explain_hides(recorded: GetRecorded) -> None:
     (cause,) = recorded("gpt2").inspection.breaks
     assert cause.identifier == "GB0291"

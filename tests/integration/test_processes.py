@@ -40,6 +40,7 @@ def test_workers_and_spawned_processes_have_captures_of_their_own(workers: Worke
         assert compilation.function == "double"
 
 
+@pytest.mark.slow
 def test_show_takes_the_processes_together(workers: Workers, quick_cache: Path) -> None:
     output, _ = workers
     command = [sys.executable, "-m", "compile_inspect", "show", str(output), "summary", "--json"]
@@ -48,6 +49,7 @@ def test_show_takes_the_processes_together(workers: Workers, quick_cache: Path) 
     assert len(json.loads(shown.stdout)["processes"]) == 4
 
 
+@pytest.mark.slow
 def test_ranks_of_torchrun(tmp_path: Path, quick_cache: Path) -> None:
     output = tmp_path / "job.inspection"
     # A port that is free: two runs of the tests may share a machine.
@@ -78,7 +80,7 @@ def test_a_killed_program_leaves_what_was_seen(tmp_path: Path, quick_cache: Path
     command = [sys.executable, "-m", "compile_inspect", "show", str(output)]
     shown = subprocess.run(command, env=environment(quick_cache), capture_output=True, text=True)
     assert shown.returncode == 0
-    assert "This capture is partial" in shown.stdout
+    assert "This capture is incomplete" in shown.stdout
 
 
 @pytest.mark.exhaustive

@@ -33,6 +33,7 @@ def living() -> tuple[int, int]:
     return sum(type(item) is Trial for item in objects), sum(type(item) is torch.Tensor for item in objects)
 
 
+@pytest.mark.slow
 def test_evaluated_points_and_their_graphs_are_let_go() -> None:
     counts: dict[int, tuple[int, int]] = {}
 

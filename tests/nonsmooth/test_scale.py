@@ -38,6 +38,7 @@ def run(size: int, kind: str, iterations: int) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="memory is asked of the resource module")
 def test_memory_with_a_hundred_thousand_variables() -> None:
     found = run(100_000, "sum", 30)

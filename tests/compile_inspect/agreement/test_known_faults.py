@@ -158,6 +158,7 @@ def test_a_custom_backward_that_dynamo_dropped(name: str) -> None:
     assert float(first.eager) == pytest.approx(7 * float(first.variant))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["inductor", pytest.param("inductor-callable", marks=pytest.mark.exhaustive)])
 def test_the_row_of_torch_trace(name: str) -> None:
     inputs = torch.randn(3, 3), torch.eye(2)
@@ -191,6 +192,7 @@ def test_torch_has_an_accuracy_backend_to_test_with() -> None:
     assert "relu_accuracy_error_TESTING_ONLY" in wrong_backends()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradients", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_a_fault_put_into_inductor(gradients: bool, fresh_inductor_with_wrong_relu: None) -> None:
     found = verify(with_relu, torch.randn(7, requires_grad=gradients), variants=["aot_eager", "inductor", "inductor-callable"])

@@ -156,6 +156,7 @@ def test_a_mistake_ends_the_process_with_status_2(folder: Path) -> None:
     assert done.returncode == 2 and done.stderr.startswith("compile-inspect: ") and done.stdout == ""
 
 
+@pytest.mark.slow
 def test_builds_are_cold_and_labeled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     done = invoke(*BENCH, "--variants", "eager-backend", "--export", "cold.json", cwd=folder)

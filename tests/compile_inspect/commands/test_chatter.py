@@ -18,7 +18,7 @@ from invoking import invoke
 from compile_inspect.silence import divert_output
 from compile_inspect.timing import point_measurement
 from compile_inspect.timing.sampling import Rounds, sample_rounds
-from conftest import environment
+from conftest import environment, quick_first
 
 pytestmark = pytest.mark.filterwarnings("ignore:CHATTER")
 
@@ -102,7 +102,7 @@ def test_nothing_but_the_answer_is_printed(command: str, folder: Path, capfd: py
         assert last.startswith(SENTENCES.get(command, "")), last
 
 
-@pytest.mark.parametrize("ratio", WINNERS)
+@pytest.mark.parametrize("ratio", quick_first(WINNERS, 1))
 def test_whichever_wins_the_answer_is_printed_last(
     ratio: float, folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,7 +124,7 @@ def test_whichever_wins_the_answer_is_printed_last(
     assert " ".join(last.split()).startswith(answer), last
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "breaks"])
+@pytest.mark.parametrize("command", quick_first([name for name in COMMANDS if name != "breaks"], 2))
 def test_verbose_shows_it(command: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     done = invoke(command, "loud.py:model", "--inputs", "loud.py:inputs", *COMMANDS[command], "--verbose", cwd=folder)
     assert done.returncode == 0, done.stderr

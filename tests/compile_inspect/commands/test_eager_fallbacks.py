@@ -89,7 +89,10 @@ def test_building_tells_why_calls_run_in_eager_mode(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("make", "warning"),
-    [(Counter, MeasurementWarning.RECOMPILE_LIMIT), (lambda: identity, MeasurementWarning.NO_GRAPH)],
+    [
+        pytest.param(Counter, MeasurementWarning.RECOMPILE_LIMIT, marks=pytest.mark.slow),
+        (lambda: identity, MeasurementWarning.NO_GRAPH),
+    ],
     ids=["limit", "no graph"],
 )
 def test_every_answer_says_so(make: Callable[[], Any], warning: MeasurementWarning) -> None:

@@ -22,6 +22,7 @@ from compile_inspect.recompiles import Call, find_remedies, predict
 from compile_inspect.records import Inspection
 from compile_inspect.reporters.target_arguments import infer_target_arguments
 from compile_inspect.target import Target
+from conftest import quick_first
 
 CLEAN = """
 import torch
@@ -146,7 +147,7 @@ def follow(first: str, folder: Path) -> dict[str, Done]:
     return done
 
 
-@pytest.fixture(scope="module", params=PROGRAMS)
+@pytest.fixture(scope="module", params=quick_first(PROGRAMS, 2))
 def followed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Done]]:
     folder = tmp_path_factory.mktemp("next")
     (folder / "prog.py").write_text(PROGRAMS[request.param])

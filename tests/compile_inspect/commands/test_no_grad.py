@@ -8,6 +8,7 @@ import pytest
 from invoking import invoke
 
 import compile_inspect
+from conftest import quick_first
 
 PROGRAM = """
 import torch
@@ -47,7 +48,7 @@ def typed(command: str, check: str, folder: Path, *options: str):  # type: ignor
     return invoke(name, "mine.py:net", "--inputs", "float32[3, 4]", *COMMANDS[command], *options, cwd=folder)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", quick_first(COMMANDS, 3))
 def test_every_command_runs_it_without_gradients(command: str, tmp_path: Path) -> None:
     done = typed(command, "assertion", tmp_path, "--no-grad")
     assert done.returncode == 0, done.stderr + done.stdout
@@ -71,6 +72,7 @@ def test_an_error_that_has_nothing_to_do_with_gradients_is_left_alone(tmp_path: 
     assert done.returncode == 2 and "no-grad" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_long_forecast_says_what_it_is_doing_and_what_it_took(tmp_path: Path) -> None:
     from compile_inspect.recompiles import calls_from_ranges, find_remedies, predict
     from compile_inspect.target import find_target

@@ -176,6 +176,7 @@ def test_verify_fails_where_nothing_could_be_compared(folder: Path) -> None:
     assert "needs tensors on a CUDA device" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_missing_compiler_is_nobody_s_fault(folder: Path) -> None:
     done = in_a_process(
         "verify", "mine.py:double", "--inputs", "mine.py:inputs", "--variants", "inductor,eager-backend", "--samples", "0",

@@ -10,6 +10,7 @@ import pytest
 from compile_inspect.fixes.planning import try_proposals
 from compile_inspect.fixes.trial_runner import TrialRunner
 from compile_inspect.records.fixes import ProofStatus
+from conftest import quick_first
 
 HELPERS = {
     "one": "def deep(x):\n    print('one')\n    return x * 2\n",
@@ -38,7 +39,8 @@ def standings(folder: Path, program: str, helper: str) -> list[tuple[ProofStatus
     return [(proof.status, proof.reason) for _, proof in findings[0].trials]
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", quick_first(PROGRAMS, 1))
 def test_what_one_program_imported_is_not_in_the_way_of_the_next(name: str, tmp_path: Path) -> None:
     path, modules = list(sys.path), set(sys.modules)
     helpers = (*HELPERS, "one") if name == "imported at the top" else ("one", "two")

@@ -8,6 +8,7 @@ import pytest
 
 from compile_inspect.fixes.planning import try_proposals
 from compile_inspect.fixes.trial_runner import TrialRunner
+from conftest import quick_first
 
 HEAD = "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
 TAIL = "\n\ntorch.manual_seed(0)\nnet = Net()\ninputs = (torch.randn(4, 8),)\n"
@@ -35,8 +36,8 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("seconds", [0.0, 0.02], ids=["not timed", "timed"])
+@pytest.mark.parametrize("name", quick_first(PROGRAMS, 3))
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(0.02, marks=pytest.mark.slow)], ids=["not timed", "timed"])
 def test_a_fix_of_a_module_that_changes_itself_is_proven(tmp_path: Path, name: str, seconds: float) -> None:
     file = tmp_path / f"changes_itself_{name.replace(' ', '_')}.py"
     file.write_text(HEAD + PROGRAMS[name] + TAIL)

@@ -93,6 +93,7 @@ def test_settings_are_put_back(runner: TrialRunner) -> None:
     assert set(torch._dynamo.config.reorderable_logging_functions) == before
 
 
+@pytest.mark.slow
 def test_time_before_and_after(path: Path) -> None:
     runner = TrialRunner(f"{path}:target", f"{path}:inputs", backend="eager", samples=0, seconds=0.05)
     proof = runner.prove(runner.inspection.breaks[0], written(path, 13, "pass"))

@@ -16,6 +16,7 @@ from compile_inspect.recompiles.proposals import explain, remedies_for
 from compile_inspect.records import GuardFailure, Inspection, LimitHit, Recompile
 from compile_inspect.records.forecast import Buckets, Remedy, RemedyKind, RemedyProof, Treatment
 from compile_inspect.target import Target
+from conftest import quick_first
 
 
 def failure(variable: str, reason: str, expected: str | None = None, actual: str | None = None) -> GuardFailure:
@@ -314,7 +315,7 @@ SHAPES_OF_CALLS: dict[str, tuple[Any, Any, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", SHAPES_OF_CALLS)
+@pytest.mark.parametrize("name", quick_first(SHAPES_OF_CALLS, 2))
 def test_remedies_name_inputs_as_the_function_does_and_every_one_parses(name: str) -> None:
     function, inputs, variable = SHAPES_OF_CALLS[name]
     calls = [Call(*inputs(size), label=f"{size} rows") for size in (4, 5, 6)]

@@ -108,6 +108,7 @@ def test_two_captures_are_needed_for_a_comparison() -> None:
         report.html([("a", everything())], comparison=True)
 
 
+@pytest.mark.slow
 def test_a_large_capture_is_thinned_and_says_so() -> None:
     sample = everything()
     nodes = tuple(Node(f"n{number}", "call_function", "torch.sin") for number in range(45_000))

@@ -143,6 +143,7 @@ assert torch.equal(compiled(x), (x * 5).sin())
 """
 
 
+@pytest.mark.slow
 def test_the_running_program_is_not_run_again(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     for text in (PROGRAM, READER):

@@ -226,6 +226,7 @@ def test_a_timing_goes_through_json(timed: Timing) -> None:
     assert from_data(Timing, json.loads(json.dumps(to_data(timed)))) == timed
 
 
+@pytest.mark.slow
 def test_gradients_and_sizes() -> None:
     model = torch.nn.Linear(4, 4)
     seen: list[tuple[int, bool]] = []

@@ -227,6 +227,7 @@ def test_phase_2_tells_what_no_line_owns_and_where_the_graph_broke(tmp_path: Pat
     assert "evaluated it while tracing" not in text
 
 
+@pytest.mark.slow
 def test_phase_3_fixes_every_breaking_model_and_proves_it(tmp_path: Path) -> None:
     guide = guide_of(tmp_path)
     result = run_fix_graph_breaks(guide=guide)
@@ -312,6 +313,7 @@ def test_phase_5_times_a_model_of_the_user_at_its_own_batch_and_at_three_others(
     assert benchmark._sizes_of(small, guide) == (1, 2, 8, 64)
 
 
+@pytest.mark.slow
 def test_phases_4_and_5_on_a_small_model(compiled: Guide, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "USER_BATCHES", (1,))
     target = compiled.folder.target("information")

@@ -104,6 +104,7 @@ def test_every_change_is_noticed(name: str) -> None:
     assert different >= FEWEST.get(name, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_changes_of_transformers_models_are_noticed(name: str) -> None:
     different, wrong = changes_noticed(name, FrozenGraph(), most=40)

@@ -246,6 +246,7 @@ SETTINGS = settings(
 )
 
 
+@pytest.mark.slow
 @settings(SETTINGS, max_examples=40)
 @given(plans)
 def test_forty_random_problems(plan: Plan) -> None:

@@ -270,6 +270,7 @@ def test_a_continued_run_counts_its_own_time(tmp_path: Path) -> None:
     assert first.time.earlier == 0.0
 
 
+@pytest.mark.slow
 def test_runs_within_runs_have_clocks_of_their_own() -> None:
     def distance(x: Tensor) -> Tensor:
         inner = minimize(lambda y: (y - x.detach()).abs().sum(), START, max_iterations=2)

@@ -66,6 +66,7 @@ def test_a_model_of_ones_own_is_taken(guide: Guide) -> None:
     assert found.run("dynamic=None").compiled == (4, 5, 1)
 
 
+@pytest.mark.slow
 def test_a_model_that_pins_its_size_is_told(guide: Guide) -> None:
     pinned = fresh_function("return x.reshape(2, 2, -1) if x.shape[0] == 4 else x + int(x.shape[0] % 2)", torch=torch)
     found = run_dynamic_shapes(Target(pinned, (torch.ones(4, 2),)), guide=guide)
@@ -125,6 +126,7 @@ def test_where_nothing_varies_there_is_no_answer(source: str, inputs: tuple[torc
     assert told in guide.notes[-1]
 
 
+@pytest.mark.slow
 def test_every_piece_of_a_broken_graph_counts(guide: Guide) -> None:
     broken = fresh_function("x = x.sin(); print('hello'); return x.cos()", torch=torch)
     guide.quiz, guide.read_answer = True, lambda question: "3"
@@ -145,6 +147,7 @@ def test_what_was_never_compiled_has_no_guards(found: DynamicShapes) -> None:
     assert " guards" not in text and "the calls with 4, 5 rows raised an error: no." in text
 
 
+@pytest.mark.slow
 def test_inputs_and_state_are_the_readers(guide: Guide) -> None:
     class Counting(torch.nn.Module):
         def __init__(self) -> None:
