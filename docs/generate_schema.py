@@ -409,7 +409,7 @@ MEANINGS: dict[str, dict[str, str]] = {
         "title": "What it does, as an instruction.",
         "replacements": "Lines to change.",
         "settings": "Statements to run before anything is compiled.",
-        "behavior_change": "How the program behaves differently afterwards.",
+        "behavior_change": "How the program behaves differently afterward.",
         "applicability": "When it is the right choice.",
     },
     "Replacement": {

@@ -66,7 +66,7 @@ def always_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
     from compile_inspect.variants import guard
 
     monkeypatch.setattr(guard, "MAX_RECAPTURE_SECONDS", 600.0)
-    monkeypatch.setattr(guard, "ASSIGNMENTS_BEFORE_BUSY", 10**9)
+    monkeypatch.setattr(guard, "MAX_HARMLESS_ASSIGNMENTS", 10**9)
     monkeypatch.setattr(guard, "SHORTCUT_DELAY_GROWTH", 0)
     monkeypatch.setattr(guard, "is_quicker", lambda one, other: True)
 
@@ -75,8 +75,8 @@ def always_shortcuts(monkeypatch: pytest.MonkeyPatch) -> None:
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a variant is compared at does not depend on how long a slow or busy machine takes to build and to call it."""
     for module, limit in (
-        ("reference", "PROBE_SECONDS"),
-        ("comparison", "RECOMPILE_SECONDS"),
+        ("reference", "MAX_PROBE_SECONDS"),
+        ("comparison", "MAX_REBUILD_SECONDS"),
         ("repetition", "MAX_CALL_SECONDS"),
     ):
         monkeypatch.setattr(importlib.import_module(f"compile_inspect.agreement.{module}"), limit, 300.0)

@@ -52,12 +52,17 @@ def _kinks(document: Document) -> str:
 FIGURES = (
     Figure("Compile time with recording ÷ without: GPT-2 of two layers, forward and backward", "recorder_overhead", _recording),
     Figure(
-        "Speedup of `tune` over the best mode of `torch.compile`: calls under 200 µs on a CPU, with an earlier guard",
+        "Speedup of `tune` over the best mode of `torch.compile`: calls under 200 µs on a CPU (measured with an "
+        "earlier version of the guard)",
         "tune_cpu",
         _tuning,
     ),
     Figure("The same: calls under 300 µs on an H200", "tune_cuda", _tuning),
-    Figure("Speedup of nonsmooth over PyGRANSO, until PyGRANSO's final quality", "solver_speed_published", _beside_pygranso),
+    Figure(
+        "Speedup of nonsmooth over PyGRANSO, timed until nonsmooth reaches PyGRANSO's final quality",
+        "solver_speed_published",
+        _beside_pygranso,
+    ),
     Figure("Evaluations with kinks read from the program ÷ without", "composite_problems", _kinks),
 )
 

@@ -16,7 +16,7 @@ from compile_inspect.target import Inputs, Target
 def require_eager(target: Target) -> Target:
     """Return the target if eager mode runs it at all of its inputs; otherwise raise `TargetError` with exception and line.
 
-    It runs on copies of the inputs. What it holds, and the random generators, are restored afterwards.
+    It runs on copies of the inputs. What it holds, and the random generators, are restored afterward.
 
     >>> require_eager(Target(max, (1, 2))).function(3, 4)
     4

@@ -75,7 +75,7 @@ def test_breaks_of_a_function(program: ModuleType) -> None:
     proof = dict(finding.trials)[finding.best_proposal]
     assert (proof.breaks, proof.graphs, proof.values, proof.gradients) == ((1, 0), (2, 1), 1, 1)
     assert report.fixed_by_proposals == (finding,)
-    assert report.fullgraph == "With this fix, fullgraph=True works; it was tried."
+    assert report.fullgraph == "A trial confirmed that fullgraph=True works with this fix."
     assert file_of(program).read_text() == PROGRAM
 
 

@@ -69,8 +69,8 @@ def _changes(node: ast.AST, name: str, holder: ValueOrigin, declared: set[str]) 
     else:
         return False
     if holder is ValueOrigin.ATTRIBUTE:
-        wanted = f"self.{name}"
-        return any(isinstance(target, ast.Attribute) and ast.unparse(target) == wanted for target in targets)
+        attribute_source = f"self.{name}"
+        return any(isinstance(target, ast.Attribute) and ast.unparse(target) == attribute_source for target in targets)
     return holder is ValueOrigin.GLOBAL and name in declared and any(
         isinstance(target, ast.Name) and target.id == name for target in targets
     )  # fmt: skip

@@ -44,7 +44,7 @@ def verify(
     and with the further inputs of a `Target`. With `samples=0` only your own inputs are used. `variants` are names (see
     `compile_inspect.variant_names`) or `Variant` objects; by default, all that are worth trying on the device.
     `gradients=None` compares gradients where eager has them. `second_derivatives=True` compares second derivatives too.
-    Inputs, parameters, buffers and random generators are restored afterwards. If eager itself fails at your inputs and
+    Inputs, parameters, buffers and random generators are restored afterward. If eager itself fails at your inputs and
     no variant hides that, `verify` raises `TargetError`.
 
     >>> import torch
@@ -156,7 +156,7 @@ def _compare_exceptions(item: Variant, eager_error: str, refusal: RefusalError) 
 
 @contextlib.contextmanager
 def scratch_task(task: Task, seed: int) -> Iterator[Task]:
-    """Yield the task with its own copies of the inputs; state and random generators are restored afterwards."""
+    """Yield the task with its own copies of the inputs; state and random generators are restored afterward."""
     args, kwargs = clone_inputs((task.args, task.kwargs))
     with preserve_state(task), seed_generators(seed):
         yield replace(task, args=args, kwargs=kwargs)

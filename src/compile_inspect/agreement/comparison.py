@@ -14,8 +14,8 @@ from compile_inspect.records.agreement import Difference, DifferenceKind, Measur
 from compile_inspect.variants import Prepared, Task
 from compile_inspect.variants.inductor import FROZEN_ASSUMPTIONS
 
-RECOMPILE_SECONDS = 20.0
-"""A variant that took longer to build is not given inputs for which it would have to be built again."""
+MAX_REBUILD_SECONDS = 20.0
+"""A variant that took longer to build is not built again for inputs that would require it."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _compare(prepared: Prepared, reference: Reference) -> Comparison:
 def _takes_only_example_form(prepared: Prepared, point: Point) -> bool:
     """Whether a variant takes only inputs like the example, or takes so long to compile that it gets no others."""
     return FROZEN_ASSUMPTIONS[0] in prepared.variant.assumes or (
-        not point.from_user and prepared.build_seconds > RECOMPILE_SECONDS
+        not point.from_user and prepared.build_seconds > MAX_REBUILD_SECONDS
     )
 
 

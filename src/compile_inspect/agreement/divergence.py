@@ -41,8 +41,8 @@ class Divergence:
         if self.eager == self.graph:
             return f"{self.eager} takes or returns different values in Dynamo's graph and in eager mode"
         if not self.eager or not self.graph:
-            who, other = ("eager mode", "Dynamo's graph") if self.eager else ("Dynamo's graph", "eager mode")
-            return f"{who} runs {self.eager or self.graph}, and {other} runs nothing more"
+            longer_run, shorter_run = ("eager mode", "Dynamo's graph") if self.eager else ("Dynamo's graph", "eager mode")
+            return f"{longer_run} runs {self.eager or self.graph}, and {shorter_run} runs nothing more"
         return f"eager mode runs {self.eager} where Dynamo's graph runs {self.graph}"
 
 

@@ -91,7 +91,7 @@ def generate_inputs(example: Inputs, count: int, seed: int) -> Iterator[tuple[st
     import torch
 
     generator = torch.Generator()
-    kinds = (("drawn at random", _draw), ("negated", _negate), ("drawn large", _draw_wide), ("shuffled", _shuffle))
+    kinds = (("random", _draw), ("negated", _negate), ("large random", _draw_wide), ("shuffled", _shuffle))
     for index in range(count):
         generator.manual_seed(seed + index)
         name, fill = kinds[index % len(kinds)]

@@ -36,10 +36,12 @@ def judge(
         return judgment
     for name in dict.fromkeys([*baseline.eager.changes, *outcome.changes]):
         if (name in outcome.changes) != (name in baseline.eager.changes) and not _is_uncertain_change(name, baseline):
-            who = (
+            message = (
                 "eager changes it and the variant does not" if name in baseline.eager.changes else "only the variant changes it"
             )
-            judgment.differences.append(Difference(baseline.point, f"{name} after the call", DifferenceKind.SIDE_EFFECT, who))
+            judgment.differences.append(
+                Difference(baseline.point, f"{name} after the call", DifferenceKind.SIDE_EFFECT, message)
+            )
     actual, eager = outcome.all_values, baseline.eager.all_values
     for name, value in eager.items():
         if name in actual:
@@ -88,7 +90,7 @@ COMPILER_EXCEPTIONS = ("BackendCompilerFailed", "InternalTorchDynamoError", "Ind
 
 
 def _judge_exceptions(outcome: RunOutcome, baseline: Baseline, judgment: Judgment) -> None:
-    """Both must raise. A different type is noted; a compiler that gives up does not count as raising what eager raises."""
+    """Both must raise. A different type of exception is noted; an exception of a compiler that gives up does not count."""
     actual, eager = outcome.error, baseline.eager.error
     if actual is not None and eager is not None:
         actual_type, message = actual.partition(":")[0], eager.partition(": ")[2]
@@ -124,26 +126,26 @@ def _judge_value(name: str, actual: Any, eager: Any, baseline: Baseline, judgmen
 
     if isinstance(actual, (float, complex)) and isinstance(eager, (float, complex)):
         actual, eager = (torch.tensor(value, dtype=torch.complex128) for value in (actual, eager))
-        number = True
+        is_number = True
     else:
-        number = False
+        is_number = False
     if not torch_private.is_tensor(actual) or not torch_private.is_tensor(eager):
         if not same_value(actual, eager) and not _is_nondeterministic_object(name, eager, baseline):
             message = f"eager returns {_short(eager)} and the variant {_short(actual)}"
             judgment.differences.append(Difference(baseline.point, name, DifferenceKind.DISCRETE, message))
         return
-    for what, actual_property, eager_property in (
+    for property_name, actual_property, eager_property in (
         ("shape", tuple(actual.shape), tuple(eager.shape)),
         ("dtype", actual.dtype, eager.dtype),
         ("device", actual.device, eager.device),
     ):
         if actual_property != eager_property:
-            message = f"{what} {actual_property} where eager has {eager_property}"
+            message = f"{property_name} {actual_property} where eager has {eager_property}"
             judgment.differences.append(Difference(baseline.point, name, DifferenceKind.METADATA, message))
             return
     if eager.numel() == 0:
         return
-    if number:
+    if is_number:
         judge_floats(name, actual, eager, _other_numbers(name, baseline), baseline, judgment, exact_kernels, baseline.precision)
         return
     others = _other_values(name, baseline, eager.shape)

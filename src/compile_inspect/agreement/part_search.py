@@ -16,8 +16,8 @@ from compile_inspect.errors import InspectError
 from compile_inspect.torch_private import DECOMPOSITIONS, LOWERINGS, PASSES, CompilerPart, GraphNode
 
 Decide = Callable[[CompilerPart], bool]
-SEARCH_SECONDS = 600.0
-"""A search compiles the whole function some twenty times, which takes too long for a large model."""
+MAX_SEARCH_SECONDS = 600.0
+"""Time limit of a search: it compiles the whole function about twenty times, which takes too long for a large model."""
 
 
 class SearchTimeoutError(InspectError):
@@ -49,7 +49,7 @@ class Culprit:
 class PartSearch:
     """A search over the parts that one compilation is made of."""
 
-    def __init__(self, is_right: IsRight, seconds: float = SEARCH_SECONDS) -> None:
+    def __init__(self, is_right: IsRight, seconds: float = MAX_SEARCH_SECONDS) -> None:
         self.is_right = is_right
         self.parts: list[CompilerPart] = []
         self.runs = 0
@@ -62,7 +62,7 @@ class PartSearch:
             self.parts.append(part)
             return False
 
-        return self._right(note)
+        return self._is_right(note)
 
     def find(self, kind: str) -> Culprit | None:
         """The part of a kind that is to blame; None if the result stays wrong with all of them left out."""
@@ -92,9 +92,9 @@ class PartSearch:
 
     def _right_without(self, kind: str, selected_keys: Sequence[Any]) -> bool:
         keys = _PartKeys(kind)
-        return self._right(lambda part: part.kind == kind and keys.of(part) in selected_keys)
+        return self._is_right(lambda part: part.kind == kind and keys.of(part) in selected_keys)
 
-    def _right(self, decide: Decide) -> bool:
+    def _is_right(self, decide: Decide) -> bool:
         if perf_counter() > self.deadline:
             raise SearchTimeoutError(f"the search exceeded its time limit at compilation {self.runs}")
         self.runs += 1

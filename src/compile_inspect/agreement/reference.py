@@ -30,12 +30,13 @@ from compile_inspect.variants import Step, Task
 
 INITIAL_PERTURBED_RUNS = 2
 MAX_PERTURBED_RUNS = 16
-"""How often eager runs with perturbed roundings: at first, and at most before anything is called wrong."""
-PROBE_SECONDS = 20.0
-"""Time limit for special inputs."""
+"""How often eager runs with perturbed rounding: initially, and at most before a variant is judged wrong."""
+MAX_PROBE_SECONDS = 20.0
+"""After this time, no further special inputs are added."""
 MAX_RERUN_UNITS = 64
 """The largest difference between two runs of eager, in units in the last place of the compute dtype at the largest element."""
 SEED_OFFSET = 7919
+"""Added to the seed of a second run of eager: values that then differ are random."""
 
 
 @dataclass
@@ -94,9 +95,9 @@ class Reference:
         exact_kernels: bool = False,
         checks: Collection[DifferenceKind] = (),
     ) -> Judgment:
-        """Compare a run with eager's; before it is called wrong, more perturbed runs estimate eager's own error.
+        """Compare a run with eager's; before it is judged wrong, more perturbed runs estimate eager's own error.
 
-        That takes a dozen runs, which `closely=False` avoids where a variant is already wrong elsewhere.
+        That takes a dozen runs, which `refine=False` avoids if a variant is already wrong elsewhere.
         """
         judgment = judge(outcome, self.baseline(point), exact_kernels=exact_kernels, checks=checks)
         while refine and judgment.differences and point.eager.error is None and self._double_perturbed_runs(point):
@@ -115,7 +116,7 @@ def make_reference(task: Task, *, samples: int = 3, seed: int = 0, layouts: bool
     """Run a task in eager mode and in float64 at your own inputs, at `samples` generated ones, and at special ones.
 
     With `samples=0` only your own inputs are used. `layouts` adds inputs with other strides, and with the same tensor
-    passed twice: every variant that takes them compiles again.
+    passed twice; every variant must be compiled again for these.
     """
     notes: list[str] = []
     state = HeldState.now(task)
@@ -157,7 +158,7 @@ def _mark_nondeterministic(reference: Reference) -> Reference:
 def _add_generated(reference: Reference, samples: int, seed: int) -> None:
     task, points = reference.task, reference.points
     for index, (kind, inputs) in enumerate(generate_inputs((task.args, task.kwargs), samples, seed)):
-        name = f"inputs {kind} ({index + 1})"
+        name = f"{kind} inputs ({index + 1})"
         points.append(_point(task, name, inputs, seed + len(points), reference.notes))
 
 
@@ -169,7 +170,7 @@ def _add_probes(reference: Reference, seed: int, layouts: bool) -> None:
     for probe in _probes(task, data_use, seed, layouts):
         if probe.inputs is None:
             reference.not_probed.append(f"{probe.name}: {probe.reason}")
-        elif perf_counter() - started > PROBE_SECONDS:
+        elif perf_counter() - started > MAX_PROBE_SECONDS:
             skipped_names.append(probe.name)
         elif not finishes(data_use, lambda inputs=probe.inputs: _run_and_restore(reference, inputs)):  # type: ignore[misc]
             reference.not_probed.append(f"{probe.name}: eager does not finish there")
@@ -180,7 +181,7 @@ def _add_probes(reference: Reference, seed: int, layouts: bool) -> None:
             else:
                 points.append(point)
     if skipped_names:
-        reference.not_probed.append(f"{join_names(skipped_names)}: the limit of {PROBE_SECONDS:g} s was reached")
+        reference.not_probed.append(f"{join_names(skipped_names)}: the limit of {MAX_PROBE_SECONDS:g} s was reached")
 
 
 def _probes(task: Task, data_use: DataUse, seed: int, layouts: bool) -> Iterator[Probe]:
@@ -256,23 +257,23 @@ def _run_again(task: Task, point: Point, seed: int) -> RunOutcome:
     return _run_eager(task, point.inputs, seed)
 
 
-def _differing_names(point: Point, again: RunOutcome) -> list[str]:
+def _differing_names(point: Point, second_run: RunOutcome) -> list[str]:
     """Names of values that differ in another run."""
-    values, others = point.eager.all_values, again.all_values
+    values, others = point.eager.all_values, second_run.all_values
     return [
         name for name in values if not compares_by_identity(values[name]) and not same_value(values[name], others.get(name))
     ]
 
 
 def _nondeterministic_names(task: Task, point: Point) -> tuple[str, ...]:
-    """Names of values that differ when eager runs again from the same seed, by more than a different order of sums."""
-    again = _run_again(task, point, point.seed)
-    if again.error is not None:
-        return (f"result (it raises {again.error})",)
-    names = _differing_names(point, again)
-    values, others = point.eager.all_values, again.all_values
+    """Names of values that differ when eager runs again from the same seed, by more than the order of summation explains."""
+    second_run = _run_again(task, point, point.seed)
+    if second_run.error is not None:
+        return (f"result (it raises {second_run.error})",)
+    names = _differing_names(point, second_run)
+    values, others = point.eager.all_values, second_run.all_values
     if names and all(name in others and _within_reordering(values[name], others[name]) for name in names):
-        point.perturbed.append(again)
+        point.perturbed.append(second_run)
         return ()
     return tuple(names)
 

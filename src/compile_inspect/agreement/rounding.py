@@ -119,8 +119,8 @@ class _Perturbation:
             if plain is NotImplemented:
                 return None
             pairs = zip(*(torch_private.flatten(item)[0] for item in (operation(*args, **kwargs), plain)), strict=True)
-            given = _magnitude(args, kwargs) if torch.Tag.pointwise in operation.tags else None
-            if not all(_equivalent(one, other, given) for one, other in pairs):
+            input_magnitude = _magnitude(args, kwargs) if torch.Tag.pointwise in operation.tags else None
+            if not all(_equivalent(one, other, input_magnitude) for one, other in pairs):
                 return None
             with intercept_operations(self.run):
                 result = simpler(*args, **kwargs)
@@ -132,9 +132,9 @@ class _Perturbation:
         import torch
 
         schema = operation._schema.arguments
-        given = {**dict(zip((item.name for item in schema), args, strict=False)), **kwargs}
+        arguments = {**dict(zip((item.name for item in schema), args, strict=False)), **kwargs}
         mutable_names = [item.name for item in schema if item.alias_info and item.alias_info.is_write]
-        mutated = [given[name] for name in mutable_names if name in given]
+        mutated = [arguments[name] for name in mutable_names if name in arguments]
         units = 1.0
         # A batch norm updates its running statistics, though its schema does not declare that.
         if torch.Tag.pointwise not in operation.tags and "batch_norm" not in name:
@@ -220,7 +220,7 @@ def _magnitude(args: Any, kwargs: Any) -> Any:
     return largest
 
 
-def _equivalent(one: Any, other: Any, given: Any | None) -> bool:
+def _equivalent(one: Any, other: Any, input_magnitude: Any | None) -> bool:
     """Whether two results are equal up to rounding, including NaN and infinity.
 
     `given` is the magnitude of a pointwise operation's inputs; other results are measured by their largest value.
@@ -234,10 +234,10 @@ def _equivalent(one: Any, other: Any, given: Any | None) -> bool:
     finite = torch.isfinite(one)
     values, theirs = (torch.where(finite, item.detach().double(), 0.0) for item in (one, other))
     limits = torch.finfo(one.dtype)
-    size = values.abs() if given is not None or not values.numel() else values.abs().max()
+    size = values.abs() if input_magnitude is not None or not values.numel() else values.abs().max()
     allowed = MAX_DECOMPOSITION_UNITS * (limits.eps * size + limits.tiny)
-    if given is not None:
-        allowed = allowed + MAX_CANCELLATION_UNITS * limits.eps * given
+    if input_magnitude is not None:
+        allowed = allowed + MAX_CANCELLATION_UNITS * limits.eps * input_magnitude
     return bool(((values - theirs).abs() <= allowed).all())
 
 
@@ -251,13 +251,13 @@ def _units_of_a_sum(operation: Any, name: str, args: Any, kwargs: Any) -> float:
     sizes = [tensor.shape for tensor in tensors if tensor.dim() and type(tensor.shape[0]) is int]
     if not sizes:
         return 1.0
-    given = dict(zip((item.name for item in operation._schema.arguments), args, strict=False)) | kwargs
+    arguments = dict(zip((item.name for item in operation._schema.arguments), args, strict=False)) | kwargs
     if name in ("addmm", "baddbmm", "addmv") and len(sizes) > 1:
         terms = sizes[1][-1]
     elif name == "convolution":
         terms = math.prod(sizes[1][1:])
-    elif "dim" in given or name in ("sum", "mean", "nansum"):
-        dims = given.get("dim")
+    elif "dim" in arguments or name in ("sum", "mean", "nansum"):
+        dims = arguments.get("dim")
         dims = range(len(sizes[0])) if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
         terms = math.prod(sizes[0][dim] for dim in dims)
     else:

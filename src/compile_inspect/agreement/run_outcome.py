@@ -94,7 +94,7 @@ def copy_leaves(inputs: Inputs) -> list[Any]:
 
 @contextlib.contextmanager
 def seed_generators(seed: int) -> Iterator[None]:
-    """Start the generators of torch, Python and NumPy from a seed; restore them and the grad mode afterwards."""
+    """Start the generators of torch, Python and NumPy from a seed; restore them and the grad mode afterward."""
     import torch
 
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
@@ -117,7 +117,7 @@ def seed_generators(seed: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def preserve_state(task: Task) -> Iterator[Callable[[], dict[str, Any]]]:
-    """Restore what the function holds afterwards.
+    """Restore what the function holds afterward.
 
     Yields a function that returns what has changed since: tensors, their accumulated gradients, and Python values.
     """

@@ -67,8 +67,8 @@ class _Frame:
 
 
 @dataclass(frozen=True)
-class _Met:
-    """One break as it was met, with the lines inside compiled code that lead to it, and those that were traced."""
+class _LocatedBreak:
+    """One break where Dynamo reached it, with the lines inside compiled code that lead to it, and those that were traced."""
 
     record: GraphBreak
     compiled: tuple[Location, ...]
@@ -81,12 +81,12 @@ class _Met:
 
 
 def assemble_breaks(events: Iterable[Event], stacks: StackTable, call_stacks: Mapping[str, int]) -> list[GraphBreak]:
-    """All causes of graph breaks in the order they were met.
+    """All causes of graph breaks in the order in which Dynamo reached them.
 
-    Frames that Dynamo gave up on carry their reason in their metrics; where the same cause was logged before,
+    If Dynamo gave up on a frame, the reason is in the frame's metrics; if the same cause was logged before,
     only its effect changes.
     """
-    causes: list[_Met] = []
+    causes: list[_LocatedBreak] = []
     whole_graph: dict[str | None, bool] = {}
     inside: dict[str | None, int | None] = {}
     for event in events:
@@ -102,44 +102,44 @@ def assemble_breaks(events: Iterable[Event], stacks: StackTable, call_stacks: Ma
                 _merge(causes, _from_log(event, stacks, frame))
             else:
                 _merge_failure(causes, _from_metrics(event, stacks, frame, whole_graph.get(identifier, False)))
-    return [replace(met.record, parent=_leader(causes, number)) for number, met in enumerate(causes)]
+    return [replace(located.record, parent=_leader(causes, number)) for number, located in enumerate(causes)]
 
 
-def _leader(causes: list[_Met], number: int) -> int | None:
-    """The earlier break without which torch would not have met this one, as far as lines can tell; None where there is none."""
-    met = causes[number]
-    caller = _caller(causes, met)
+def _leader(causes: list[_LocatedBreak], number: int) -> int | None:
+    """The earlier break without which torch would not have reached this one, judged by lines; None if there is none."""
+    located = causes[number]
+    caller = _caller(causes, located)
     if caller is not None and caller < number:
         return caller
-    return next((index for index in range(number) if _traced_past(causes[index], met)), None)
+    return next((index for index in range(number) if _traced_past(causes[index], located)), None)
 
 
-def _caller(causes: list[_Met], met: _Met) -> int | None:
+def _caller(causes: list[_LocatedBreak], located: _LocatedBreak) -> int | None:
     """The break whose line, left to Python, called what broke here.
 
     Where another break has split the same line, either of them can have led here.
     """
-    for called in reversed([_line(location) for location in met.compiled[: -len(met.traced) or None]]):
+    for called in reversed([_line(location) for location in located.compiled[: -len(located.traced) or None]]):
         split = [index for index, item in enumerate(causes) if item.traced and _line(item.traced[0]) == called]
         if split and all(causes[index].innermost == called for index in split):
             return split[0]
     return None
 
 
-def _traced_past(first: _Met, met: _Met) -> bool:
-    """Whether torch had traced past this line, without a break, when it met `first` further down in the same function.
+def _traced_past(first: _LocatedBreak, located: _LocatedBreak) -> bool:
+    """Whether torch had traced past this line, without a break, when it reached `first` further down in the same function.
 
-    Only because it then gave up the frame that it was tracing, the function was compiled by itself.
+    Torch compiled the function by itself only because it then abandoned the frame that it was tracing.
     """
-    if set(first.record.compilations) & set(met.record.compilations):
+    if set(first.record.compilations) & set(located.record.compilations):
         return False
-    for one, other in zip(_outside_dynamo(first.compiled), _outside_dynamo(met.compiled), strict=False):
+    for one, other in zip(_outside_dynamo(first.compiled), _outside_dynamo(located.compiled), strict=False):
         if one != other:
             return (one.file, one.function) == (other.file, other.function) and one.line > other.line
     return False
 
 
-def _from_log(event: Event, stacks: StackTable, frame: _Frame) -> _Met:
+def _from_log(event: Event, stacks: StackTable, frame: _Frame) -> _LocatedBreak:
     message = parse_message(event["message"])
     inner = stacks.stack(stacks.number(event["stack"]))
     first = event["reason"].splitlines()[0] if event["reason"] else ""
@@ -163,7 +163,7 @@ def _from_log(event: Event, stacks: StackTable, frame: _Frame) -> _Met:
     return _placed(record, frame, inner.locations if inner else (), stacks)
 
 
-def _from_metrics(event: Event, stacks: StackTable, frame: _Frame, fullgraph: bool) -> _Met:
+def _from_metrics(event: Event, stacks: StackTable, frame: _Frame, fullgraph: bool) -> _LocatedBreak:
     metrics = event["metrics"]
     text = str(metrics.get("fail_reason") or "")
     message = parse_message(text)
@@ -189,7 +189,7 @@ def _from_metrics(event: Event, stacks: StackTable, frame: _Frame, fullgraph: bo
     return _placed(record, frame, locations, stacks)
 
 
-def _placed(record: GraphBreak, frame: _Frame, traced: tuple[Location, ...], stacks: StackTable) -> _Met:
+def _placed(record: GraphBreak, frame: _Frame, traced: tuple[Location, ...], stacks: StackTable) -> _LocatedBreak:
     """A break with its place, which is inside compiled code: what called that is not to blame.
 
     The stack goes from the program's first line on: how the frame was called, then what was traced of it. The last line of
@@ -206,14 +206,14 @@ def _placed(record: GraphBreak, frame: _Frame, traced: tuple[Location, ...], sta
         own_location=own,
         stack=stacks.add(whole) if whole else None,
     )
-    return _Met(placed, compiled.locations, traced)
+    return _LocatedBreak(placed, compiled.locations, traced)
 
 
 def _outside_dynamo(locations: Iterable[Location]) -> tuple[Location, ...]:
     return tuple(location for location in locations if "_dynamo" not in location.file)
 
 
-def _merge_failure(causes: list[_Met], new: _Met) -> None:
+def _merge_failure(causes: list[_LocatedBreak], new: _LocatedBreak) -> None:
     """A frame was given up. If the cause was logged before, in whichever line, only its effect is news."""
     for index, known in enumerate(causes):
         if known.record.kind == new.record.kind and set(new.record.compilations) <= set(known.record.compilations):
@@ -222,7 +222,7 @@ def _merge_failure(causes: list[_Met], new: _Met) -> None:
     _merge(causes, new)
 
 
-def _merge(causes: list[_Met], new: _Met) -> None:
+def _merge(causes: list[_LocatedBreak], new: _LocatedBreak) -> None:
     """Add a break, or count it with the one it repeats: the same kind at the line of the user's, or at the innermost line.
 
     The latter is what torch itself calls a duplicate.
@@ -247,7 +247,7 @@ def _effect(known: GraphBreak, new: GraphBreak) -> BreakEffect:
     return skipped.effect if told_again else BreakEffect.MIXED
 
 
-def _is_same_place(one: _Met, other: _Met) -> bool:
+def _is_same_place(one: _LocatedBreak, other: _LocatedBreak) -> bool:
     places = [Stack(item.compiled).user_line for item in (one, other)]
     if places[0] is None or places[1] is None:
         return places[0] is places[1]

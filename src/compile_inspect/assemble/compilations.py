@@ -178,15 +178,15 @@ def assemble_phases(events: Iterable[Event]) -> list[Phase]:
         index = next((i for i in range(len(stack) - 1, -1, -1) if stack[i]["event"]["phase"] == event["phase"]), None)
         if index is None:
             continue
-        begun = stack[index]
+        opening = stack[index]
         del stack[index:]
-        seconds = max(0.0, (event["at"] - begun["event"]["at"]) / 1e6)
+        seconds = max(0.0, (event["at"] - opening["event"]["at"]) / 1e6)
         if stack:
             stack[-1]["inner"] += seconds
-        details = {**begun["event"]["arguments"], **event["arguments"]}
+        details = {**opening["event"]["arguments"], **event["arguments"]}
         details.pop("compile_id", None)
-        compilation = event["compilation"] or begun["event"]["compilation"]
-        start = begun["event"]["at"] / 1e6
-        own = max(0.0, seconds - begun["inner"])
-        phases.append((begun["order"], Phase(compilation, str(event["phase"]), start, seconds, index, own, thread, details)))
+        compilation = event["compilation"] or opening["event"]["compilation"]
+        start = opening["event"]["at"] / 1e6
+        own = max(0.0, seconds - opening["inner"])
+        phases.append((opening["order"], Phase(compilation, str(event["phase"]), start, seconds, index, own, thread, details)))
     return [phase for _, phase in sorted(phases, key=lambda item: item[0])]

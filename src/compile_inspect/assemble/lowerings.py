@@ -79,13 +79,13 @@ def assemble_lowerings(
             _read_detail(numbered[event["lowering"]], event)
     captured = _CapturedStacks(earlier_graphs, stacks)
     finished: list[tuple[Lowering, Graph]] = []
-    built: dict[str, Lowering] = {}
+    lowerings_by_path: dict[str, Lowering] = {}
     for number, facts in enumerate(all_facts):
         lowering, graph = _finish(number, facts, stacks, call_stacks.get(facts.compilation or ""), captured)
-        if lowering.from_cache and lowering.code_path in built:
-            lowering = _with_known_kernels(lowering, graph, built[lowering.code_path])
+        if lowering.from_cache and lowering.code_path in lowerings_by_path:
+            lowering = _with_known_kernels(lowering, graph, lowerings_by_path[lowering.code_path])
         elif lowering.code_path:
-            built.setdefault(lowering.code_path, lowering)
+            lowerings_by_path.setdefault(lowering.code_path, lowering)
         finished.append((lowering, graph))
     return finished
 

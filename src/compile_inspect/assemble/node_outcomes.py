@@ -64,11 +64,11 @@ def explain_unplaced(graph: Graph, placed: set[str]) -> tuple[UnplacedNode, ...]
 
 def _used_by_kernels(graph: Graph, users: dict[str, list[str]], placed: set[str]) -> set[str]:
     """Nodes that a kernel uses, directly or through other unplaced nodes. Graphs are in topological order."""
-    used: set[str] = set()
+    used_names: set[str] = set()
     for node in reversed(graph.nodes):
-        if any(user in placed or user in used for user in users[node.name]):
-            used.add(node.name)
-    return used
+        if any(user in placed or user in used_names for user in users[node.name]):
+            used_names.add(node.name)
+    return used_names
 
 
 def _outcome(node: Node, nodes: dict[str, Node], users: dict[str, list[str]], used_by_kernels: set[str]) -> NodeOutcome:

@@ -47,7 +47,7 @@ def prepare() -> None:
 
 
 class _TorchFinder:
-    """The first finder until torch is imported; calls `start` immediately afterwards."""
+    """The first finder until torch is imported; calls `start` immediately afterward."""
 
     def __init__(self, start: Callable[[], None]) -> None:
         self._start = start
@@ -105,7 +105,7 @@ def _start(output: str, *, main: bool, forked: bool) -> None:
     if main:
         recording.start()
     else:
-        recording.start_quietly()
+        recording.start_lazily()
     # Handlers run in reverse order of registration, and this one is registered before the program's own.
     atexit.register(_stop, recording)
     if forked:

@@ -66,9 +66,9 @@ class Recording:
                 self._journal.create()
             except OSError as error:
                 raise CaptureError(f"{self.path} cannot be written: {error.strerror or error}") from error
-        self.start_quietly()
+        self.start_lazily()
 
-    def start_quietly(self) -> None:
+    def start_lazily(self) -> None:
         """Start recording without writing to disk: the first event creates the file."""
         import torch  # noqa: F401 (torch must be imported before it can be hooked)
 
@@ -101,7 +101,7 @@ class Recording:
         save(self.inspection, path, force=force)
 
     def note(self, text: str) -> None:
-        """Add a sentence for readers of the capture."""
+        """Add a note, which is shown to readers of the capture."""
         self._journal.append({"kind": "note", "compilation": None, "time": time.time(), "thread": 0, "text": text})
 
     def add_failure(self, error: BaseException) -> None:

@@ -35,9 +35,9 @@ class Tap:
         self._collector_types = tuple(collector_types)
         self._collectors: list[Collector] = []
         self._listeners: list[_Listener] = []
-        self._pending: list[tuple[Collector, torch_private.Hook]] = []
-        self._installed: list[torch_private.Hook] = []
-        self._trace: list[torch_private.Hook] = []
+        self._pending_hooks: list[tuple[Collector, torch_private.Hook]] = []
+        self._installed_hooks: list[torch_private.Hook] = []
+        self._trace_hooks: list[torch_private.Hook] = []
         self._handler = _TraceHandler(self)
         self._failures: Counter[str] = Counter()
         self._stacks: dict[Any, int] = {}
@@ -51,9 +51,9 @@ class Tap:
     def add(self, journal: Journal) -> None:
         """Start sending events to `journal`."""
         with self._lock:
-            first = not self._listeners
+            is_first = not self._listeners
             self._listeners = [*self._listeners, _Listener(journal)]
-            if first:
+            if is_first:
                 self._open()
             else:
                 for collector in self._collectors:
@@ -77,7 +77,7 @@ class Tap:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Send no events to the current journals inside the block, and continue afterwards."""
+        """Send no events to the current journals inside the block, and continue afterward."""
         with self._lock:
             listeners, started_ids, resets = self._listeners, set(self._started_ids), self._resets
             stacks, definitions = dict(self._stacks), list(self._definitions)
@@ -183,7 +183,7 @@ class Tap:
         if not self._version_checked:
             self._check_version()
         # Other hooks can only be ready if modules were imported since.
-        if self._pending and len(sys.modules) != self._module_count:
+        if self._pending_hooks and len(sys.modules) != self._module_count:
             self._install_ready()
 
     def _open(self) -> None:
@@ -199,14 +199,14 @@ class Tap:
             torch_private.add_trace_handler(self._handler)  # torch builds the events anyway: use them
         else:
             trace = torch_private.Hook(torch_private.TRACE, functools.partial(self._protect, "trace", self._on_trace_call))
-            self._trace = [trace]
+            self._trace_hooks = [trace]
             self._protect("recorder", self._install_trace)
         self._version_checked = False
         self._started_ids.clear()
         self._resets = 0
 
     def _install_trace(self) -> None:
-        for hook in self._trace:
+        for hook in self._trace_hooks:
             if hook.ready and not hook.installed:
                 hook.install()
 
@@ -228,7 +228,7 @@ class Tap:
         for hook_point, method, before in collector.hooks():
             observer = self._observer(collector, method)
             failed = self._observer(collector, collector.on_failure) if hook_point in collector.failure_hooks else None
-            self._pending.append((collector, torch_private.Hook(hook_point, observer, before=before, failed=failed)))
+            self._pending_hooks.append((collector, torch_private.Hook(hook_point, observer, before=before, failed=failed)))
 
     def _observer(self, collector: Collector, method: torch_private.Observer) -> torch_private.Observer:
         def observe(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
@@ -241,26 +241,26 @@ class Tap:
         """Wrap the functions whose modules are already imported."""
         with self._lock:
             waiting = []
-            for collector, hook in self._pending:
+            for collector, hook in self._pending_hooks:
                 if not hook.ready:
                     waiting.append((collector, hook))
                     continue
                 try:
                     hook.install()
-                    self._installed.append(hook)
+                    self._installed_hooks.append(hook)
                 except AttributeError:
                     version = ".".join(map(str, torch_private.torch_version()))
                     self.report_missing(collector.name, f"torch {version} has no {hook.point}")
-            self._pending = waiting
+            self._pending_hooks = waiting
             # A module that is still being imported becomes ready without another import.
             importing = any(hook.point.module in sys.modules for _, hook in waiting)
             self._module_count = 0 if importing else len(sys.modules)
 
     def _close(self) -> None:
         torch_private.remove_trace_handler(self._handler)
-        for hook in reversed([*self._trace, *self._installed]):
+        for hook in reversed([*self._trace_hooks, *self._installed_hooks]):
             hook.remove()
-        self._installed, self._pending, self._collectors, self._trace = [], [], [], []
+        self._installed_hooks, self._pending_hooks, self._collectors, self._trace_hooks = [], [], [], []
 
 
 class _Listener:

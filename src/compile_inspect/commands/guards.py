@@ -86,10 +86,12 @@ def guards(
         forecast = forecast_calls(
             loaded, calls_from_ranges(loaded, what_if), dynamic=dynamic, limit=limit, check=check, progress=say
         )
-        spent = perf_counter() - started
+        elapsed_seconds = perf_counter() - started
     _print_forecast(forecast, console, as_json)
     if forecast.causes and not as_json:
-        console.print(f"This took {seconds(spent)}, {seconds(forecast.seconds)} of it for the prediction.", style="dim")
+        console.print(
+            f"This took {seconds(elapsed_seconds)}, {seconds(forecast.seconds)} of it for the prediction.", style="dim"
+        )
     sys.exit(int(bool(forecast.failed_calls)))
 
 

@@ -20,7 +20,7 @@ class BreakMatching:
 
     remaining: tuple[GraphBreak, ...] = ()
     """Breaks that should have been removed and are still there."""
-    arrived: tuple[GraphBreak, ...] = ()
+    new_breaks: tuple[GraphBreak, ...] = ()
     """Breaks that did not exist before."""
     revealed: tuple[GraphBreak, ...] = ()
     """Breaks that tracing did not reach before, because a break that should be removed ended it."""
@@ -31,9 +31,9 @@ def match_breaks(
 ) -> BreakMatching:
     """Look up every break of the changed program among those of the original.
 
-    A break at the location of a cause, or on a line that the change wrote, either remained or arrived with the change. Breaks
-    of the original are expected as often as they occurred. Any other break arrived with the change, unless a cause ended the
-    tracing: then the break may have been hidden behind that cause.
+    A break at the location of a cause, or on a line that the change wrote, either remained or is new. Breaks
+    of the original are expected as often as they occurred. Any other break is new too, unless a cause ended the tracing:
+    then the break may have been hidden behind that cause.
     """
     changed_lines = {name: _changed_lines(name, text) for name, text in texts.items()}
     places = {_key(cause, texts)[:2]: cause for cause in causes}
@@ -43,7 +43,7 @@ def match_breaks(
     lenient = not proposal.is_rewrite and len(after.breaks) < len(before.breaks)
     hiding = lenient or any(not continues_after(cause) for cause in causes)
     remaining: list[GraphBreak] = []
-    arrived: list[GraphBreak] = []
+    new_breaks: list[GraphBreak] = []
     unknown: list[GraphBreak] = []
     for item in after.breaks:
         file, line, kind = key = _key(item)
@@ -56,20 +56,20 @@ def match_breaks(
             elif expected[file, None, kind] > 0:
                 expected[file, None, kind] -= 1
             else:
-                arrived.append(item)
+                new_breaks.append(item)
         elif expected[key] > 0:
             expected[key] -= 1
         elif cause is None:
             unknown.append(item)
         else:
-            arrived.append(item)
+            new_breaks.append(item)
     # A break inside a library is identified by the line that calls it, which may differ after the change.
     elsewhere: Counter[str] = Counter()
     for (_, _, kind), number in expected.items():
         elsewhere[kind] += number
     new = [item for item in unknown if not _consume(elsewhere, item.kind)]
-    revealed, arrived = (new, arrived) if hiding else ([], [*arrived, *new])
-    return BreakMatching(tuple(remaining), tuple(arrived), tuple(revealed))
+    revealed, new_breaks = (new, new_breaks) if hiding else ([], [*new_breaks, *new])
+    return BreakMatching(tuple(remaining), tuple(new_breaks), tuple(revealed))
 
 
 def _consume(counts: Counter[str], kind: str) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from compile_inspect.fixes.branch_choices import Branch, Choice, Value, indented
-from compile_inspect.fixes.scopes import names, names_bound_before, python_value_names, unused
+from compile_inspect.fixes.scopes import names, names_bound_before, python_value_names, unused_name
 from compile_inspect.fixes.tensor_expressions import ExpressionWriter, parenthesize_lines
 
 _VIEWS = (ast.Name, ast.Attribute, ast.Subscript)
@@ -18,16 +18,16 @@ def as_where(choice: Choice, truths: Collection[str] = ()) -> list[str] | None:
     conditions = [writer.truth(test) for test in choice.tests]
     if order is None or None in conditions or (len(conditions) > 1 and len(order) > 1):
         return None
-    before, wanted, lines = names_bound_before(choice.source, choice.first), choice.live_names(), []
+    before, result_names, lines = names_bound_before(choice.source, choice.first), choice.live_names(), []
     if len(order) > 1:
-        name = unused(choice.source, choice.first, "condition")
+        name = unused_name(choice.source, choice.first, "condition")
         lines, conditions = [f"{name} = {parenthesize_lines(conditions[0] or '')}"], [name]
     values: list[str] = []
     for name in order:
         texts = [value_text(writer, name, branch.get(name)) for branch in choice.branches]
         missing = any(name not in branch for branch in choice.branches)
         if missing and name not in before:
-            if name in wanted or len(conditions) > 1:
+            if name in result_names or len(conditions) > 1:
                 return None
             text = next(value_text(writer, name, branch[name]) for branch in choice.branches if name in branch)
         else:
@@ -56,16 +56,18 @@ def as_cond(choice: Choice) -> list[str] | None:
     condition = writer.truth(choice.tests[0])
     if order is None or condition is None or len(choice.tests) > 1:
         return None
-    wanted = order if choice.returns else choice.live_names()
+    result_names = order if choice.returns else choice.live_names()
     before = names_bound_before(choice.source, choice.first)
-    if not wanted or any(name not in branch and name not in before for branch in choice.branches for name in wanted):
+    if not result_names or any(
+        name not in branch and name not in before for branch in choice.branches for name in result_names
+    ):
         return None
     if any(isinstance(value.node, ast.Constant) and not value.sign for branch in choice.branches for value in branch.values()):
         return None
-    operands = _operands(choice, before, wanted)
+    operands = _operands(choice, before, result_names)
     operand_tuple = f"({operands[0]},)" if len(operands) == 1 else f"({', '.join(operands)})"
-    results = [_results(writer, branch, wanted, choice.returns) for branch in choice.branches]
-    start = "return " if choice.returns else f"{', '.join(wanted)} = "
+    results = [_results(writer, branch, result_names, choice.returns) for branch in choice.branches]
+    start = "return " if choice.returns else f"{', '.join(result_names)} = "
     if len(order) == 1 or (choice.returns and all(len(lines) == 1 for lines in results)):
         head = f"lambda {', '.join(operands)}: " if operands else "lambda: "
         sides = [f"{head}{result[-1]}" for result in results]
@@ -74,13 +76,13 @@ def as_cond(choice: Choice) -> list[str] | None:
             return [line]
     lines, functions = [], []
     for name, result in zip(("when_true", "when_false"), results, strict=True):
-        functions.append(unused(choice.source, choice.first, name))
+        functions.append(unused_name(choice.source, choice.first, name))
         body = [*result[:-1], f"return {parenthesize_lines(result[-1])}"]
         lines += [f"def {functions[-1]}({', '.join(operands)}):", *indented(body, choice.source.indent_unit), ""]
     return [*lines, f"{start}{writer.torch}.cond({parenthesize_lines(condition)}, {', '.join(functions)}, {operand_tuple})"]
 
 
-def _operands(choice: Choice, before: set[str], wanted: list[str]) -> list[str]:
+def _operands(choice: Choice, before: set[str], result_names: list[str]) -> list[str]:
     """The local names that the branches read, except those that are called or are Python numbers."""
     read: list[str] = []
     plain = {"self", "cls", *python_value_names(choice.source, choice.first)}
@@ -92,17 +94,17 @@ def _operands(choice: Choice, before: set[str], wanted: list[str]) -> list[str]:
             read += [item for item in names(value.node) if item not in own and item not in called]
             read += [name] if value.sign and name not in own else []
             own.add(name)
-        read += [name for name in wanted if name not in branch and not choice.returns]
+        read += [name for name in result_names if name not in branch and not choice.returns]
     return [name for name in dict.fromkeys(read) if name in before and name not in plain]
 
 
-def _results(writer: ExpressionWriter, branch: Branch, wanted: list[str], returns: bool) -> list[str]:
+def _results(writer: ExpressionWriter, branch: Branch, result_names: list[str], returns: bool) -> list[str]:
     """The statements of a branch, followed by its result. No result may be an operand itself."""
-    if returns or (len(branch) == 1 and list(branch) == wanted):
+    if returns or (len(branch) == 1 and list(branch) == result_names):
         texts = [_clone_if_view(value_text(writer, name, value), value) for name, value in branch.items()]
         return [texts[0] if len(texts) == 1 else f"({', '.join(texts)})"]
     lines = [f"{name} = {parenthesize_lines(value_text(writer, name, value))}" for name, value in branch.items()]
-    ends = [name if name in branch and not is_view(branch[name]) else f"{name}.clone()" for name in wanted]
+    ends = [name if name in branch and not is_view(branch[name]) else f"{name}.clone()" for name in result_names]
     return [*lines, ends[0] if len(ends) == 1 else f"({', '.join(ends)})"]
 
 

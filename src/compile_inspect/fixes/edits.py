@@ -90,8 +90,8 @@ def uses(scope: ast.AST, name: str) -> list[ast.Name]:
     return [node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == name]
 
 
-def free_name(source: SourceFile, wanted: str) -> str:
-    """A name that the file does not use, as close to the wanted one as possible."""
+def free_name(source: SourceFile, preferred_name: str) -> str:
+    """A name that the file does not use, as close to the preferred one as possible."""
     used_names = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
     used_names |= {node.arg for node in ast.walk(source.tree) if isinstance(node, ast.arg)}
     used_names |= {
@@ -100,9 +100,9 @@ def free_name(source: SourceFile, wanted: str) -> str:
     for node in ast.walk(source.tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             used_names |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
-    number, name = 1, wanted
+    number, name = 1, preferred_name
     while name in used_names:
-        number, name = number + 1, f"{wanted}_{number + 1}"
+        number, name = number + 1, f"{preferred_name}_{number + 1}"
     return name
 
 

@@ -15,7 +15,7 @@ from compile_inspect.fixes.scopes import (
     names_bound_before,
     python_value_names,
     read_outside,
-    unused,
+    unused_name,
 )
 from compile_inspect.fixes.source import SourceFile
 from compile_inspect.fixes.tensor_expressions import ExpressionWriter, conversion, conversions, parenthesize_lines
@@ -23,7 +23,7 @@ from compile_inspect.records.fixes import Proposal, Replacement
 
 _IMPORT = "from torch._higher_order_ops import while_loop"
 _PROTOTYPE_NOTE = (
-    "The loop becomes an operation of the graph; counters that it changes are tensors afterwards. torch calls while_loop a "
+    "The loop becomes an operation of the graph; counters that it changes are tensors afterward. torch calls while_loop a "
     "prototype."
 )
 _WHILE_LOOP_CONDITION = "The loop changes only tensors, and their shapes and dtypes stay the same in every iteration."
@@ -142,7 +142,7 @@ def _rewrite_while(source: SourceFile, loop: ast.While) -> Replacement | None:
     plain = python_value_names(source, loop)
     torch = ExpressionWriter(source).torch
     arguments = [f"{torch}.tensor({name})" if name in plain else name for name in carried]
-    condition_name, body_name = unused(source, loop, "loop_condition"), unused(source, loop, "loop_body")
+    condition_name, body_name = unused_name(source, loop, "loop_condition"), unused_name(source, loop, "loop_body")
     step, listed = source.indent_unit, ", ".join(carried)
     return _replace_statement(
         source,
@@ -169,11 +169,11 @@ def _rewrite_for(source: SourceFile, loop: ast.For) -> Replacement | None:
         return None
     writer, number = ExpressionWriter(source), conversion(limit)
     torch, step = writer.torch, source.indent_unit
-    counter = unused(source, loop, "count") if target.id == "_" else target.id
+    counter = unused_name(source, loop, "count") if target.id == "_" else target.id
     is_item = number is not None and number.kind == "item" and isinstance(number.tensor, ast.Name)
     bound = "" if number is None or not is_item or last_name(number.tensor) in body else last_name(number.tensor)
     lines, results = _body_lines(source, body, carried)
-    body_name, limit_name = unused(source, loop, "loop_body"), bound or unused(source, loop, "iterations")
+    body_name, limit_name = unused_name(source, loop, "loop_body"), bound or unused_name(source, loop, "iterations")
     listed, arguments = ", ".join([counter, *carried]), _tuple([f"{torch}.zeros_like({limit_name})", *carried])
     return _replace_statement(
         source,
@@ -207,7 +207,7 @@ def _rewrite_with_mask(source: SourceFile, loop: ast.For, leaving: ast.If) -> li
     unsupported = unsupported or any(read_outside(source, loop, name) for name in names(loop.target, ast.Store))
     if unsupported or condition is None or not isinstance(leaving.body[0], ast.Break):
         return None
-    done_name, before = unused(source, loop, "done"), names_bound_before(source, loop)
+    done_name, before = unused_name(source, loop, "done"), names_bound_before(source, loop)
     edits: list[Replacement | None] = []
     first = ""
     for statement in loop.body:

@@ -51,7 +51,7 @@ class CombinedFix:
     findings: tuple[Finding, ...]
     """The findings whose proposals are part of it."""
     remaining: tuple[Finding, ...]
-    """The other findings: nothing was proven for them, or their proposal overlaps with one that is included."""
+    """The other findings: they have no proven proposal, or it overlaps with one that is included."""
 
 
 def combine_fixes(runner: TrialRunner, findings: Iterable[Finding], *, unreached: bool = True) -> CombinedFix | None:
@@ -80,10 +80,10 @@ def combine_fixes(runner: TrialRunner, findings: Iterable[Finding], *, unreached
     proposal = Proposal("combined", "all proven fixes at once", tuple(replacements), settings)
     proof = runner.prove_all(causes, proposal)
     for setting in settings if replacements else ():  # a code change for one cause may make the setting for another unnecessary
-        fewer = replace(proposal, settings=tuple(item for item in proposal.settings if item != setting))
-        without = runner.prove_all(causes, fewer)
-        if without.holds:
-            proposal, proof = fewer, without
+        smaller_proposal = replace(proposal, settings=tuple(item for item in proposal.settings if item != setting))
+        smaller_proof = runner.prove_all(causes, smaller_proposal)
+        if smaller_proof.holds:
+            proposal, proof = smaller_proposal, smaller_proof
     return CombinedFix(proposal, proof, tuple(included), tuple(remaining))
 
 
@@ -97,13 +97,13 @@ def fullgraph_sentence(runner: TrialRunner, findings: Sequence[Finding]) -> str:
     if combined is None or not combined.proof.holds:
         return f"For fullgraph=True, you must remove {causes} by hand: all that are listed here."
     failure = runner.fullgraph_failure(combined.proposal)
-    number = len(combined.findings)
+    fix_count = len(combined.findings)
     if failure is None:
-        fixes = "this fix" if number == 1 else f"these {number} fixes"
-        return f"With {fixes}, fullgraph=True works; it was tried."
+        fixes = "this fix" if fix_count == 1 else f"these {fix_count} fixes"
+        return f"A trial confirmed that fullgraph=True works with {fixes}."
     if combined.remaining:
         remaining = len(combined.remaining)
-        return f"With {number} of {causes} fixed, you must remove {remaining} by hand before fullgraph=True works."
+        return f"With {fix_count} of {causes} fixed, you must remove {remaining} by hand before fullgraph=True works."
     return f"Even with all fixes, fullgraph=True does not work: {failure}"
 
 

@@ -72,7 +72,7 @@ class Prints(Fixer):
                     f"Let torch call {name} after the graph",
                     f"torch._dynamo.config.reorderable_logging_functions.add({name})",
                     changes="The call runs after the operations of the graph instead of among them.",
-                    where="The arguments are constants and tensors that are not changed afterwards.",
+                    where="The arguments are constants and tensors that are not changed afterward.",
                 )
             )
         method = _LOGGER_METHOD.search(site.cause.context) if site.mentions("logging.Logger method") else None

@@ -152,7 +152,7 @@ def source_overrides(texts: Mapping[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def fresh_user_modules() -> Iterator[None]:
-    """Import the user's modules anew inside the block, and forget them afterwards."""
+    """Import the user's modules anew inside the block, and forget them afterward."""
     before = dict(sys.modules)
     for name, module in before.items():
         if _is_user_module(module):
@@ -168,7 +168,7 @@ def fresh_user_modules() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _search_path(path: Iterable[str]) -> Iterator[None]:
-    """Use this module search path inside the block; additions are forgotten afterwards."""
+    """Use this module search path inside the block; additions are forgotten afterward."""
     before = list(sys.path)
     sys.path[:] = path
     try:

@@ -88,7 +88,7 @@ class _ConversionRewriter:
     def __init__(self, source: SourceFile, after: str = "") -> None:
         self.source, self.after, self.writer = source, after, ExpressionWriter(source)
         self.changes: dict[ast.AST, Template] = self.writer.templates
-        self._seen: set[ast.AST] = set()
+        self._visited: set[ast.AST] = set()
 
     def rewrite(self, items: list[Conversion]) -> bool:
         """Rewrite each conversion that can be rewritten; return whether there was at least one."""
@@ -126,9 +126,9 @@ class _ConversionRewriter:
 
     def _fits(self, node: ast.expr) -> bool:
         """Whether an expression can be a tensor instead of a number; records the changes that this requires."""
-        if node in self._seen:
+        if node in self._visited:
             return True
-        self._seen.add(node)
+        self._visited.add(node)
         parent = self.source.parents.get(node)
         if isinstance(parent, ast.keyword):
             parent = self.source.parents.get(parent)

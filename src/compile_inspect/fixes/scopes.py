@@ -70,12 +70,14 @@ def read_outside(source: SourceFile, node: ast.stmt, name: str) -> bool:
     )
 
 
-def unused(source: SourceFile, node: ast.AST, wanted: str) -> str:
+def unused_name(source: SourceFile, node: ast.AST, preferred_name: str) -> str:
     """A name similar to the wanted one that the function does not use."""
     function = function_of(source, node)
     used_names = {item.id for item in ast.walk(function or source.tree) if isinstance(item, ast.Name)}
     used_names |= set(parameters(function)) if function is not None else set()
-    return next(name for name in (wanted, *(f"{wanted}_{number}" for number in range(2, 100))) if name not in used_names)
+    return next(
+        name for name in (preferred_name, *(f"{preferred_name}_{number}" for number in range(2, 100))) if name not in used_names
+    )
 
 
 def statements(site: BreakSite) -> list[ast.stmt]:

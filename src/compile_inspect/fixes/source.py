@@ -157,9 +157,9 @@ class SourceFile:
 
     def insert_import(self, code: str) -> Replacement | None:
         """Add an import after the existing ones; None if the file has it already."""
-        wanted = ast.dump(ast.parse(code).body[0])
+        import_dump = ast.dump(ast.parse(code).body[0])
         imports = [node for node in self.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-        if any(ast.dump(node) == wanted for node in imports):
+        if any(ast.dump(node) == import_dump for node in imports):
             return None
         later = [node for node in imports if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
         line = _last_line(imports[-1]) + 1 if imports else self._first_code_line()

@@ -119,12 +119,12 @@ class ExpressionWriter:
         if template is not None:
             return "".join(part if isinstance(part, str) else self.text_of(part) for part in template)
         changed = sorted(self._outermost_templates(node), key=lambda item: self.source.span(item))
-        (here, end), text = self.source.span(node), ""
+        (position, end), text = self.source.span(node), ""
         for item in changed:
             start, stop = self.source.span(item)
-            text += self.source.between(here, start) + self.text_of(item)
-            here = stop
-        return text + self.source.between(here, end)
+            text += self.source.between(position, start) + self.text_of(item)
+            position = stop
+        return text + self.source.between(position, end)
 
     def _outermost_templates(self, node: ast.AST) -> Iterator[ast.AST]:
         """The outermost nodes inside a node that have a template."""

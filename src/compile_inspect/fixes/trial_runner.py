@@ -110,7 +110,7 @@ class TrialRunner:
         with self._program.installed(), silence():
             _ = self._original.points  # with the original's modules, including those imported during a call
         # Compiled code does not remember the settings it was compiled with, so it is timed before they change.
-        earlier = self._time_alone(self._compiled_original) if proposal.settings else None
+        seconds_before = self._time_alone(self._compiled_original) if proposal.settings else None
         with torch_private.preserve_configuration(), silence():
             for setting in proposal.settings:
                 torch_private.run_setting(setting.code)
@@ -124,10 +124,12 @@ class TrialRunner:
             except Exception as error:
                 return Proof.of(breaks=(len(before.breaks), 0), failure=one_line(error))
             with program.installed():
-                return self._assess(proposal, match_breaks(causes, proposal, texts, before, after), after, target, earlier)
+                return self._assess(
+                    proposal, match_breaks(causes, proposal, texts, before, after), after, target, seconds_before
+                )
 
     def _assess(
-        self, proposal: Proposal, matching: BreakMatching, after: Inspection, target: Target, earlier: float | None
+        self, proposal: Proposal, matching: BreakMatching, after: Inspection, target: Target, seconds_before: float | None
     ) -> Proof:
         """The proof of a trial; results are compared only if the break is gone."""
         before = self.inspection
@@ -135,12 +137,12 @@ class TrialRunner:
         numbers: dict[str, Any] = {
             "graphs": (_graphs(before), _graphs(after)),
             "remaining_breaks": len(matching.remaining),
-            "new_breaks": len(matching.arrived),
+            "new_breaks": len(matching.new_breaks),
             "revealed_breaks": len(matching.revealed),
         }
         if not after.compilations:
             return Proof.of(breaks=breaks, failure="nothing was compiled", **numbers)
-        blocking = next(iter((*matching.remaining, *matching.arrived)), None)
+        blocking = next(iter((*matching.remaining, *matching.new_breaks)), None)
         if blocking is not None:
             return Proof.of(breaks=breaks, reason=_describe_break(blocking), **numbers)
         error = _error_of(after)
@@ -166,7 +168,7 @@ class TrialRunner:
         return Proof.of(
             breaks=breaks,
             reason=revealed_text,
-            seconds=self._time_both(target, earlier),
+            seconds=self._time_both(target, seconds_before),
             unreached_lines=tuple(line for _, line in unreached),
             **numbers,
         )
@@ -216,20 +218,20 @@ class TrialRunner:
         """Give a copy the parameters and buffers of the original, regardless of what was drawn while it was loaded."""
         import torch
 
-        own = {item.name: item.now() for item in self.task.held_tensors}
+        original_tensors = {item.name: item.now() for item in self.task.held_tensors}
         with torch.no_grad():
             for item in Task.of(target).held_tensors:
-                tensor, right = item.now(), own.get(item.name)
-                if right is not None and right.shape == tensor.shape and right.dtype == tensor.dtype:
-                    tensor.copy_(right)
+                tensor, original = item.now(), original_tensors.get(item.name)
+                if original is not None and original.shape == tensor.shape and original.dtype == tensor.dtype:
+                    tensor.copy_(original)
 
-    def _time_both(self, target: Target, earlier: float | None) -> tuple[float, float] | None:
+    def _time_both(self, target: Target, seconds_before: float | None) -> tuple[float, float] | None:
         """Median seconds per call before and after: interleaved or, if settings changed, one after the other."""
         if self._seconds <= 0:
             return None
         after = self._compile(target)
-        if earlier is not None:
-            return earlier, self._time_alone(after) or 0.0
+        if seconds_before is not None:
+            return seconds_before, self._time_alone(after) or 0.0
         samples = self._sample({"before": self._compiled_original, "after": after})
         return median(samples["before"]), median(samples["after"])
 
@@ -237,7 +239,7 @@ class TrialRunner:
         if self._seconds <= 0:
             return None
         with silence():
-            return median(self._sample({"it": function})["it"])
+            return median(self._sample({"function": function})["function"])
 
     def _sample(self, functions: Mapping[str, Callable[..., Any]]) -> dict[str, tuple[float, ...]]:
         from compile_inspect.timing.sampling import interleave
@@ -247,9 +249,9 @@ class TrialRunner:
 
         calls = {name: call(function) for name, function in functions.items()}
         with preserve_state(self.task):
-            for once in calls.values():
+            for run_once in calls.values():
                 for _ in range(WARM_UP_CALLS):
-                    once()
+                    run_once()
             return interleave(calls, device=self.task.device, seconds=self._seconds)
 
 

@@ -16,7 +16,7 @@ Line = tuple[str, int]
 
 
 def executed_lines(calls: Iterable[Callable[[], object]]) -> set[Line]:
-    """The lines outside installed packages that these calls execute; an existing trace function is restored afterwards."""
+    """The lines outside installed packages that these calls execute; an existing trace function is restored afterward."""
     lines: set[Line] = set()
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:

@@ -29,8 +29,8 @@ OnCall = Callable[[int, int], object]
 class CallRun:
     """One call: compilations it started, graphs it ran, what it raised, and whether it also raises in eager mode."""
 
-    begun: list[str] = field(default_factory=list)
-    used: list[str] = field(default_factory=list)
+    started_compilations: list[str] = field(default_factory=list)
+    used_compilations: list[str] = field(default_factory=list)
     error: str | None = None
     fails_in_eager: bool = False
 
@@ -42,7 +42,7 @@ class Run:
     call_runs: list[CallRun]
     inspection: Inspection
     graphs: frozenset[str]
-    """Compilations that passed a graph to the backend, including those that failed afterwards."""
+    """Compilations that passed a graph to the backend, including those that failed afterward."""
     seconds: float
     limit: int
 
@@ -86,7 +86,7 @@ def run(
 
 def _run_call(compiled: Callable[..., Any], call: Call, backend: dynamo_state.GraphRecorder, run_graphs_once: bool) -> CallRun:
     call_run, before = CallRun(), dynamo_state.frame_counts()
-    backend.used.clear()
+    backend.used_compilations.clear()
     with call.context():
         args, kwargs = clone_inputs(call.inputs)
         try:
@@ -96,15 +96,15 @@ def _run_call(compiled: Callable[..., Any], call: Call, backend: dynamo_state.Gr
         except Exception as error:
             call_run.error = one_line(exception_chain(error)[-1])  # the next call may succeed
     for frame, count in dynamo_state.frame_counts().items():
-        call_run.begun += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
-    call_run.used = list(dict.fromkeys(backend.used))
+        call_run.started_compilations += [f"{frame}/{number}" for number in range(before.get(frame, 0), count)]
+    call_run.used_compilations = list(dict.fromkeys(backend.used_compilations))
     if (
         run_graphs_once
         and call_run.error is None
-        and len(call_run.used) == 1
-        and dynamo_state.covers_whole_call(call_run.used[0])
+        and len(call_run.used_compilations) == 1
+        and dynamo_state.covers_whole_call(call_run.used_compilations[0])
     ):
-        backend.enough.update(call_run.used)
+        backend.enough.update(call_run.used_compilations)
     return call_run
 
 

@@ -17,7 +17,7 @@ class _FrameNumbers:
     """Renumbers torch's frames from 0 in the order in which they were compiled."""
 
     def __init__(self, run: Run) -> None:
-        frames = dict.fromkeys(_frame(identifier) for call_run in run.call_runs for identifier in call_run.begun)
+        frames = dict.fromkeys(_frame(identifier) for call_run in run.call_runs for identifier in call_run.started_compilations)
         self._numbers = {frame: str(number) for number, frame in enumerate(frames)}
 
     def frame(self, identifier: str) -> str:
@@ -46,7 +46,9 @@ def forecast_of(run: Run, calls: Sequence[Call], dynamic: bool | None) -> Foreca
     causes = {
         identifier: tuple(_renumbered(failure, numbers) for failure in failures) for identifier, failures in causes.items()
     }
-    call_of = {identifier: index for index, call_run in enumerate(run.call_runs) for identifier in call_run.begun}
+    call_of = {
+        identifier: index for index, call_run in enumerate(run.call_runs) for identifier in call_run.started_compilations
+    }
     limits = tuple(_limits(run, numbers, call_of, causes))
     compilations = tuple(
         ForecastCompilation(
@@ -105,14 +107,14 @@ def _calls(
     run: Run, calls: Sequence[Call], numbers: _FrameNumbers, compiled: dict[str, Compilation], limits: Sequence[ForecastLimit]
 ) -> Iterator[ForecastCall]:
     for index, (call, call_run) in enumerate(zip(calls, run.call_runs, strict=True)):
-        used = {numbers.frame(identifier) for identifier in call_run.used}
-        beyond = dict.fromkeys(limit.frame for limit in limits if limit.call <= index and limit.frame not in used)
+        used_frames = {numbers.frame(identifier) for identifier in call_run.used_compilations}
+        beyond = dict.fromkeys(limit.frame for limit in limits if limit.call <= index and limit.frame not in used_frames)
         yield ForecastCall(
             index=index,
             label=call.label,
             inputs=tuple(describe(leaf) for leaf in call.leaves()),
-            new_compilations=tuple(numbers.short(item) for item in call_run.begun if item in compiled),
-            used_compilations=tuple(numbers.short(item) for item in call_run.used),
+            new_compilations=tuple(numbers.short(item) for item in call_run.started_compilations if item in compiled),
+            used_compilations=tuple(numbers.short(item) for item in call_run.used_compilations),
             eager_frames=tuple(beyond) if call_run.error is None else (),
             error=call_run.error,
             fails_in_eager=call_run.fails_in_eager,

@@ -85,22 +85,24 @@ def _for_sizes(cause: Cause, sizes: Sequence[int], linked_dimensions: Places, dy
 
 
 def _for_conditions(cause: Cause, sizes: Sequence[int], linked_dimensions: Places, dynamic: bool | None) -> list[Remedy]:
-    here = (cause.variable, cause.dimension or 0)
+    own_dimension = (cause.variable, cause.dimension or 0)
     remedies = []
     modulus = _MODULUS.search(cause.reason)
     if modulus is not None and sizes:
-        remedies.append(_padding_remedy(linked_dimensions or (here,), multiples(sizes, int(modulus["modulus"]))))
+        remedies.append(_padding_remedy(linked_dimensions or (own_dimension,), multiples(sizes, int(modulus["modulus"]))))
     elif cause.others and "==" in cause.reason:  # two sizes that happened to be equal during compilation
-        remedies.append(_mark_remedy((here, *cause.others), firmly=True))
+        remedies.append(_mark_remedy((own_dimension, *cause.others), firmly=True))
     elif cause.small and sizes and len(set(sizes)) > 1:
         # Only sizes below 2 need to be padded.
         bucket_sizes = tuple(sorted({max(2, size) for size in sizes}))
         waste = 100 * (sum(max(2, size) for size in sizes) - sum(sizes)) / sum(max(2, size) for size in sizes)
-        remedies.append(_padding_remedy(linked_dimensions or (here,), Buckets(bucket_sizes, round(waste, 2), "at least 2")))
-    remedies += [_padding_remedy(linked_dimensions or (here,), buckets) for buckets in bucket_proposals(sizes)]
+        remedies.append(
+            _padding_remedy(linked_dimensions or (own_dimension,), Buckets(bucket_sizes, round(waste, 2), "at least 2"))
+        )
+    remedies += [_padding_remedy(linked_dimensions or (own_dimension,), buckets) for buckets in bucket_proposals(sizes)]
     if not cause.small:
         title = f"Branch on the size of {cause.variable} outside the compiled function, and compile one function per branch"
-        remedies.append(Remedy(RemedyKind.CONSTANT, title, "", (here,), "Each branch is compiled once."))
+        remedies.append(Remedy(RemedyKind.CONSTANT, title, "", (own_dimension,), "Each branch is compiled once."))
     return remedies
 
 

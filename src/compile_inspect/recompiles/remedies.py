@@ -56,15 +56,15 @@ def find_remedies(
     events += [
         _RecompileEvent(item.function, item.call, (item.failure,)) for item in forecast.limits if item.failure is not None
     ]
-    named = NamedInputs(target, calls)
+    named_inputs = NamedInputs(target, calls)
     proofs: dict[tuple[object, ...], RemedyProof | None] = {}
     treatments = []
     for group in _groups(events):
-        remedies = _propose(group.causes[0], named, forecast)
+        remedies = _propose(group.causes[0], named_inputs, forecast)
         if forecast.limits:
             remedies.append(_higher_limit())
         if trials:
-            remedies = [_try(item, named, forecast, proofs, limit, on_trial) for item in remedies]
+            remedies = [_try(item, named_inputs, forecast, proofs, limit, on_trial) for item in remedies]
         treatments.append(_treatment_of(group, remedies))
     return tuple(treatments)
 
@@ -105,11 +105,11 @@ def _groups(events: Sequence[_RecompileEvent]) -> list[_Group]:
     return list(groups.values())
 
 
-def _propose(cause: Cause, named: NamedInputs, forecast: Forecast) -> list[Remedy]:
-    if cause.kind not in _SIZE_KINDS or cause.dimension is None or not named.find(cause.variable):
+def _propose(cause: Cause, named_inputs: NamedInputs, forecast: Forecast) -> list[Remedy]:
+    if cause.kind not in _SIZE_KINDS or cause.dimension is None or not named_inputs.find(cause.variable):
         return remedies_for(cause, dynamic=forecast.dynamic)
-    sizes = named.sizes(cause.variable, cause.dimension)
-    linked_dimensions = named.matching_dimensions(cause.variable, cause.dimension)
+    sizes = named_inputs.sizes(cause.variable, cause.dimension)
+    linked_dimensions = named_inputs.matching_dimensions(cause.variable, cause.dimension)
     return remedies_for(cause, sizes=sizes, linked_dimensions=linked_dimensions, dynamic=forecast.dynamic)
 
 
@@ -121,7 +121,7 @@ def _higher_limit() -> Remedy:
 
 def _try(
     remedy: Remedy,
-    named: NamedInputs,
+    named_inputs: NamedInputs,
     forecast: Forecast,
     proofs: dict[tuple[object, ...], RemedyProof | None],
     limit: int | None,
@@ -131,7 +131,7 @@ def _try(
     key = (remedy.kind, remedy.code, remedy.variables)
     if key in proofs and remedy.kind is not RemedyKind.LIMIT:
         return replace(remedy, proof=proofs[key])
-    proven = try_remedy(remedy, named, forecast, limit=limit, on_call=on_trial(remedy.title))
+    proven = try_remedy(remedy, named_inputs, forecast, limit=limit, on_call=on_trial(remedy.title))
     proofs[key] = proven.proof
     return proven
 
@@ -150,5 +150,5 @@ def _treatment_of(group: _Group, remedies: Iterable[Remedy]) -> Treatment:
 
 def _sizes_in_failures(causes: Sequence[Cause]) -> list[int]:
     """The sizes in failed guards: the first compiled size, and the size of each recompile."""
-    words = [causes[0].expected, *(cause.actual for cause in causes)]
-    return [int(word) for word in words if word is not None and word.isdecimal()]
+    size_texts = [causes[0].expected, *(cause.actual for cause in causes)]
+    return [int(word) for word in size_texts if word is not None and word.isdecimal()]

@@ -51,12 +51,12 @@ class NamedInputs:
 
     def matching_dimensions(self, name: str, dimension: int) -> tuple[tuple[str, int], ...]:
         """All dimensions that change like this one, which comes first: padding must be applied to all of them."""
-        wanted = self.sizes(name, dimension)
+        trial_sizes = self.sizes(name, dimension)
         matches = [(name, dimension)]
         first = self.calls[0]
         for other, leaf in zip(self.names(first), first.leaves(), strict=True):
             if torch_private.is_tensor(leaf):
-                same = [(other, place) for place in range(leaf.dim()) if self.sizes(other, place) == wanted]
+                same = [(other, place) for place in range(leaf.dim()) if self.sizes(other, place) == trial_sizes]
                 matches += [place for place in same if place not in matches]
         return tuple(matches)
 

@@ -46,7 +46,7 @@ class Proposal:
     replacements: tuple[Replacement, ...] = ()
     settings: tuple[Setting, ...] = ()
     behavior_change: str = ""
-    """How the program behaves differently afterwards, in a sentence; empty if it behaves the same."""
+    """How the program behaves differently afterward, in a sentence; empty if it behaves the same."""
     applicability: str = ""
     """When this is the right choice, in a sentence."""
 

@@ -201,7 +201,7 @@ class Remedy:
     variables: tuple[tuple[str, int | None], ...] = ()
     """The variables that it concerns, each with a dimension if it concerns only that."""
     behavior_change: str = ""
-    """How the program behaves differently afterwards, in a sentence; empty if it behaves the same."""
+    """How the program behaves differently afterward, in a sentence; empty if it behaves the same."""
     buckets: Buckets | None = None
     settings: tuple[str, ...] = ()
     """Statements to run before anything is compiled."""

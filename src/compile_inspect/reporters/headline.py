@@ -1,6 +1,6 @@
 """The most important fact about a capture, followed by others.
 
-Every possible headline is a `Statement` about a `Topic`. Topics are declared in order of importance, which decides which
+Every possible headline is a `Statement` about a `Topic`. Topics are declared in order of importance: the most important
 statement comes first, and a good one never comes before a bad one.
 """
 
@@ -108,8 +108,8 @@ def _agreement(inspections: Sequence[Inspection]) -> Iterator[Statement]:
     if mismatches:
         reason = shorten(one_line(mismatches[0].reason).rstrip("."), _MAX_REASON_CHARACTERS)
         verb = "does" if len(_names(mismatches)) == 1 else "do"
-        named = f"{', '.join(_names(mismatches))} {verb} not agree with eager"
-        yield Statement(Topic.WRONG_RESULTS, f"Incorrect results: {named}{f' ({reason})' if reason else ''}.", "bad")
+        claim = f"{', '.join(_names(mismatches))} {verb} not agree with eager"
+        yield Statement(Topic.WRONG_RESULTS, f"Incorrect results: {claim}{f' ({reason})' if reason else ''}.", "bad")
     elif compared_variants and not ran:
         reason = shorten(one_line(compared_variants[0].reason).rstrip("."), _MAX_REASON_CHARACTERS)
         yield Statement(Topic.UNCOMPARED, f"No variant could be compared with eager{f': {reason}' if reason else ''}.", "warn")
@@ -210,23 +210,23 @@ def _speed(inspections: Sequence[Inspection]) -> Iterator[Statement]:
     if comparison is None:
         return
     slower, faster, sizes = comparison.slower, comparison.faster, comparison.sizes
-    never = ", and the build never pays back" if comparison.never_pays_back else ""
-    other = "" if comparison.fastest is None or comparison.fastest.speedup is None else _alternative(comparison)
+    no_payback = ", and the build never pays back" if comparison.never_pays_back else ""
+    alternative = "" if comparison.fastest is None or comparison.fastest.speedup is None else _alternative(comparison)
     if slower:
         share = "every size" if len(slower) == len(sizes) else f"{len(slower)} of {len(sizes)} sizes"
         at = "" if len(sizes) < 2 else f" at {share}"
         worst = min(slower, key=lambda item: item.speed.ratio)
-        yield Statement(Topic.SLOWER, f"Slower than eager{at}: {worst}{never}.{other}", "bad")
+        yield Statement(Topic.SLOWER, f"Slower than eager{at}: {worst}{no_payback}.{alternative}", "bad")
     elif faster and len(faster) == len(sizes):
         at = "" if len(sizes) < 2 else " at every size"
-        yield Statement(Topic.FASTER, f"Faster than eager{at}: {faster[-1]}.{other}", "good")
+        yield Statement(Topic.FASTER, f"Faster than eager{at}: {faster[-1]}.{alternative}", "good")
     elif faster:
         best = max(faster, key=lambda item: item.speed.ratio)
         at = f"{len(faster)} of {count(len(sizes), 'size')}"
         sentence = f"Faster than eager at {at}: {best}; no measurable difference at the others."
-        yield Statement(Topic.SAME_SPEED, f"{sentence}{other}", "warn")
+        yield Statement(Topic.SAME_SPEED, f"{sentence}{alternative}", "warn")
     elif sizes:
-        yield Statement(Topic.SAME_SPEED, f"No measurable gain over eager: {sizes[-1]}.{other}", "warn")
+        yield Statement(Topic.SAME_SPEED, f"No measurable gain over eager: {sizes[-1]}.{alternative}", "warn")
 
 
 def _alternative(comparison: SpeedComparison) -> str:

@@ -40,23 +40,23 @@ def infer_target_arguments(inspection: Inspection) -> tuple[str, ...] | None:
 def _relative_to_here(text: str, folder: str) -> str | None:
     """A specification relative to the current folder; None for a module that can only be imported from another folder."""
     try:
-        here = str(Path.cwd())
+        current_folder = str(Path.cwd())
     except OSError:
         return None
     path, _, attribute = text.rpartition(":")
-    if not folder or here == folder or "[" in text:
+    if not folder or current_folder == folder or "[" in text:
         return text
-    return f"{_short_path(str(Path(folder) / path), here)}:{attribute}" if path.endswith(".py") else None
+    return f"{_short_path(str(Path(folder) / path), current_folder)}:{attribute}" if path.endswith(".py") else None
 
 
-def _short_path(file: str, here: str) -> str:
-    prefix = here.rstrip(os.sep) + os.sep
+def _short_path(file: str, current_folder: str) -> str:
+    prefix = current_folder.rstrip(os.sep) + os.sep
     return file[len(prefix) :] if file.startswith(prefix) else file
 
 
 def _from_evidence(inspection: Inspection) -> tuple[str, ...] | None:
     try:
-        here = str(Path.cwd())
+        current_folder = str(Path.cwd())
     except OSError:
         return None
     for compilation in _roots(inspection):
@@ -69,7 +69,7 @@ def _from_evidence(inspection: Inspection) -> tuple[str, ...] | None:
         attribute, function = match
         inputs = _inputs(function, compilation, inspection, method=attribute != function.name)
         if inputs is not None:
-            arguments = (f"{_short_path(compilation.file, here)}:{attribute}",)
+            arguments = (f"{_short_path(compilation.file, current_folder)}:{attribute}",)
             return (*arguments, "--inputs", inputs) if inputs else arguments
     return None
 

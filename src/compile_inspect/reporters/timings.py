@@ -230,8 +230,8 @@ def as_markdown(timings: Sequence[Timing]) -> str:
 
 def all_warnings(timing: Timing) -> list[MeasurementWarning]:
     """The warnings of all measurements, in the order of the enum."""
-    seen = {warning for point in timing.points for item in point.measurements for warning in item.warnings}
-    return [warning for warning in MeasurementWarning if warning in seen]
+    reported = {warning for point in timing.points for item in point.measurements for warning in item.warnings}
+    return [warning for warning in MeasurementWarning if warning in reported]
 
 
 def _escaped(text: str) -> str:

@@ -21,18 +21,18 @@ from compile_inspect.variants import Prepared, RefusalError, Task, Variant
 from compile_inspect.variants.base import one_line
 
 EAGER = "eager"
-NO_COLD_BUILD = "no cold builds were requested"
-INTERRUPTED = "interrupted"
-# For progress: the completed fraction after the builds in this process, and after the samples.
-_AFTER_BUILDS, _AFTER_SAMPLES = 0.4, 0.6
-_SECONDS_AFTER_INTERRUPT = 0.2
+NO_COLD_BUILD_REASON = "no cold builds were requested"
+INTERRUPTED_REASON = "interrupted"
+# For progress reports: the fraction of the work that is complete after the builds in this process, and after the samples.
+_FRACTION_AFTER_BUILDS, _FRACTION_AFTER_SAMPLES = 0.4, 0.6
+_MAX_SAMPLING_SECONDS_AFTER_INTERRUPT = 0.2
 
 Progress = Callable[[str, float], object]
 
 
 @dataclass
 class PointMeasurement:
-    """The measurement at one input size, with its current state; Ctrl-C ends it and keeps the results so far."""
+    """The measurement at one input size and its progress; after Ctrl-C, the results so far are returned."""
 
     task: Task
     variants: Sequence[Variant]
@@ -71,7 +71,7 @@ class PointMeasurement:
         try:
             for index, item in enumerate(self.variants):
                 step = f"building {item.name}"
-                self.report(step, _AFTER_BUILDS * index / len(self.variants))
+                self.report(step, _FRACTION_AFTER_BUILDS * index / len(self.variants))
                 try:
                     self.ready_variants[item.name] = _build_and_warm_up(self.task, item)
                 except RefusalError as error:
@@ -82,15 +82,18 @@ class PointMeasurement:
             self.interrupted_during = step
             for item in self.variants:
                 if item.name not in self.ready_variants:
-                    self.refusals.setdefault(item.name, f"{INTERRUPTED} before it was built")
+                    self.refusals.setdefault(item.name, f"{INTERRUPTED_REASON} before it was built")
 
     def _sample(self) -> Rounds:
         started = perf_counter()
-        seconds = min(self.seconds, _SECONDS_AFTER_INTERRUPT) if self.interrupted_during else self.seconds
+        seconds = min(self.seconds, _MAX_SAMPLING_SECONDS_AFTER_INTERRUPT) if self.interrupted_during else self.seconds
 
         def on_round(number: int) -> None:
             fraction = min(1.0, (perf_counter() - started) / seconds)
-            self.report(f"sampling, round {number}", _AFTER_BUILDS + (_AFTER_SAMPLES - _AFTER_BUILDS) * fraction)
+            self.report(
+                f"sampling, round {number}",
+                _FRACTION_AFTER_BUILDS + (_FRACTION_AFTER_SAMPLES - _FRACTION_AFTER_BUILDS) * fraction,
+            )
 
         calls = {name: ready.call for name, ready in self.ready_variants.items()}
         rounds = sample_rounds(calls, device=self.task.device, seconds=seconds, on_round=on_round, keep_if_interrupted=True)
@@ -100,16 +103,18 @@ class PointMeasurement:
 
     def _build_cold(self, measurements: dict[str, Measurement], rounds: Rounds) -> dict[str, Measurement]:
         compiled = [item for item in self.variants if item.name in measurements and item.name != EAGER]
-        before, fresh = Conditions.now(), {}
+        before, fresh_builds = Conditions.now(), {}
         for index, item in enumerate(compiled):
-            fraction = _AFTER_SAMPLES + (1 - _AFTER_SAMPLES) * index / len(compiled)
-            fresh[item.name] = self._fresh_builds(item, fraction)
-        busy = MeasurementWarning.CPU_CONTENTION in warnings_between(before, Conditions.now(), os.cpu_count() or 1)
-        return measurements | {name: _with_payback(measurements[name], fresh[name], rounds, busy) for name in fresh}
+            fraction = _FRACTION_AFTER_SAMPLES + (1 - _FRACTION_AFTER_SAMPLES) * index / len(compiled)
+            fresh_builds[item.name] = self._fresh_builds(item, fraction)
+        cpu_contention = MeasurementWarning.CPU_CONTENTION in warnings_between(before, Conditions.now(), os.cpu_count() or 1)
+        return measurements | {
+            name: _with_payback(measurements[name], fresh_builds[name], rounds, cpu_contention) for name in fresh_builds
+        }
 
     def _fresh_builds(self, item: Variant, fraction: float) -> FreshBuilds:
         if self.interrupted_during or not self.builds:
-            return FreshBuilds(reason=INTERRUPTED if self.interrupted_during else NO_COLD_BUILD)
+            return FreshBuilds(reason=INTERRUPTED_REASON if self.interrupted_during else NO_COLD_BUILD_REASON)
         state = "cold"
 
         def on_wait(new_state: str) -> None:
@@ -124,7 +129,7 @@ class PointMeasurement:
             )
         except KeyboardInterrupt:
             self.interrupted_during = f"building {item.name} {state}"
-            return FreshBuilds(reason=INTERRUPTED)
+            return FreshBuilds(reason=INTERRUPTED_REASON)
 
 
 @dataclass
@@ -222,12 +227,12 @@ def _measurement(ready: _ReadyVariant, name: str, rounds: Rounds, run_warnings: 
     )
 
 
-def _with_payback(measurement: Measurement, fresh: FreshBuilds, rounds: Rounds, busy: bool) -> Measurement:
+def _with_payback(measurement: Measurement, fresh_builds: FreshBuilds, rounds: Rounds, cpu_contention: bool) -> Measurement:
     """A measurement with its builds in separate processes, and the payback of a cold build if it is known."""
     name, eager = measurement.variant, rounds.wall.get(EAGER)
-    build = fresh.added_to(measurement.build or Build(0.0))
+    build = fresh_builds.added_to(measurement.build or Build(0.0))
     warnings = measurement.warnings
-    if busy and fresh.cold_seconds:
+    if cpu_contention and fresh_builds.cold_seconds:
         warnings = (*warnings, MeasurementWarning.BUILD_CPU_CONTENTION)
     measurement = replace(measurement, build=build, warnings=warnings)
     # The build time in this process depends on the earlier builds, so no payback is predicted from it.

@@ -99,11 +99,11 @@ def sample_rounds(
     faults = dict.fromkeys(calls, 0)
     count_faults = page_faults if not on_cuda else lambda: 0  # on CUDA, tensors are in the device's memory
     order, shuffle = list(calls), Random(0).shuffle
-    done, interrupted = 0, False
+    round_count, interrupted = 0, False
     with without_garbage_collection():
         started = clock()  # after the garbage collection, which can take longer than all rounds
         try:
-            while done < (MIN_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
+            while round_count < (MIN_ROUNDS if rounds is None else rounds) or (rounds is None and clock() - started < seconds):
                 shuffle(order)
                 for name in order:
                     if name in primed:
@@ -113,18 +113,18 @@ def sample_rounds(
                     faults[name] += count_faults() - before
                     if on_cuda:
                         events[name].append(_between_events(calls[name]))
-                done += 1
+                round_count += 1
                 if on_round is not None:
-                    on_round(done)
+                    on_round(round_count)
         except KeyboardInterrupt:
-            if not keep_if_interrupted or not done:
+            if not keep_if_interrupted or not round_count:
                 raise
             interrupted = True
     return Rounds(
-        {name: tuple(samples[:done]) for name, samples in wall.items()},
-        {name: tuple(samples[:done]) for name, samples in events.items() if samples},
+        {name: tuple(samples[:round_count]) for name, samples in wall.items()},
+        {name: tuple(samples[:round_count]) for name, samples in events.items() if samples},
         batches,
-        {name: count / (max(1, done) * batches[name]) for name, count in faults.items()},
+        {name: count / (max(1, round_count) * batches[name]) for name, count in faults.items()},
         interrupted,
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def preserve_configuration() -> Iterator[None]:
-    """Restore the configuration of Dynamo and Inductor afterwards."""
+    """Restore the configuration of Dynamo and Inductor afterward."""
     import torch._dynamo.config
     import torch._inductor.config
 

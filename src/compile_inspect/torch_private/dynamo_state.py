@@ -1,7 +1,7 @@
 """Isolate Dynamo's state for a while, query it, and restore it.
 
 Dynamo stores what it compiled on code objects. In isolation, a function that was compiled before gets a copy of its code
-with nothing stored on it; what Dynamo stores on code that is new to it is removed afterwards.
+with nothing stored on it; what Dynamo stores on code that is new to it is removed afterward.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IMPORTED = "__import_"
 
 @contextlib.contextmanager
 def isolate_dynamo(*, limit: int | None = None) -> Iterator[None]:
-    """Compile as in a fresh process; afterwards compiled code, counters and configuration are restored.
+    """Compile as in a fresh process; afterward compiled code, counters and configuration are restored.
 
     `limit` is the recompile limit inside. Other threads wait if they want to compile.
     """
@@ -72,10 +72,10 @@ def _with_copied_code(known_codes: list[types.CodeType]) -> Iterator[tuple[types
     """Give every function that has one of these codes, or creates functions that have, a copy; yields the original."""
     if not known_codes:
         return
-    wanted, files = {id(code) for code in known_codes}, {code.co_filename for code in known_codes}
+    code_ids, files = {id(code) for code in known_codes}, {code.co_filename for code in known_codes}
     copies: dict[int, types.CodeType] = {}
     for item in _tracked_objects():
-        if type(item) is types.FunctionType and item.__code__.co_filename in files and _holds(item.__code__, wanted):
+        if type(item) is types.FunctionType and item.__code__.co_filename in files and _holds(item.__code__, code_ids):
             before = item.__code__
             item.__code__ = _copy(before, copies)
             yield item, before
@@ -92,8 +92,8 @@ def _tracked_objects() -> list[Any]:
         gc.freeze()
 
 
-def _holds(code: types.CodeType, wanted: set[int]) -> bool:
-    return id(code) in wanted or any(_holds(item, wanted) for item in code.co_consts if isinstance(item, types.CodeType))
+def _holds(code: types.CodeType, code_ids: set[int]) -> bool:
+    return id(code) in code_ids or any(_holds(item, code_ids) for item in code.co_consts if isinstance(item, types.CodeType))
 
 
 def _copy(code: types.CodeType, copies: dict[int, types.CodeType]) -> types.CodeType:
@@ -120,7 +120,7 @@ def separate_frame_numbers() -> Iterator[None]:
 
 @contextlib.contextmanager
 def preserve_statistics() -> Iterator[None]:
-    """Restore counters, timers and recorded dynamic sizes afterwards; the sizes start empty."""
+    """Restore counters, timers and recorded dynamic sizes afterward; the sizes start empty."""
     from torch._dynamo import pgo, utils
 
     counters = {name: dict(group) for name, group in utils.counters.items()}
@@ -214,7 +214,7 @@ class GraphRecorder:
         self._backend = backend
         self._options = options
         self.compiled: list[str] = []
-        self.used: list[str] = []
+        self.used_compilations: list[str] = []
         self.enough: set[str] = set()
 
     def __call__(self, graph: Any, inputs: list[Any], **more: Any) -> Callable[..., Any]:
@@ -226,7 +226,7 @@ class GraphRecorder:
         compiled = self._compile(graph, inputs)
 
         def run(*args: Any) -> Any:
-            self.used.append(identifier)
+            self.used_compilations.append(identifier)
             if identifier in self.enough:
                 raise CallEnded
             return compiled(*args)

@@ -1,7 +1,7 @@
 """Capture one call of a function as one graph with Dynamo: the graph, its guard, and what was read.
 
-The function is called from a small caller whose code object is new for every capture. Dynamo stores its results there, and
-nothing on the user's code. Dynamo options that skip guards are off during the capture.
+The function is called from a small caller whose code object is new for every capture. Dynamo stores its results on that
+code object, and nothing on the user's code. Dynamo options that skip guards are off during the capture.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NotOneGraphError(InspectError):
 
 
 @dataclass(frozen=True)
-class Read:
+class GuardedFact:
     """One guarded fact: the source of a value, what Dynamo guards about it, and the value."""
 
     name: str
@@ -53,9 +53,9 @@ class Read:
     """Whether a second lookup gives the same object."""
 
     @property
-    def is_given(self) -> bool:
+    def is_call_input(self) -> bool:
         """Whether the value is part of the call's inputs."""
-        return _is_given(self.name)
+        return _is_call_input(self.name)
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Fullgraph:
     graph: Any
     sources: tuple[str, ...]
     inputs: tuple[Any, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[GuardedFact, ...]
     traced_codes: tuple[types.CodeType, ...]
     root: Any
     """Dynamo's tree of guards."""
@@ -87,9 +87,9 @@ class Fullgraph:
         """The first guard that does not hold for a call; empty if all hold."""
         return guard_tree.first_failure(self.root, scope)
 
-    def shortcut(self, surroundings: Any, scope: dict[str, Any], busy: Iterable[int] = ()) -> Shortcut:
-        """A quicker check, valid while nothing is assigned; `check` must hold for the call."""
-        return Shortcut(self, surroundings, _names_in(scope, self.globals), busy)
+    def shortcut(self, surroundings: Any, scope: dict[str, Any], often_assigned: Iterable[int] = ()) -> Shortcut:
+        """A quicker check, valid as long as nothing is assigned; `check` must hold for the call."""
+        return Shortcut(self, surroundings, _names_in(scope, self.globals), often_assigned)
 
     def bind(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
         """The function with `compiled` in place of the graph; Dynamo's code looks up inputs and builds results."""
@@ -130,11 +130,13 @@ def capture_fullgraph(
     entry = entries[0]
     manager = entry.guard_manager
     captured = _collect(entry.code, caller, args, kwargs)
-    held = {source: tensor for source, tensor in zip(record.sources, captured, strict=True) if not _is_given(source)}
+    held_tensors = {
+        source: tensor for source, tensor in zip(record.sources, captured, strict=True) if not _is_call_input(source)
+    }
     scope = {"function": function, "args": args, "kwargs": kwargs}
     reads = tuple(_guarded_facts(record.guards, scope, caller.__globals__))
     _refuse_shared(args, kwargs, reads, record.traced_codes)
-    identity_guarded = guard_tree.add_exact_guards(manager.root, reads, held)
+    identity_guarded = guard_tree.add_exact_guards(manager.root, reads, held_tensors)
     guard_tree.guard_restored_attributes(manager.root, record.restored)
     fullgraph = Fullgraph(
         record.graph,
@@ -154,7 +156,7 @@ def capture_fullgraph(
     return fullgraph
 
 
-def _refuse_shared(args: Any, kwargs: Any, reads: tuple[Read, ...], traced: list[types.CodeType]) -> None:
+def _refuse_shared(args: Any, kwargs: Any, reads: tuple[GuardedFact, ...], traced: list[types.CodeType]) -> None:
     """Refuse a call with a tensor that the function also reads by itself: Dynamo treats the two as one, without a guard."""
     from torch import Tensor
     from torch.utils._pytree import tree_leaves
@@ -164,7 +166,7 @@ def _refuse_shared(args: Any, kwargs: Any, reads: tuple[Read, ...], traced: list
     attributes = {str(item.argval) for item in instructions if item.opname in ("LOAD_ATTR", "LOAD_METHOD")}
     names = {str(item.argval) for item in instructions if item.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for read in reads:
-        if read.is_given:
+        if read.is_call_input:
             continue
         namespace = getattr(read.value, "__dict__", None)
         mentioned = names | attributes if isinstance(read.value, types.ModuleType) else attributes
@@ -256,16 +258,16 @@ def _content_changed(effects: Any, variable: Any) -> bool:
     return any(part is not None and effects.is_modified(part) for part in parts)
 
 
-def _guarded_facts(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str, Any]) -> Iterator[Read]:
+def _guarded_facts(guards: list[tuple[str, str]], scope: dict[str, Any], names: dict[str, Any]) -> Iterator[GuardedFact]:
     """The guarded facts with their values, looked up as Dynamo does."""
     known = _names_in(scope, names)
     for name, kind in guards:
         try:
             # A source is an expression that Dynamo wrote for its own guards.
-            value, again = (eval(name, known) if name else None for _ in range(2))
-            yield Read(name, kind, value, value is again)
+            value, second_value = (eval(name, known) if name else None for _ in range(2))
+            yield GuardedFact(name, kind, value, value is second_value)
         except Exception:
-            yield Read(name, kind, None, is_stable=False)
+            yield GuardedFact(name, kind, None, is_stable=False)
 
 
 def _names_in(scope: dict[str, Any], names: dict[str, Any]) -> dict[str, Any]:
@@ -308,7 +310,7 @@ def _strict_compilation() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_marks() -> Iterator[None]:
-    """Skip guards on marks of dynamic dimensions: shapes are guarded as they are, and the marks take half of the time."""
+    """Skip guards on marks of dynamic dimensions: all shapes are guarded anyway, and the marks take half of the time."""
     from torch._C._dynamo import guards
 
     name = "add_dimension_marking_guard"
@@ -327,17 +329,17 @@ def _collect(code: types.CodeType, caller: types.FunctionType, args: Any, kwargs
     """The inputs of the graph, as looked up by Dynamo's code."""
     call_inputs: list[Any] = []
 
-    def note(*inputs: Any) -> Any:
+    def receive(*inputs: Any) -> Any:
         call_inputs.extend(inputs)
         raise _StopCall
 
     name = next(name for name in code.co_names if name.startswith(_COMPILED_PREFIX))
     with contextlib.suppress(_StopCall):
-        types.FunctionType(code, caller.__globals__ | {name: note}, "collect", None, caller.__closure__)(*args, **kwargs)
+        types.FunctionType(code, caller.__globals__ | {name: receive}, "collect", None, caller.__closure__)(*args, **kwargs)
     return tuple(call_inputs)
 
 
-def _is_given(source: str) -> bool:
+def _is_call_input(source: str) -> bool:
     return source.startswith(("L['args']", "L['kwargs']"))
 
 

@@ -1,4 +1,4 @@
-"""A quicker check in place of a guard tree that holds; it is valid only while nothing is assigned.
+"""A quicker check that replaces a guard tree; it is valid only while nothing is assigned.
 
 A guard tree checks every attribute that a capture has read, at every call. Most of them belong to objects whose memory
 shows whether anything was assigned since the tree last held (`object_memory`): their nodes are left out, and one comparison
@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from compile_inspect.torch_private.object_memory import HEAP, WatchedWords, class_dictionary, is_immutable, take
+from compile_inspect.torch_private.object_memory import HEAP_TYPE_FLAG, WatchedWords, class_dictionary, is_immutable, take
 
 Scope = dict[str, Any]
 
@@ -34,28 +34,28 @@ class NoShortcutError(Exception):
 class Shortcut:
     """The quick check for one capture, for the state in which it is made; the guard tree must hold there.
 
-    `call(scope)`, `take(places).tobytes() == words`, `tensors(*held, *given(scope))` and `around(scope)` together imply the
-    guard tree and the signs of the surroundings.
+    `check_rest(scope)`, `take(positions).tobytes() == expected_words`, `check_tensors(*held_tensors, *look_up_tensors(scope))`
+    and `check_surroundings(scope)` together imply the guard tree and the check of the surroundings.
     """
 
-    def __init__(self, fullgraph: Any, surroundings: Any, names: Mapping[str, Any], busy: Iterable[int] = ()) -> None:
-        """`names` are those in Dynamo's sources; objects in `busy` are left to the tree."""
-        self._watched = WatchedWords(frozenset(busy))
+    def __init__(self, fullgraph: Any, surroundings: Any, names: Mapping[str, Any], often_assigned: Iterable[int] = ()) -> None:
+        """`names` are those in Dynamo's sources; objects in `often_assigned` are left to the tree."""
+        self._watched = WatchedWords(frozenset(often_assigned))
         walk = _TreeWalk(self._watched, _lookup_in(names), set(fullgraph.traced_codes))
         walk.root(fullgraph.root)
-        self.held = tuple(walk.tensors.values())
-        self.given: Callable[[Scope], tuple[Any, ...]] = _collector(walk.retained_tensors, names)
-        self.tensors = _tensor_check((*self.held, *walk.retained_tensors.values()))
-        clone = fullgraph.root.clone_manager(lambda manager: manager.get_source() in walk.retained)
-        _forbid_held_tensors(clone, walk.retained_tensors, self.held)
-        self.call: Callable[[Scope], bool] = clone.check
-        self.around: Callable[[Scope], Any] = surroundings.without(self._watched.add)
-        self.places = self._watched.places()
-        self.words: bytes = self._watched.first_values()
-        self.retained = frozenset(walk.retained)
-        self._prove(fullgraph, surroundings, names["L"])
+        self.held_tensors = tuple(walk.tensors.values())
+        self.look_up_tensors: Callable[[Scope], tuple[Any, ...]] = _collector(walk.retained_tensors, names)
+        self.check_tensors = _tensor_check((*self.held_tensors, *walk.retained_tensors.values()))
+        clone = fullgraph.root.clone_manager(lambda manager: manager.get_source() in walk.retained_sources)
+        _forbid_held_tensors(clone, walk.retained_tensors, self.held_tensors)
+        self.check_rest: Callable[[Scope], bool] = clone.check
+        self.check_surroundings: Callable[[Scope], Any] = surroundings.without(self._watched.add)
+        self.positions = self._watched.positions()
+        self.expected_words: bytes = self._watched.first_values()
+        self.retained_sources = frozenset(walk.retained_sources)
+        self._verify(fullgraph, surroundings, names["L"])
 
-    def _prove(self, fullgraph: Any, surroundings: Any, scope: Scope) -> None:
+    def _verify(self, fullgraph: Any, surroundings: Any, scope: Scope) -> None:
         """Verify that the guard holds while every word is what it was at first.
 
         Other threads may have assigned something since the guard was checked.
@@ -69,20 +69,29 @@ class Shortcut:
     @property
     def parts(self) -> tuple[Any, ...]:
         """What generated code checks, in the order of this class's description; the last keeps the memory alive."""
-        return self.call, self.places, self.words, self.tensors, self.held, self.given, self.around, self._watched
+        return (
+            self.check_rest,
+            self.positions,
+            self.expected_words,
+            self.check_tensors,
+            self.held_tensors,
+            self.look_up_tensors,
+            self.check_surroundings,
+            self._watched,
+        )
 
-    def holds(self, scope: Scope, around_scope: Scope) -> bool:
+    def holds(self, scope: Scope, surroundings_scope: Scope) -> bool:
         """Whether this check accepts a call; if not, the guard may still hold."""
         return bool(
-            self.call(scope)
-            and take(self.places).tobytes() == self.words
-            and self.tensors(*self.held, *self.given(scope))
-            and self.around(around_scope)
+            self.check_rest(scope)
+            and take(self.positions).tobytes() == self.expected_words
+            and self.check_tensors(*self.held_tensors, *self.look_up_tensors(scope))
+            and self.check_surroundings(surroundings_scope)
         )
 
     def changed(self) -> list[int]:
         """Identities of objects that were assigned to."""
-        return list(self._watched.changed(self.words))
+        return list(self._watched.changed(self.expected_words))
 
 
 class _TreeWalk:
@@ -96,7 +105,7 @@ class _TreeWalk:
         self._watched = watched
         self._lookup = lookup
         self._traced = traced
-        self.retained: set[str] = set()
+        self.retained_sources: set[str] = set()
         self.tensors: dict[int, Any] = {}
         self.retained_tensors: dict[str, Any] = {}
         """By source. Their guards depend on the dispatch keys of the thread as the whole tree recorded them when it was last
@@ -104,16 +113,16 @@ class _TreeWalk:
 
     def root(self, root: Any) -> None:
         """Retain the root and everything that may be another object at every call."""
-        self.retained.add(root.get_source())
+        self.retained_sources.add(root.get_source())
         for access, child in _children(root):
             if type(access).__name__ == "GlobalsGuardAccessor" or child.get_source() == "L['function']":
-                self._visit_found(child, (root.get_source(),))
+                self._visit_value(child, (root.get_source(),))
             else:
                 self._retain_all(child, ())
 
-    def _visit_found(self, manager: Any, path: tuple[str, ...]) -> None:
-        found, value = self._value(manager.get_source())
-        if found:
+    def _visit_value(self, manager: Any, path: tuple[str, ...]) -> None:
+        is_stable, value = self._value(manager.get_source())
+        if is_stable:
             self._visit(manager, value, path)
         else:
             self._retain_all(manager, path)
@@ -137,13 +146,13 @@ class _TreeWalk:
                 if type(access).__name__ == _CLASS_DICTIONARY:  # its source is a copy, created at every lookup
                     self._visit(child, class_dictionary(value), below)
                 else:
-                    self._visit_found(child, below)
+                    self._visit_value(child, below)
             else:
                 self._retain_all(child, below)
 
     def _retain(self, manager: Any, path: tuple[str, ...]) -> None:
         source = manager.get_source()
-        self.retained.update((source, *path))
+        self.retained_sources.update((source, *path))
         leaves = [type(leaf).__name__ for leaf in manager.get_leaf_guards()]
         if "TENSOR_MATCH" in leaves:
             self.retained_tensors[source] = self._lookup(source)
@@ -155,8 +164,8 @@ class _TreeWalk:
         source = manager.get_source()
         self._retain(manager, path)
         leaves = [type(leaf).__name__ for leaf in manager.get_leaf_guards()]
-        found, value = self._value(source)
-        if found and "ID_MATCH" in leaves and not _is_tensor(value):
+        is_stable, value = self._value(source)
+        if is_stable and "ID_MATCH" in leaves and not _is_tensor(value):
             self._visit_children(manager, value, path)
             return
         for _, child in _children(manager):
@@ -222,7 +231,9 @@ class _TreeWalk:
     def _is_stored(self, value: Any, name: str) -> bool:
         entry = _static(value if isinstance(value, type) else type(value), name)
         descriptor = type(entry)  # if it became a descriptor, or another kind of one, it would decide instead
-        return (not descriptor.__flags__ & HEAP or self._watched.add(descriptor)) and is_stored(value, name, self._traced)
+        return (not descriptor.__flags__ & HEAP_TYPE_FLAG or self._watched.add(descriptor)) and is_stored(
+            value, name, self._traced
+        )
 
 
 _KEY_VALUE_ACCESS = "_Pair"
@@ -289,7 +300,7 @@ def _is_plain_entry(entry: Any) -> bool:
 
 
 def _may_change_class(value: Any) -> bool:
-    return bool(type(value).__flags__ & HEAP) or isinstance(value, types.ModuleType)
+    return bool(type(value).__flags__ & HEAP_TYPE_FLAG) or isinstance(value, types.ModuleType)
 
 
 def _is_tensor(value: Any) -> bool:
@@ -322,11 +333,11 @@ def _collector(sources: Iterable[str], names: Mapping[str, Any]) -> Callable[[Sc
     source_list = "".join(f"{source}, " for source in sources)
     # Sources are expressions that Dynamo wrote for its own guards.
     others = {name: value for name, value in names.items() if name != "L"}  # do not keep the inputs of this call alive
-    found: Callable[[Scope], tuple[Any, ...]] = eval(f"lambda L: ({source_list})", others)
-    return found
+    collect: Callable[[Scope], tuple[Any, ...]] = eval(f"lambda L: ({source_list})", others)
+    return collect
 
 
-def _forbid_held_tensors(root: Any, given: Mapping[str, Any], held: tuple[Any, ...]) -> None:
+def _forbid_held_tensors(root: Any, look_up_tensors: Mapping[str, Any], held: tuple[Any, ...]) -> None:
     """Guard that no looked-up tensor is a held one; tensors with other metadata cannot be."""
     managers: dict[str, Any] = {}
     pending = [root]
@@ -334,7 +345,7 @@ def _forbid_held_tensors(root: Any, given: Mapping[str, Any], held: tuple[Any, .
         manager = pending.pop()
         managers.setdefault(manager.get_source(), manager)
         pending += [child for _, child in _children(manager)]
-    for source, tensor in given.items():
+    for source, tensor in look_up_tensors.items():
         alike = frozenset(id(other) for other in held if _metadata(other) == _metadata(tensor))
         if alike:
             managers[source].add_lambda_guard(_NoneOf(alike), [f"{source} is none of the held tensors"], None)

@@ -45,7 +45,7 @@ def _tighten_object(manager: Any, read: Any) -> None:
     elif isinstance(value, OrderedDict):
         keys = list(value)
         manager.add_lambda_guard(lambda other: list(other) == keys, [f"the order of {read.name}"], None)
-    elif read.is_stable and not read.is_given and _is_object(value):
+    elif read.is_stable and not read.is_call_input and _is_object(value):
         # Otherwise `a is b` could change without a failing guard.
         manager.add_id_match_guard(id(value), [f"{read.name} is the same object"], None)
 

@@ -23,29 +23,29 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-_WORD = 8
-_HEADER = 16
+_WORD_BYTES = 8
+_HEADER_BYTES = 16
 """Bytes of the reference count, which changes all the time, and of the class."""
-_WORDS_BEFORE = 4
+_PREFIX_WORDS = 4
 """Words in front of an object where CPython may store the pointer to its dictionary."""
 
 
 class _AllMemory:
     """All memory as one array of words, except the first one, which no object has."""
 
-    __array_interface__ = {"data": (_WORD, True), "shape": (2**44 - 1,), "typestr": "<u8", "version": 3}  # noqa: RUF012
+    __array_interface__ = {"data": (_WORD_BYTES, True), "shape": (2**44 - 1,), "typestr": "<u8", "version": 3}  # noqa: RUF012
 
 
 _memory: Any = None
 
 
 def _read_words(addresses: list[int]) -> list[int]:
-    return [int(word) for word in take(np.array(addresses, dtype=np.intp) // _WORD - 1)]
+    return [int(word) for word in take(np.array(addresses, dtype=np.intp) // _WORD_BYTES - 1)]
 
 
-def take(places: Any) -> Any:
-    """The words at positions that `WatchedWords.places` returned; one call of numpy."""
-    return _memory.take(places)
+def take(positions: Any) -> Any:
+    """The words at positions that `WatchedWords.positions` returned; one call of numpy."""
+    return _memory.take(positions)
 
 
 class WatchedWords:
@@ -55,9 +55,9 @@ class WatchedWords:
     point to: other objects could get the same addresses.
     """
 
-    def __init__(self, busy: Container[int] = ()) -> None:
-        """`busy` are identities of objects that must not be watched, nor what depends on them."""
-        self._busy = busy
+    def __init__(self, often_assigned: Container[int] = ()) -> None:
+        """`often_assigned` has the identities of objects that must not be watched, nor what depends on them."""
+        self._often_assigned = often_assigned
         self._values: dict[int, Any] = {}
         self._kept_alive: list[Any] = []
         self._addresses: dict[int, set[int]] = {}
@@ -67,7 +67,7 @@ class WatchedWords:
 
     def add(self, value: Any) -> bool:
         """Watch an object from now on; returns False if its words do not show whether it has changed."""
-        if id(value) in self._busy:
+        if id(value) in self._often_assigned:
             return False
         if id(value) in self._values:
             return True
@@ -77,35 +77,35 @@ class WatchedWords:
         memory = _memory_of(value) if supported() else None
         if memory is None:
             return False
-        addresses = [address for _, address in memory.places]
+        addresses = [address for _, address in memory.locations]
         words = _read_words(addresses)
-        again = _memory_of(value)
-        if again is None or again.places != memory.places:  # another thread has replaced the dictionary
+        second_reading = _memory_of(value)
+        if second_reading is None or second_reading.locations != memory.locations:  # another thread has replaced the dictionary
             return False
         self._values[id(value)] = value
         if not all(self.add(other) for other in memory.classes):
             del self._values[id(value)]
             return False
-        self._kept_alive += [memory.places, memory.referents]
+        self._kept_alive += [memory.locations, memory.referents]
         for address, word in zip(addresses, words, strict=True):
             self._addresses.setdefault(address, set()).add(id(value))
             self._first_values.setdefault(address, word)
         return True
 
-    def places(self) -> Any:
+    def positions(self) -> Any:
         """Positions of the words, for `take`."""
-        return np.array(sorted(self._addresses), dtype=np.intp) // _WORD - 1
+        return np.array(sorted(self._addresses), dtype=np.intp) // _WORD_BYTES - 1
 
     def first_values(self) -> bytes:
-        """The first values of the words, in the order of `places`."""
+        """The first values of the words, in the order of `positions`."""
         return np.array([self._first_values[address] for address in sorted(self._addresses)], dtype=np.uint64).tobytes()
 
     def changed(self, before: bytes) -> Iterator[int]:
-        """Identities of the objects whose words have changed since `take(places()).tobytes()` gave `before`."""
-        now = take(self.places())
+        """Identities of the objects whose words have changed since `take(positions()).tobytes()` gave `before`."""
+        current_words = take(self.positions())
         addresses = sorted(self._addresses)
-        for place in np.flatnonzero(now != np.frombuffer(before, dtype=now.dtype)):
-            yield from self._addresses[addresses[place]]
+        for index in np.flatnonzero(current_words != np.frombuffer(before, dtype=current_words.dtype)):
+            yield from self._addresses[addresses[index]]
 
 
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), range, types.CodeType)
@@ -116,8 +116,8 @@ _BUILT_IN = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrappe
 def _immutable_types() -> frozenset[type]:
     import torch
 
-    theirs = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size)
-    return frozenset((*_SCALARS, *_BUILT_IN, *theirs))
+    torch_types = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size)
+    return frozenset((*_SCALARS, *_BUILT_IN, *torch_types))
 
 
 def is_immutable(value: Any) -> bool:
@@ -138,7 +138,7 @@ def is_immutable(value: Any) -> bool:
 class _Memory:
     """The positions of an object's own words, and the classes whose words count as its own."""
 
-    places: list[tuple[int, int]]
+    locations: list[tuple[int, int]]
     """Identities of the objects that contain the words, and addresses."""
     referents: list[Any]
     """These objects, and what the words may point to."""
@@ -154,14 +154,14 @@ def _memory_of(value: Any) -> _Memory | None:
         return _Memory([_version(value), (id(value), id(value) + _order_offset())], [])
     if kind is types.FunctionType:
         dictionary = vars(value)
-        places = [*_struct(value, kind.__basicsize__, {kind.__weakrefoffset__}), _version(dictionary)]
-        return _Memory(places, [dictionary, gc.get_referents(value)])
+        locations = [*_own_words(value, kind.__basicsize__, {kind.__weakrefoffset__}), _version(dictionary)]
+        return _Memory(locations, [dictionary, gc.get_referents(value)])
     if kind in (types.CellType, property, staticmethod, classmethod):
-        return _Memory(_struct(value, kind.__basicsize__, set()), gc.get_referents(value))
+        return _Memory(_own_words(value, kind.__basicsize__, set()), gc.get_referents(value))
     if kind is tuple:
         return _Memory([], [])
     if kind is types.ModuleType:
-        return _Memory([(id(value), id(value) + _WORD), _version(vars(value))], [vars(value)])
+        return _Memory([(id(value), id(value) + _WORD_BYTES), _version(vars(value))], [vars(value)])
     if isinstance(value, type):
         return _memory_of_class(value)
     return _memory_of_instance(value)
@@ -171,23 +171,23 @@ def _version(dictionary: dict[Any, Any]) -> tuple[int, int]:
     return id(dictionary), id(dictionary) + _version_offset()
 
 
-def _struct(value: Any, size: int, leave_out: set[int]) -> list[tuple[int, int]]:
+def _own_words(value: Any, size: int, leave_out: set[int]) -> list[tuple[int, int]]:
     """Every word of an object except the reference count."""
-    return [(id(value), id(value) + offset) for offset in range(_WORD, size, _WORD) if offset not in leave_out]
+    return [(id(value), id(value) + offset) for offset in range(_WORD_BYTES, size, _WORD_BYTES) if offset not in leave_out]
 
 
 def _memory_of_class(cls: type) -> _Memory | None:
     """A class's class, the version of its dictionary, and what it stores elsewhere: its bases and its names."""
-    if not cls.__flags__ & HEAP:
+    if not cls.__flags__ & HEAP_TYPE_FLAG:
         return _Memory([], [])  # it cannot be changed
     parts = (cls.__mro__, cls.__name__, cls.__qualname__)
-    pointers = [_pointers_to(cls, part, range(0, _CLASS_SIZE, _WORD)) for part in parts]
+    pointers = [_pointers_to(cls, part, range(0, _CLASS_SIZE, _WORD_BYTES)) for part in parts]
     if not all(pointers):
         return None
     dictionary = class_dictionary(cls)
-    places = [(id(cls), id(cls) + _WORD), *((id(cls), address) for addresses in pointers for address in addresses)]
+    locations = [(id(cls), id(cls) + _WORD_BYTES), *((id(cls), address) for addresses in pointers for address in addresses)]
     metaclass: Any = type(cls)
-    return _Memory([*places, _version(dictionary)], [dictionary, parts], (*cls.__mro__[1:], *metaclass.__mro__))
+    return _Memory([*locations, _version(dictionary)], [dictionary, parts], (*cls.__mro__[1:], *metaclass.__mro__))
 
 
 def class_dictionary(cls: type) -> dict[str, Any]:
@@ -199,21 +199,21 @@ def class_dictionary(cls: type) -> dict[str, Any]:
 def _memory_of_instance(value: Any) -> _Memory | None:
     """The words of an instance of a class made by a `class` statement: class, slots, dictionary; None for others."""
     cls = type(value)
-    if not all(base is object or base.__flags__ & HEAP for base in cls.__mro__) or _hidden_bytes(cls):
+    if not all(base is object or base.__flags__ & HEAP_TYPE_FLAG for base in cls.__mro__) or _hidden_bytes(cls):
         return None
-    places, referents = _struct(value, cls.__basicsize__, {cls.__weakrefoffset__}), gc.get_referents(value)
+    locations, referents = _own_words(value, cls.__basicsize__, {cls.__weakrefoffset__}), gc.get_referents(value)
     if cls.__dictoffset__ == 0:
-        return _Memory(places, referents, (cls,))
+        return _Memory(locations, referents, (cls,))
     dictionary = object.__getattribute__(value, "__dict__")
-    pointers = _pointers_to(value, dictionary, range(-_WORDS_BEFORE * _WORD, cls.__basicsize__, _WORD))
+    pointers = _pointers_to(value, dictionary, range(-_PREFIX_WORDS * _WORD_BYTES, cls.__basicsize__, _WORD_BYTES))
     if not pointers or type(dictionary) is not dict:
         return None
-    places += [*((id(value), pointer) for pointer in pointers), _version(dictionary)]
-    return _Memory(places, [dictionary, *referents], (cls,))
+    locations += [*((id(value), pointer) for pointer in pointers), _version(dictionary)]
+    return _Memory(locations, [dictionary, *referents], (cls,))
 
 
 _CLASS_SIZE: int = vars(type)["__basicsize__"].__get__(type)
-HEAP = 1 << 9
+HEAP_TYPE_FLAG = 1 << 9
 """The flag of classes that are created at run time, by Python or by an extension."""
 
 
@@ -230,7 +230,7 @@ def _slot_count(cls: type) -> int:
 def _hidden_bytes(cls: type) -> int:
     """Bytes of an instance that are not header, slots, or pointers to dictionary and weak references."""
     pointers = (cls.__dictoffset__ > 0) + (cls.__weakrefoffset__ > 0)
-    return cls.__basicsize__ - _HEADER - _WORD * (_slot_count(cls) + pointers)
+    return cls.__basicsize__ - _HEADER_BYTES - _WORD_BYTES * (_slot_count(cls) + pointers)
 
 
 def _pointers_to(owner: Any, content: Any, offsets: range) -> list[int]:
@@ -245,17 +245,19 @@ def supported() -> bool:
     global _memory
     if sys.implementation.name != "cpython" or sys.maxsize < 2**32 or sys.byteorder != "little":
         return False
-    if not getattr(sys, "_is_gil_enabled", lambda: True)() or _WORD * np.dtype(np.intp).itemsize != 64:
+    if not getattr(sys, "_is_gil_enabled", lambda: True)() or _WORD_BYTES * np.dtype(np.intp).itemsize != 64:
         return False
     _memory = np.asarray(_AllMemory())
-    return _version_offset() > 0 and _order_offset() > 0 and all(_change_shows(*experiment) for experiment in _experiments())
+    return (
+        _version_offset() > 0 and _order_offset() > 0 and all(_is_change_detected(*experiment) for experiment in _experiments())
+    )
 
 
 @cache
 def _version_offset() -> int:
     """The offset of a dictionary's version: the one word that changes when an entry gets a new value; 0 if there is none."""
     sample: dict[str, Any] = {"a": 1.0, "b": 2.0}
-    addresses = [id(sample) + offset for offset in range(_HEADER, dict.__basicsize__, _WORD)]
+    addresses = [id(sample) + offset for offset in range(_HEADER_BYTES, dict.__basicsize__, _WORD_BYTES)]
     before = _read_words(addresses)
     sample["a"] = 3.0
     changed = [address for address, was, now in zip(addresses, before, _read_words(addresses), strict=True) if was != now]
@@ -266,18 +268,20 @@ def _version_offset() -> int:
 def _order_offset() -> int:
     """The offset of an OrderedDict's order counter: the one word that is different every time; 0 if there is none."""
     sample = OrderedDict.fromkeys("abcd")
-    addresses = [id(sample) + offset for offset in range(dict.__basicsize__, OrderedDict.__basicsize__, _WORD)]
-    seen = [_read_words(addresses)]
+    addresses = [id(sample) + offset for offset in range(dict.__basicsize__, OrderedDict.__basicsize__, _WORD_BYTES)]
+    readings = [_read_words(addresses)]
     for _ in range(len(sample) * 2):
         sample.move_to_end(next(iter(sample)))
-        seen.append(_read_words(addresses))
+        readings.append(_read_words(addresses))
     unique = [
-        address for address, words in zip(addresses, zip(*seen, strict=True), strict=True) if len(set(words)) == len(seen)
+        address
+        for address, words in zip(addresses, zip(*readings, strict=True), strict=True)
+        if len(set(words)) == len(readings)
     ]
     return unique[0] - id(sample) if len(unique) == 1 else 0
 
 
-def _change_shows(value: Any, change: Callable[[], object]) -> bool:
+def _is_change_detected(value: Any, change: Callable[[], object]) -> bool:
     """Whether a change shows in the words of an object every time."""
     classes, addresses = [value], list[int]()
     while classes:
@@ -285,7 +289,7 @@ def _change_shows(value: Any, change: Callable[[], object]) -> bool:
         if memory is None:
             return False
         classes += memory.classes
-        addresses += [address for _, address in memory.places]
+        addresses += [address for _, address in memory.locations]
     for _ in range(40):  # often enough for the interpreter to specialize the instructions
         before = _read_words(addresses)
         change()

@@ -1,9 +1,10 @@
-"""What a captured function depends on and Dynamo does not guard, watched by cheap signs that something may have changed.
+"""What a captured function depends on and Dynamo does not guard, watched through cheap indicators of a change.
 
 Dynamo guards values. It does not guard which class a name refers to, the methods of classes, the code of methods, what an
 import finds, attributes whose lookup failed inside `try`, the environment, or what abstract classes have registered. Each
-has a sign that is read in nanoseconds and changes whenever the thing does, and sometimes otherwise: the version of a
-dictionary, the identity of an object. A changed sign proves nothing: the function is captured again.
+has an indicator that can be read in nanoseconds, such as the version of a dictionary or the identity of an object. It
+changes whenever the thing itself changes, and sometimes when it does not. So a changed indicator proves nothing: the function
+is captured again.
 """
 
 from __future__ import annotations
@@ -41,16 +42,16 @@ _LAZY_ATTRIBUTES = (
 
 
 class Surroundings:
-    """Signs of the surroundings of one capture. `check(scope)` is one C++ call for all of them."""
+    """Indicators for the surroundings of one capture. `check(scope)` is one C++ call for all of them."""
 
-    def __init__(self, values: Iterable[Any], traced: Iterable[types.CodeType], *, busy: bool = False) -> None:
-        """`busy`: objects often get new attribute values, so that versions of their dictionaries are poor signs."""
+    def __init__(self, values: Iterable[Any], traced: Iterable[types.CodeType], *, often_assigned: bool = False) -> None:
+        """`often_assigned`: objects often get new attribute values, so versions of their dictionaries are poor indicators."""
         from torch._C._dynamo.guards import RootGuardManager
 
         values, traced = list({id(value): value for value in _with_items(values)}.values()), list(traced)
-        self._arguments, self._busy = (values, traced), busy
+        self._arguments, self._often_assigned = (values, traced), often_assigned
         self.contents: list[Any] = []
-        """Everything that the signs represent, so that two of these can be compared."""
+        """Everything that the indicators represent, so that two of these can be compared."""
         self.scope: dict[str, Any] = {}
         self._root = RootGuardManager()
         self._keys: dict[int, str] = {}
@@ -78,16 +79,16 @@ class Surroundings:
         self.check: Callable[[dict[str, Any]], bool] = self._root.check
 
     def changed(self) -> str:
-        """The first sign that changed, as text; empty if none did."""
-        found = self._root.check_verbose(self.scope)
-        return "" if found.result else str((found.verbose_code_parts or ["something"])[0])
+        """The first indicator that changed, as text; empty if none did."""
+        outcome = self._root.check_verbose(self.scope)
+        return "" if outcome.result else str((outcome.verbose_code_parts or ["something"])[0])
 
-    def refresh(self, *, busy: bool = False) -> Surroundings:
-        """Present signs of the same things: if `contents` are equal, nothing has changed."""
-        return Surroundings(*self._arguments, busy=busy)
+    def refresh(self, *, often_assigned: bool = False) -> Surroundings:
+        """Current indicators of the same things: if `contents` are equal, nothing has changed."""
+        return Surroundings(*self._arguments, often_assigned=often_assigned)
 
     def without(self, is_covered: Callable[[Any], bool]) -> Callable[[dict[str, Any]], Any]:
-        """The check of what remains without the objects for which `covered` is true."""
+        """The check of everything except the objects for which `is_covered` returns true."""
         remaining = {self._keys[id(owner)] for key, owner in self.scope.items() if key in self._owned and not is_covered(owner)}
         if not remaining and not self._root.get_leaf_guards():
             return type  # truthy for anything, and nothing is quicker to call
@@ -105,16 +106,16 @@ class Surroundings:
         self.scope[key] = owner
         return self._root.dict_getitem_manager(key=key, source=key, example_value=owner, guard_manager_enum=_plain()), key
 
-    def _watch_version(self, dictionary: dict[Any, Any], words: str) -> None:
-        self._manager(dictionary)[0].add_dict_version_guard(dictionary, [words], None)
+    def _watch_version(self, dictionary: dict[Any, Any], description: str) -> None:
+        self._manager(dictionary)[0].add_dict_version_guard(dictionary, [description], None)
 
-    def _watch_entry(self, owner: dict[Any, Any], key: str, words: str) -> None:
+    def _watch_entry(self, owner: dict[Any, Any], key: str, description: str) -> None:
         manager, source = self._manager(owner)
         entry = manager.dict_getitem_manager(
             key=key, source=f"{source}:{key}", example_value=owner[key], guard_manager_enum=_plain()
         )
-        entry.add_id_match_guard(id(owner[key]), [words], None)
-        self.scope.setdefault(f"kept {id(owner[key])}", owner[key])  # so that no other object gets its id
+        entry.add_id_match_guard(id(owner[key]), [description], None)
+        self.scope.setdefault(f"alive {id(owner[key])}", owner[key])  # so that no other object gets its id
         self.contents.append((Identity(owner), key, Identity(owner[key])))
 
     def _watch_class(self, cls: type) -> None:
@@ -154,15 +155,15 @@ class Surroundings:
 
     def _names(self, functions: list[types.FunctionType], codes: list[types.CodeType], values: list[Any]) -> Iterator[Any]:
         """Watch what names and attributes of modules and objects refer to, where that is code; yields the values."""
-        words = {name for code in codes for name in code.co_names}
+        all_names = {name for code in codes for name in code.co_names}
         by_file: dict[str, set[str]] = {}
         for code in codes:  # nested functions use the globals of their file too
             by_file.setdefault(code.co_filename, set()).update(code.co_names)
         owners = [(function.__globals__, by_file[function.__code__.co_filename]) for function in functions]
-        owners += [(vars(value), words) for value in values if _is_user_object(value)]
-        seen: set[tuple[int, str]] = set()
+        owners += [(vars(value), all_names) for value in values if _is_user_object(value)]
+        visited: set[tuple[int, str]] = set()
         for owner, names in owners:
-            yield from self._entries(owner, names, words, seen, 0)
+            yield from self._entries(owner, names, all_names, visited, 0)
         for function in functions:
             for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
                 value = _content(cell)
@@ -170,27 +171,29 @@ class Surroundings:
                     self._watch_cell(cell, f"{name} in {function.__qualname__}")
                     yield value
 
-    def _entries(self, owner: Any, names: set[str], words: set[str], seen: set[tuple[int, str]], depth: int) -> Iterator[Any]:
+    def _entries(
+        self, owner: Any, names: set[str], all_names: set[str], visited: set[tuple[int, str]], depth: int
+    ) -> Iterator[Any]:
         if type(owner) is not dict:
             return
         for name in sorted(names):
             value = owner.get(name)
-            if not isinstance(value, _CODE_LIKE) or (id(owner), name) in seen:
+            if not isinstance(value, _CODE_LIKE) or (id(owner), name) in visited:
                 continue
-            seen.add((id(owner), name))
+            visited.add((id(owner), name))
             self._watch_entry(owner, name, f"what {name} refers to")
             yield value
             if isinstance(value, types.ModuleType) and depth < _MAX_MODULE_DEPTH and not _is_library(value):
-                yield from self._entries(vars(value), words, words, seen, depth + 1)
+                yield from self._entries(vars(value), all_names, all_names, visited, depth + 1)
 
-    def _watch_cell(self, cell: types.CellType, words: str) -> None:
+    def _watch_cell(self, cell: types.CellType, description: str) -> None:
         content = cell.cell_contents
         manager, source = self._manager(cell)
         inside = manager.getattr_manager(
             attr="cell_contents", source=f"{source}:contents", example_value=content, guard_manager_enum=_plain()
         )
-        inside.add_id_match_guard(id(content), [words], None)
-        self.scope.setdefault(f"kept {id(content)}", content)
+        inside.add_id_match_guard(id(content), [description], None)
+        self.scope.setdefault(f"alive {id(content)}", content)
         self.contents.append((Identity(cell), Identity(content)))
 
     def _watch_imports(self, codes: list[types.CodeType]) -> None:
@@ -210,15 +213,19 @@ class Surroundings:
             if not (_is_user_object(value) or isinstance(value, (types.ModuleType, types.FunctionType))):
                 continue
             missing = frozenset(name for name in names if not _has(value, name))
-            places = [vars(value)] + [place for key in _MODULE_DICTIONARIES if type(place := vars(value).get(key)) is dict]
-            absent += [(place, missing) for place in places if missing]
+            dictionaries = [vars(value)] + [
+                dictionary for key in _MODULE_DICTIONARIES if type(dictionary := vars(value).get(key)) is dict
+            ]
+            absent += [(dictionary, missing) for dictionary in dictionaries if missing]
             self.contents.append((Identity(value), missing))
-        if not self._busy:
-            for place, _ in absent:
-                self._watch_version(place, "attributes of an object")
+        if not self._often_assigned:
+            for dictionary, _ in absent:
+                self._watch_version(dictionary, "attributes of an object")
         elif absent:
             self._root.add_lambda_guard(
-                lambda _: all(missing.isdisjoint(place) for place, missing in absent), ["an attribute that was missing"], None
+                lambda _: all(missing.isdisjoint(dictionary) for dictionary, missing in absent),
+                ["an attribute that was missing"],
+                None,
             )
 
     def _watch_shadows(self, functions: list[types.FunctionType], values: list[Any]) -> None:
@@ -226,13 +233,15 @@ class Surroundings:
         shadows: dict[int, tuple[dict[str, Any], set[str]]] = {}
         for function in functions:
             space = function.__globals__
-            found = {name for name in function.__code__.co_names if name not in space and hasattr(builtins, name)}
-            shadows.setdefault(id(space), (space, set()))[1].update(found)
+            shadowing_names = {name for name in function.__code__.co_names if name not in space and hasattr(builtins, name)}
+            shadows.setdefault(id(space), (space, set()))[1].update(shadowing_names)
         for value in values:
             if _is_user_object(value):
                 parts = [part for key in _MODULE_DICTIONARIES if isinstance(part := vars(value).get(key), dict)]
-                found = {name for part in parts for name in part if name in self._traced_names and name not in vars(value)}
-                shadows.setdefault(id(vars(value)), (vars(value), set()))[1].update(found)
+                shadowing_names = {
+                    name for part in parts for name in part if name in self._traced_names and name not in vars(value)
+                }
+                shadows.setdefault(id(vars(value)), (vars(value), set()))[1].update(shadowing_names)
         for space, names in shadows.values():
             for name in sorted(names):
                 self._manager(space)[0].add_dict_contains_guard(False, name, [f"a new {name}"], None)
@@ -249,7 +258,7 @@ class Surroundings:
                 self.contents.append((Identity(value), tuple(keys)))
             if type(value) is not dict or id(value) in spaces:
                 continue
-            if self._busy:
+            if self._often_assigned:
                 self._manager(value)[0].add_dict_length_check_guard(len(value), ["the length of a dictionary"], None)
             else:
                 self._watch_version(value, "the keys of a dictionary")
@@ -303,12 +312,12 @@ def _is_user_object(value: Any) -> bool:
 
 
 def _has(value: Any, name: str) -> bool:
-    places = [
+    dictionaries = [
         vars(value),
         *(vars(value).get(key) or {} for key in _MODULE_DICTIONARIES),
         *(vars(cls) for cls in type(value).__mro__),
     ]
-    return any(name in place for place in places)
+    return any(name in dictionary for dictionary in dictionaries)
 
 
 def _guarded_attributes(code: types.CodeType) -> Iterator[str]:
@@ -342,7 +351,7 @@ def _with_items(values: Iterable[Any]) -> Iterator[Any]:
 
 
 def _classes(values: Iterable[Any]) -> Iterator[type]:
-    """The changeable classes of some values and among them, with all their bases."""
+    """The mutable classes among some values, and those of the values, with all their bases."""
     for value in values:
         for kind in (type(value), value):
             if isinstance(kind, type) and kind is not type:
@@ -360,13 +369,13 @@ def _content(cell: types.CellType) -> Any:
 
 def _functions(values: list[Any], traced: set[types.CodeType]) -> Iterator[types.FunctionType]:
     """The traced Python functions that are among some values or methods of their classes."""
-    seen: set[int] = set()
+    visited: set[int] = set()
     candidates = [function for value in values for function in _functions_within(value)]
     for cls in dict.fromkeys(_classes(values)):
         candidates += [function for value in vars(cls).values() for function in _functions_within(value)]
     for function in candidates:
-        if id(function) not in seen and function.__code__ in traced and not _is_of_torch(function.__code__.co_filename):
-            seen.add(id(function))
+        if id(function) not in visited and function.__code__ in traced and not _is_of_torch(function.__code__.co_filename):
+            visited.add(id(function))
             yield function
 
 

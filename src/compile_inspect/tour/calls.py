@@ -65,7 +65,7 @@ def call_time(call: Callable[[], object], device: str = "cpu") -> CallTime:
 def result_of(target: Target, function: Callable[..., Any] | None = None, *, seed: int = 0) -> Any:
     """The result of the target's function, or of another one in its place, for copies of the inputs and a given seed.
 
-    Whatever the call changes is restored afterwards: parameters, buffers, inputs, generators.
+    Whatever the call changes is restored afterward: parameters, buffers, inputs, generators.
     """
     from compile_inspect.agreement.api import scratch_task
     from compile_inspect.variants import Task

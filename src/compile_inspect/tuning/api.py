@@ -27,7 +27,7 @@ from compile_inspect.variants import Prepared, RefusalError, Task, Variant, name
 logger = logging.getLogger("compile_inspect")
 
 MIN_AUTOTUNING_SECONDS = 90.0
-"""Seconds that the budget must have left for a mode that benchmarks kernels."""
+"""A mode that benchmarks kernels is tried only if this much of the budget is left."""
 
 
 def tune(
@@ -44,7 +44,7 @@ def tune(
     progress: Progress | None = None,
     **kwargs: Any,
 ) -> Tuned:
-    """Return the fastest version of `function` that agrees with eager for inputs like these; eager itself if nothing wins.
+    """Return the fastest version of `function` that agrees with eager for inputs like these; eager itself if nothing is faster.
 
     Every variant is built, compared with eager and with a float64 reference, and timed against the others, until
     `budget` seconds are used. The callable returned has the signature of `function`. Before every call it checks everything
@@ -79,12 +79,12 @@ def tune(
     with _progress_display(progress, task.name) as report:
         search = _Search(task, tuned, started, budget, samples, reuse_outputs, report)
         ready = _find_candidates(search, choices)
-        report("timing what agrees", 1.0)
+        report("timing the variants that agree", 1.0)
         try:
-            fast, winner, reason = select_fastest(task, ready, search.tried)
+            fast, winner, reason = select_fastest(task, ready, search.results)
         except KeyboardInterrupt:
             fast, winner, reason = task.function, "eager", "Timing was interrupted from the keyboard."
-    tuned.replace(fast, decide(task, winner, reason, started, search.tried))
+    tuned.replace(fast, decide(task, winner, reason, started, search.results))
     if decision_cache is not None:
         decision_cache.save(task, tuned.decision, ready[winner][1].package if winner in ready else None)
     logger.info("%s", tuned.decision)
@@ -115,7 +115,7 @@ def _find_candidates(search: _Search, choices: Sequence[Variant]) -> dict[str, t
                 ready[choice.name] = candidate
     except KeyboardInterrupt:
         for choice in choices:
-            search.tried.setdefault(
+            search.results.setdefault(
                 choice.name, VariantResult(choice.name, TuningOutcome.NOT_TRIED, "interrupted from the keyboard")
             )
     return ready
@@ -132,7 +132,7 @@ class _Search:
     samples: int
     reuse_outputs: bool
     report: Progress
-    tried: dict[str, VariantResult] = field(default_factory=dict)
+    results: dict[str, VariantResult] = field(default_factory=dict)
 
     def candidate(self, choice: Variant, reference: Reference) -> tuple[TunedFunction, Prepared] | None:
         """Build and compare a variant; None where it cannot be used, for a reason that is recorded."""
@@ -160,22 +160,22 @@ class _Search:
         if not comparison.agrees:
             outcome = TuningOutcome.DISAGREES if comparison.verdict is Verdict.DISAGREES else TuningOutcome.REFUSED
             return self._reject(name, outcome, comparison.reason, prepared.build_seconds)
-        built = prepared.build_seconds
-        self.tried[name] = VariantResult(
-            name, TuningOutcome.SLOWER, comparison.reason, built, assumptions=comparison.assumptions
+        build_seconds = prepared.build_seconds
+        self.results[name] = VariantResult(
+            name, TuningOutcome.SLOWER, comparison.reason, build_seconds, assumptions=comparison.assumptions
         )
         return call, prepared
 
     def _reject(
         self, name: str, outcome: TuningOutcome, reason: str, seconds: float | None = None
     ) -> tuple[TunedFunction, Prepared] | None:
-        self.tried[name] = VariantResult(name, outcome, reason, seconds)
+        self.results[name] = VariantResult(name, outcome, reason, seconds)
         return None
 
 
 @contextmanager
 def _progress_display(progress: Progress | None, name: str) -> Iterator[Progress]:
-    """The given progress callback; by default, a status line if standard error is a terminal."""
+    """The progress callback of the caller; by default, a status line if standard error is a terminal."""
     if progress is not None:
         yield progress
         return
@@ -183,7 +183,7 @@ def _progress_display(progress: Progress | None, name: str) -> Iterator[Progress
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda words, part: None
+        yield lambda step, fraction: None
         return
     with console.status(f"tuning {name} …") as status:
-        yield lambda words, part: status.update(f"tuning {name}: {words} ({part:.0%})")
+        yield lambda step, fraction: status.update(f"tuning {name}: {step} ({fraction:.0%})")

@@ -54,7 +54,7 @@ class Build:
         self._flat: FlatFunction | None = None
         self._wait: Callable[[], int]
         self._owner = os.getpid()
-        self._ended = False
+        self._has_ended = False
         try:
             self._start()
         except BaseException:
@@ -90,7 +90,7 @@ class Build:
 
     def _watch(self) -> None:
         status = self._wait()
-        self._ended = True
+        self._has_ended = True
         if status or not self.package.exists():
             self.error = self._last_output_line() or f"the compiler ended with status {status}"
         else:
@@ -127,7 +127,7 @@ class Build:
         """End the other process and remove its files."""
         if os.getpid() != self._owner:
             return  # in a fork of the program, which does not own the build
-        if not self._ended:
+        if not self._has_ended:
             with contextlib.suppress(OSError):  # it may have just ended
                 if self._forked and hasattr(os, "killpg"):
                     os.killpg(self._process_id, signal.SIGKILL)  # with the compilers it has started

@@ -94,13 +94,13 @@ def _switch(task: Task, build: Build, tuned: Tuned, decision_cache: DecisionCach
         build.stop()
         return
     name = prepared.variant.name
-    tried = {
+    results = {
         name: VariantResult(
             name, TuningOutcome.SLOWER, comparison.reason, prepared.build_seconds, assumptions=comparison.assumptions
         )
     }
-    call, winner, reason = select_fastest(task, {name: (fast, prepared)}, tried, MAX_SWITCH_SECONDS)
-    tuned.replace(call, decide(task, winner, reason, started, tried))
+    call, winner, reason = select_fastest(task, {name: (fast, prepared)}, results, MAX_SWITCH_SECONDS)
+    tuned.replace(call, decide(task, winner, reason, started, results))
     if decision_cache is not None:
         decision_cache.save(task, tuned.decision, prepared.package if winner == name else None)
     build.stop()

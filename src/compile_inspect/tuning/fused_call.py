@@ -1,4 +1,4 @@
-"""Check and call in one generated function, with nothing unnecessary between the caller and the compiled code."""
+"""A generated function that checks the guard and calls the compiled code, with nothing unnecessary in between."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from compile_inspect.variants.guard import Guard
 SlowPath = Callable[[tuple[Any, ...], Mapping[str, Any]], Any]
 
 _MISMATCH_EXCEPTIONS = "(KeyError, IndexError, TypeError, AttributeError, ValueError, RuntimeError)"
-"""Exceptions of unpacking inputs that are not like the example."""
+"""Exceptions that unpacking raises for inputs that differ in structure from the example."""
 
 
 @dataclass(frozen=True)
 class Body:
     """The code to run for a call that the guard accepts.
 
-    `lines` return the result; `before` are lines that may run ahead of the guard, for work whose result is used only if
+    `lines` return the result. The lines of `preamble` run before the guard is checked, and what they compute is used only if
     the guard holds.
     """
 
     lines: tuple[str, ...]
     names: Mapping[str, Any]
-    before: tuple[str, ...] = ()
+    preamble: tuple[str, ...] = ()
 
 
 def fuse(guard: Guard, body: Body, slow_path: SlowPath) -> Callable[..., Any]:
@@ -36,8 +36,8 @@ def fuse(guard: Guard, body: Body, slow_path: SlowPath) -> Callable[..., Any]:
     names |= dict(body.names) | {"slow_path": slow_path}
     source = (
         "def fast(*args, **kwargs):\n"
-        + ("    try:\n" + "".join(f"        {line}\n" for line in body.before) if body.before else "")
-        + (f"    except {_MISMATCH_EXCEPTIONS}:\n        return slow_path(args, kwargs)\n" if body.before else "")
+        + ("    try:\n" + "".join(f"        {line}\n" for line in body.preamble) if body.preamble else "")
+        + (f"    except {_MISMATCH_EXCEPTIONS}:\n        return slow_path(args, kwargs)\n" if body.preamble else "")
         + '    scope = {"function": function, "args": args, "kwargs": kwargs}\n'
         + f"    {guard.prelude}\n"
         + f"    if not ({guard.source}):\n        return slow_path(args, kwargs)\n"
@@ -83,23 +83,23 @@ def replay_body(program: CapturedProgram, replays: ReplayedFunction, *, reuse_ou
         for number, (count, storage, uses) in enumerate(direct.uses):
             names |= {"uses": count, f"s{number}": storage, f"u{number}": uses}
             conditions.append(f"uses(s{number}) == u{number}")
-    before = (*fallback_body.before, f"replayed = {' and '.join(conditions) or 'True'}", "if replayed:", "    replay()")
+    preamble = (*fallback_body.preamble, f"replayed = {' and '.join(conditions) or 'True'}", "if replayed:", "    replay()")
     # `data` is another tensor on the same memory, and avoids the dispatcher.
     lines = ("if replayed:", f"    return {result_code}", *fallback_body.lines)
-    return Body(lines, names, before)
+    return Body(lines, names, preamble)
 
 
 def with_address_check(replays: ReplayedFunction, body: Body) -> Body:
-    """A body that runs nothing recorded if a held tensor has moved."""
+    """A body that runs no recording if a held tensor has moved to another address."""
     if not replays.pointers:
         return body
     address_check = ("if [pointer() for pointer in pointers] != addresses:", "    return slow_path(args, kwargs)")
     names = {**body.names, "pointers": replays.pointers, "addresses": replays.held_addresses}
-    return Body(body.lines, names, (*address_check, *body.before))
+    return Body(body.lines, names, (*address_check, *body.preamble))
 
 
 def input_list_source(program: CapturedProgram, names: dict[str, Any]) -> str | None:
-    """Source of the list of the graph's inputs; None if one must be looked up or made in a way that only Dynamo knows."""
+    """Source of the list of the graph's inputs; None if only Dynamo's own code can look up or create one of them."""
     parts = []
     for position, source in enumerate(program.fullgraph.sources):
         if position in program.fullgraph.identity_guarded:
@@ -112,7 +112,7 @@ def input_list_source(program: CapturedProgram, names: dict[str, Any]) -> str | 
     return f"[{', '.join(parts)}]"
 
 
-def result_source(program: CapturedProgram, before: str = "outputs[", after: str = "]") -> str | None:
+def result_source(program: CapturedProgram, prefix: str = "outputs[", suffix: str = "]") -> str | None:
     """Source that arranges the graph's outputs like the result; None if the result contains anything else.
 
     The result is built twice, from different tensors: an object that is the same both times was not made by the call.
@@ -124,7 +124,7 @@ def result_source(program: CapturedProgram, before: str = "outputs[", after: str
         for input_sources in (first, second)
     ]
     try:
-        return _source_of(results[0], results[1], first, second, before, after)
+        return _source_of(results[0], results[1], first, second, prefix, suffix)
     except _UnsupportedResultError:
         return None
 
@@ -133,16 +133,16 @@ class _UnsupportedResultError(Exception):
     """A result is more than nested tuples, lists and dictionaries of outputs."""
 
 
-def _source_of(one: Any, other: Any, first: list[Any], second: list[Any], before: str, after: str) -> str:
+def _source_of(one: Any, other: Any, first: list[Any], second: list[Any], prefix: str, suffix: str) -> str:
     for position, output in enumerate(first):
         if one is output and other is second[position]:
-            return f"{before}{position}{after}"
+            return f"{prefix}{position}{suffix}"
     if type(one) is not type(other) or type(one) not in (tuple, list, dict) or one is other or len(one) != len(other):
         raise _UnsupportedResultError
     if type(one) is dict:
         if list(one) != list(other) or not all(type(key) in (str, int) for key in one):
             raise _UnsupportedResultError
-        parts = [f"{key!r}: {_source_of(one[key], other[key], first, second, before, after)}" for key in one]
+        parts = [f"{key!r}: {_source_of(one[key], other[key], first, second, prefix, suffix)}" for key in one]
         return "{" + ", ".join(parts) + "}"
-    parts = [_source_of(*pair, first, second, before, after) for pair in zip(one, other, strict=True)]
+    parts = [_source_of(*pair, first, second, prefix, suffix) for pair in zip(one, other, strict=True)]
     return "[" + ", ".join(parts) + "]" if type(one) is list else "(" + "".join(f"{part}, " for part in parts) + ")"

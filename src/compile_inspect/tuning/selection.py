@@ -23,12 +23,12 @@ MIN_SPEEDUP_MARGIN = 0.03
 def select_fastest(
     task: Task,
     ready: dict[str, tuple[TunedFunction, Prepared]],
-    tried: dict[str, VariantResult],
+    results: dict[str, VariantResult],
     seconds: float = SAMPLING_SECONDS,
 ) -> tuple[TunedFunction, str, str]:
     """The callable to use, the name of its variant, and the reason."""
     calls = {"eager": task.function} | {name: call for name, (call, _) in ready.items()}
-    times = _sample_times(task, calls, tried, seconds)
+    times = _sample_times(task, calls, results, seconds)
     summaries = {name: summarize(values) for name, values in times.items()}
     best = min(summaries, key=lambda name: summaries[name].median)
     if best != "eager" and not faster(times[best], times["eager"], by=MIN_SPEEDUP_MARGIN):
@@ -36,14 +36,14 @@ def select_fastest(
     ratio = summaries["eager"].median / summaries[best].median
     reason = "Nothing is faster beyond the noise." if best == "eager" else f"It is {ratio:.2g} times as fast as eager."
     for name, summary in summaries.items():
-        old = tried.get(name, VariantResult(name, TuningOutcome.SLOWER, "the function as it is"))
+        old = results.get(name, VariantResult(name, TuningOutcome.SLOWER, "the function as it is"))
         outcome = TuningOutcome.CHOSEN if name == best else TuningOutcome.SLOWER
-        tried[name] = replace(old, outcome=outcome, median=summary.median, low=summary.low, high=summary.high)
+        results[name] = replace(old, outcome=outcome, median=summary.median, low=summary.low, high=summary.high)
     return calls[best], best, reason
 
 
 def _sample_times(
-    task: Task, calls: dict[str, TunedFunction], tried: dict[str, VariantResult], seconds: float
+    task: Task, calls: dict[str, TunedFunction], results: dict[str, VariantResult], seconds: float
 ) -> dict[str, tuple[float, ...]]:
     """Time everything that can be called repeatedly; whatever fails is removed, and the rest timed again."""
     failed: list[str] = []
@@ -69,15 +69,15 @@ def _sample_times(
                 raise
             name = failed.pop()
             del calls[name]
-            built = tried[name].build_seconds if name in tried else None
-            tried[name] = VariantResult(
-                name, TuningOutcome.REFUSED, f"it failed when called many times: {one_line(error)}", built
+            build_seconds = results[name].build_seconds if name in results else None
+            results[name] = VariantResult(
+                name, TuningOutcome.REFUSED, f"it failed when called many times: {one_line(error)}", build_seconds
             )
 
 
 @contextmanager
 def preserve_inputs(task: Task) -> Iterator[None]:
-    """Restore inputs, held tensors and random generators afterwards.
+    """Restore inputs, held tensors and random generators afterward.
 
     Inputs keep their memory: a CUDA graph may have been recorded to read it.
     """
@@ -107,11 +107,11 @@ def single_call(task: Task, call: TunedFunction) -> Callable[[], object]:
     return lambda: task.run(call, task.args, task.kwargs)
 
 
-def decide(task: Task, chosen: str, reason: str, started: float, tried: dict[str, VariantResult]) -> Decision:
+def decide(task: Task, chosen: str, reason: str, started: float, results: dict[str, VariantResult]) -> Decision:
     """The record of a decision, with the time since `started`."""
     import torch
 
     device = torch.cuda.get_device_name() if task.device == "cuda" else task.device
     seconds = perf_counter() - started
-    order = sorted(tried.values(), key=lambda item: float("inf") if item.median is None else item.median)
+    order = sorted(results.values(), key=lambda item: float("inf") if item.median is None else item.median)
     return Decision(task.name, chosen, reason, device, str(torch.__version__), task.gradients, seconds, tuple(order))

@@ -1,9 +1,9 @@
-"""Check whether a frozen variant is valid for a call: Dynamo's guard of the capture, plus what that guard leaves out.
+"""Check whether a frozen variant is valid for a call: Dynamo's guard of the capture, plus what that guard omits.
 
-The quick check is written into the tuned function itself (`fused_call`): a shortcut through the guard while nothing was
-assigned to what it reads, otherwise the whole guard. It also fails in harmless cases: in another grad or inference mode,
-with another number of threads, after a method was added to a class. `matches` then looks more closely: it captures the call
-again, and accepts the new guard if the same program comes out and gives the same result as the function.
+The quick check is written into the tuned function itself (`fused_call`): a shortcut through the guard as long as
+nothing that the guard reads was assigned, otherwise the whole guard. It also fails in harmless cases: in another grad or
+inference mode, with another number of threads, after a method was added to a class. `matches` then does a thorough check: it
+captures the call again, and accepts the new guard if this gives the same program and the same result as the function.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ from compile_inspect.variants.captured_program import CapturedProgram, capture
 MAX_MODES = 6
 """Maximum number of torch modes that a program is captured in; calls in further modes run eagerly."""
 MAX_RECAPTURE_SECONDS = 10.0
-"""Total time for recaptures after something around a function changed; after that, such calls run eagerly."""
+"""Total time for recaptures after changes in the surroundings of a function; after that, such calls run eagerly."""
 
-RENEWALS_BEFORE_BUSY = 5
-"""How often signs may change with no real change behind them, before quicker but more sensitive signs are given up."""
+MAX_HARMLESS_RENEWALS = 5
+"""Renewals without a real change after which the surroundings are no longer checked by the versions of dictionaries, which
+are quick to compare but change with every assignment."""
 
-ASSIGNMENTS_BEFORE_BUSY = 3
-"""How often an object may be assigned to without changing what the function reads, before that is expected."""
+MAX_HARMLESS_ASSIGNMENTS = 3
+"""Assignments to an object, without a change of what the function reads, after which shortcuts no longer watch it."""
 
 SHORTCUT_DELAY_GROWTH = 2
 """Factor by which the number of checks before the next shortcut grows with every shortcut."""
-CHECKS_TIMED = 7
-"""Timed runs of a shortcut and of the whole guard, before one of them is chosen."""
+TIMING_REPETITIONS = 7
+"""How often a shortcut and the whole guard are each timed before the quicker one is chosen."""
 
 logger = logging.getLogger("compile_inspect")
 
@@ -54,11 +55,15 @@ class Guard:
     `source` is its condition, for generated code with the namespace that `names` returns, after the line `prelude`.
     """
 
-    prelude = "check, places, words, tensors, held, given, around, memory, around_scope = parts"
+    prelude = (
+        "check, positions, expected_words, check_tensors, held_tensors, look_up_tensors, check_surroundings, memory, "
+        "surroundings_scope = parts"
+    )
     """All in one assignment: another thread may replace `parts`."""
     source = (
-        "(check(scope) and (places is None or take(places).tobytes() == words and tensors(*held, *given(scope))) "
-        "and around(around_scope) or holds_fully(scope)) and forward._current_level < 0 and depth() == depth_was"
+        "(check(scope) and (positions is None or take(positions).tobytes() == expected_words "
+        "and check_tensors(*held_tensors, *look_up_tensors(scope))) and check_surroundings(surroundings_scope) "
+        "or full_guard_holds(scope)) and forward._current_level < 0 and depth() == initial_depth"
     )
 
     def __init__(self, program: CapturedProgram) -> None:
@@ -67,11 +72,11 @@ class Guard:
         self.program = program
         self._captures = [program.fullgraph]
         self._modes = {_mode()} if program.task.gradients else set()
-        self._signs = _signs_of(program.fullgraph)
+        self._surroundings = _surroundings_of(program.fullgraph)
         self._recapture_seconds = 0.0
         self._renewals = 0
-        self._known_signs: list[tuple[list[Any], list[Fullgraph]]] = [(self._signs.contents, self._captures)]
-        """The surroundings met so far, with the captures that are valid there; none where it was another program."""
+        self._known_surroundings: list[tuple[list[Any], list[Fullgraph]]] = [(self._surroundings.contents, self._captures)]
+        """The surroundings so far, each with the captures that are valid there; empty if the program was different."""
         self._namespaces: list[dict[str, Any]] = []
         self._shortcuts: dict[int, Shortcut] = {}
         """By the position of the capture."""
@@ -94,37 +99,38 @@ class Guard:
             "function": self.program.task.function,
             "forward": torch_private.forward_mode(),
             "depth": depth,
-            "depth_was": depth(),
+            "initial_depth": depth(),
             "take": object_memory.take,
-            "holds_fully": self._holds_fully,
+            "full_guard_holds": self._full_guard_holds,
         }
         self._namespaces.append(names)
         self._publish(0)
         with torch.set_grad_enabled(self.program.task.gradients):
-            self._holds_fully(self._scope(self.program.task.args, self.program.task.kwargs))
+            self._full_guard_holds(self._scope(self.program.task.args, self.program.task.kwargs))
         return names
 
     def _publish(self, position: int) -> None:
         """Make generated code check one capture first: by its shortcut, or by Dynamo's guard where none is quicker."""
         shortcut = self._shortcuts.get(position)
         if shortcut is not None:
-            parts = (*shortcut.parts, self._signs.scope)
+            parts = (*shortcut.parts, self._surroundings.scope)
         elif self._awaits_shortcut:
             parts = (_never, *_NO_SHORTCUT, None, None, None)
         else:
-            parts = (self._captures[position].root.check, *_NO_SHORTCUT, self._signs.check, None, self._signs.scope)
+            surroundings = self._surroundings
+            parts = (self._captures[position].root.check, *_NO_SHORTCUT, surroundings.check, None, surroundings.scope)
         for names in self._namespaces:
             names["parts"] = parts
 
-    def _holds_fully(self, scope: Scope) -> bool:
+    def _full_guard_holds(self, scope: Scope) -> bool:
         """Whether a capture's guard and its surroundings hold; later calls then take a shortcut."""
         for position, shortcut in list(self._shortcuts.items()):
-            if shortcut.holds(scope, self._signs.scope):
+            if shortcut.holds(scope, self._surroundings.scope):
                 self._publish(position)
                 return True
         for position, fullgraph in enumerate(list(self._captures)):
             if fullgraph.check(scope):
-                if not self._signs.check(self._signs.scope):
+                if not self._surroundings.check(self._surroundings.scope):
                     return False
                 with self._lock:
                     if position < len(self._captures) and self._captures[position] is fullgraph:
@@ -143,30 +149,31 @@ class Guard:
             return
         self._shortcut_count += 1
         self._checks_until_shortcut = SHORTCUT_DELAY_GROWTH**self._shortcut_count
-        busy = [identity for identity, count in self._assignments.items() if count >= ASSIGNMENTS_BEFORE_BUSY]
-        fullgraph, around = self._captures[position], self._signs
+        often_assigned = [identity for identity, count in self._assignments.items() if count >= MAX_HARMLESS_ASSIGNMENTS]
+        fullgraph, surroundings = self._captures[position], self._surroundings
         try:
-            shortcut = fullgraph.shortcut(around, scope, busy)
+            shortcut = fullgraph.shortcut(surroundings, scope, often_assigned)
         except Exception as error:  # the guard still works; no error here may end the user's call
             logger.debug("no shortcut through the guard of %s: %r", self.program.task.name, error)
             self._awaits_shortcut = isinstance(error, NoShortcutError)
             return
         if is_quicker(
-            lambda: shortcut.holds(scope, around.scope), lambda: fullgraph.check(scope) and around.check(around.scope)
+            lambda: shortcut.holds(scope, surroundings.scope),
+            lambda: fullgraph.check(scope) and surroundings.check(surroundings.scope),
         ):
             self._shortcuts[position] = shortcut
         else:
             self._awaits_shortcut = bool(self._shortcuts)
 
-    def _replace(self, captures: list[Fullgraph], around: Surroundings) -> None:
+    def _replace(self, captures: list[Fullgraph], surroundings: Surroundings) -> None:
         with self._lock:
-            self._captures, self._signs = captures, around
+            self._captures, self._surroundings = captures, surroundings
             self._shortcuts.clear()
             self._publish(0)
 
     def holds(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """The quick check: true only where the program is valid for a call, but false in some harmless cases too."""
-        return self._holds_fully(self._scope(args, kwargs)) and torch_private.forward_mode()._current_level < 0
+        return self._full_guard_holds(self._scope(args, kwargs)) and torch_private.forward_mode()._current_level < 0
 
     def matches(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         """The thorough check of whether the program is valid for a call."""
@@ -175,16 +182,16 @@ class Guard:
         scope = self._scope(args, kwargs)
         if not any(item.check(scope) for item in self._captures):
             return _mode() not in self._modes and self._add_mode(args, kwargs, self._recapture_and_compare)
-        return self._signs.check(self._signs.scope) or self._renew(args, kwargs)
+        return self._surroundings.check(self._surroundings.scope) or self._renew(args, kwargs)
 
     def _scope(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Scope:
         return {"function": self.program.task.function, "args": args, "kwargs": kwargs}
 
     def _renew(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-        """Check what is around the function; if it changed, capture the call to see whether it is still the same program."""
+        """Check the surroundings of the function; if they changed, capture the call again and compare the programs."""
         self._renewals += 1
-        renewed = self._signs.refresh(busy=self._renewals > RENEWALS_BEFORE_BUSY)
-        captures = next((known for contents, known in self._known_signs if contents == renewed.contents), None)
+        renewed = self._surroundings.refresh(often_assigned=self._renewals > MAX_HARMLESS_RENEWALS)
+        captures = next((known for contents, known in self._known_surroundings if contents == renewed.contents), None)
         if captures is None:
             if self._recapture_seconds > MAX_RECAPTURE_SECONDS:
                 return False
@@ -192,10 +199,10 @@ class Guard:
             fullgraph = self._recapture_and_compare(args, kwargs)
             self._recapture_seconds += perf_counter() - started
             captures = [] if fullgraph is None else [fullgraph]
-            self._known_signs.append((renewed.contents, captures))
+            self._known_surroundings.append((renewed.contents, captures))
             if fullgraph is not None:
-                renewed = _signs_of(fullgraph, busy=self._renewals > RENEWALS_BEFORE_BUSY)
-                self._known_signs.append((renewed.contents, captures))
+                renewed = _surroundings_of(fullgraph, often_assigned=self._renewals > MAX_HARMLESS_RENEWALS)
+                self._known_surroundings.append((renewed.contents, captures))
         if not captures:
             return False
         self._replace(captures, renewed)
@@ -219,7 +226,7 @@ class Guard:
             fullgraph = capture(task, grad_mode=torch.is_grad_enabled())
         except RefusalError:
             return None
-        except Exception as error:  # then it is not known to be the same program
+        except Exception as error:  # so nothing shows that it is the same program
             logger.debug("%s could not be captured again: %r", task.name, error)
             return None
         differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in fullgraph.inputs)
@@ -245,8 +252,8 @@ class Guard:
         if differentiable and not self.program.task.gradients:
             return "gradients are required: call it under torch.no_grad(), or tune it with gradients=True"
         if not all(reasons):
-            sign = self._signs.changed()
-            return f"something it depends on may have changed: {sign}" if sign else "a dispatch mode is on"
+            change = self._surroundings.changed()
+            return f"something it depends on may have changed: {change}" if change else "a dispatch mode is on"
         specific_reasons = [reason for reason in reasons if "global_state" not in reason.lower()]
         return (specific_reasons or reasons)[0]
 
@@ -305,8 +312,8 @@ def _same_values(one: Any, other: Any) -> bool:
     return bool(torch.allclose(one, other, equal_nan=True))
 
 
-def _signs_of(fullgraph: Fullgraph, *, busy: bool = False) -> Surroundings:
-    return Surroundings([read.value for read in fullgraph.reads], fullgraph.traced_codes, busy=busy)
+def _surroundings_of(fullgraph: Fullgraph, *, often_assigned: bool = False) -> Surroundings:
+    return Surroundings([read.value for read in fullgraph.reads], fullgraph.traced_codes, often_assigned=often_assigned)
 
 
 def _never(_: Scope) -> bool:
@@ -324,7 +331,7 @@ def is_quicker(one: Callable[[], object], other: Callable[[], object]) -> bool:
 def _quickest(check: Callable[[], object]) -> float:
     """The shortest of several timings of a check, in seconds."""
     times = []
-    for _ in range(CHECKS_TIMED):
+    for _ in range(TIMING_REPETITIONS):
         started = perf_counter()
         check()
         times.append(perf_counter() - started)

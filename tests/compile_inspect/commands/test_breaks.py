@@ -87,7 +87,7 @@ def test_causes_with_fixes_that_were_tried(home: Path) -> None:
     assert "Your line  model.py:15 in forward" in done.stdout and "Your line  model.py:17 in nested" in done.stdout
     assert '+                print("nested",' in done.stdout
     assert done.stdout.count("The break is gone, and the results agree with eager.") == 2
-    assert "With these 2 fixes, fullgraph=True works; it was tried." in done.stdout
+    assert "A trial confirmed that fullgraph=True works with these 2 fixes." in done.stdout
     assert (home / "model.py").read_text() == PROGRAM
 
 

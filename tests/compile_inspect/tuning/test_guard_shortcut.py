@@ -63,7 +63,7 @@ def test_models_are_left_to_words(name: str) -> None:
     task = Task(function, args, kwargs)
     found, checked = check(task)
     assert checked(*args, **kwargs) == "fast"
-    own = [source for source in only(found).retained if "L['args']" not in source and "L['kwargs']" not in source]
+    own = [source for source in only(found).retained_sources if "L['args']" not in source and "L['kwargs']" not in source]
     assert len(own) < 25, "of the hundreds of nodes of the function itself, next to none is left"
 
 
@@ -73,10 +73,10 @@ def test_an_assignment_that_does_not_matter_costs_one_look() -> None:
     found, checked = check(Task(model, (X,)))
     before = only(found)
     model.comment = "nothing reads it"
-    assert not before.holds(scope_of(Task(model, (X,))), found._signs.scope)
+    assert not before.holds(scope_of(Task(model, (X,))), found._surroundings.scope)
     assert checked(X) == "fast"
     assert only(found) is not before
-    assert only(found).holds(scope_of(Task(model, (X,))), found._signs.scope)
+    assert only(found).holds(scope_of(Task(model, (X,))), found._surroundings.scope)
 
 
 CHANGES: dict[str, Callable[[Scaled], object]] = {
@@ -102,10 +102,10 @@ def test_a_shortcut_never_holds_where_the_guard_does_not(change: str) -> None:
     task = Task(model, (X,))
     found, checked = check(task)
     shortcut, scope = only(found), scope_of(task)
-    assert shortcut.holds(scope, found._signs.scope)
+    assert shortcut.holds(scope, found._surroundings.scope)
     CHANGES[change](model)
-    guarded = task.program.fullgraph.check(scope) and found._signs.check(found._signs.scope)
-    assert not shortcut.holds(scope, found._signs.scope) or guarded
+    guarded = task.program.fullgraph.check(scope) and found._surroundings.check(found._surroundings.scope)
+    assert not shortcut.holds(scope, found._surroundings.scope) or guarded
     assert checked(X) == ("fast" if guarded else "elsewhere")
 
 
@@ -116,8 +116,8 @@ def test_modes_are_looked_at_anew(mode: Callable[[], Any]) -> None:
     task = Task(model, (X,))
     found, _ = check(task)
     with mode():
-        assert not only(found).holds(scope_of(task), found._signs.scope)
-    assert only(found).holds(scope_of(task), found._signs.scope)
+        assert not only(found).holds(scope_of(task), found._surroundings.scope)
+    assert only(found).holds(scope_of(task), found._surroundings.scope)
 
 
 WEIGHT = torch.randn(3, 4)
@@ -133,7 +133,7 @@ def test_an_input_that_is_a_held_tensor() -> None:
     found, checked = check(task)
     assert checked(X.clone()) == "fast"
     assert checked(WEIGHT) == "elsewhere"
-    assert not only(found).holds({"function": add_weight, "args": (WEIGHT,), "kwargs": {}}, found._signs.scope)
+    assert not only(found).holds({"function": add_weight, "args": (WEIGHT,), "kwargs": {}}, found._surroundings.scope)
 
 
 def test_an_object_that_is_assigned_to_all_the_time_is_left_to_the_tree(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,10 +145,10 @@ def test_an_object_that_is_assigned_to_all_the_time_is_left_to_the_tree(monkeypa
         model.last_step = step
         assert checked(X) == "fast"
     shortcut = only(found)
-    assert "L['function'].scale" in shortcut.retained
-    assert not any("layers" in source and "eps" in source for source in shortcut.retained)
+    assert "L['function'].scale" in shortcut.retained_sources
+    assert not any("layers" in source and "eps" in source for source in shortcut.retained_sources)
     model.last_step = -1
-    assert shortcut.holds(scope_of(task), found._signs.scope)
+    assert shortcut.holds(scope_of(task), found._surroundings.scope)
     model.scale = 5.0
     assert checked(X) == "elsewhere"
 

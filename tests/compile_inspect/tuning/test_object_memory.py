@@ -103,7 +103,7 @@ def test_every_change_shows(kind: str, data: st.DataObject) -> None:
     make, operations, content = KINDS[kind]
     value, words = make(), WatchedWords()
     assert words.add(value)
-    places = words.places()
+    places = words.positions()
     for operation in data.draw(st.lists(st.sampled_from(operations), min_size=1, max_size=12)):
         before, seen = content(value), take(places).tobytes()
         try:
@@ -118,7 +118,7 @@ def test_every_change_shows(kind: str, data: st.DataObject) -> None:
 def test_slots_show() -> None:
     value, words = Slotted(), WatchedWords()
     assert words.add(value)
-    places = words.places()
+    places = words.positions()
     for content in (1.5, None, "x"):
         seen = take(places).tobytes()
         value.a = content
@@ -164,9 +164,9 @@ def test_another_class_shows() -> None:
 
     value, words = Plain(), WatchedWords()
     words.add(value)
-    seen = take(words.places()).tobytes()
+    seen = take(words.positions()).tobytes()
     value.__class__ = Other
-    assert take(words.places()).tobytes() != seen
+    assert take(words.positions()).tobytes() != seen
 
 
 def test_memory_is_held() -> None:
@@ -176,7 +176,7 @@ def test_memory_is_held() -> None:
         value.a = number
         words.add(value)
     del value
-    seen = take(words.places()).tobytes()
+    seen = take(words.positions()).tobytes()
     others = [Plain() for _ in range(1000)]
-    assert take(words.places()).tobytes() == seen
+    assert take(words.positions()).tobytes() == seen
     assert len(others) == 1000

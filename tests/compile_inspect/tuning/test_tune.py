@@ -290,7 +290,7 @@ def test_progress_is_told_and_ctrl_c_keeps_what_was_found() -> None:
     names = ["torchscript/trace", "inductor-callable", "aot-inductor"]
     tuned = compile_inspect.tune(pointwise, X, variants=names, progress=interrupt)
     outcomes = {item.variant: item.outcome for item in tuned.decision.results}
-    assert told[0] == ("running eager", 0.0) and told[-1] == ("timing what agrees", 1.0)
+    assert told[0] == ("running eager", 0.0) and told[-1] == ("timing the variants that agree", 1.0)
     assert outcomes["torchscript/trace"] in (TuningOutcome.SLOWER, TuningOutcome.CHOSEN)
     assert outcomes["inductor-callable"] is outcomes["aot-inductor"] is TuningOutcome.NOT_TRIED
     torch.testing.assert_close(tuned(X), pointwise(X))

@@ -53,12 +53,12 @@ class CudaGraphCollector(Collector):
 
     def _on_finish(self, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         compiled, options = args[0], kwargs.get("graph_kwargs", args[3] if len(args) > 3 else {})
-        used = bool(options.get("cudagraphs"))
-        if not (used or torch_private.cuda_graphs_requested()):
+        is_enabled = bool(options.get("cudagraphs"))
+        if not (is_enabled or torch_private.cuda_graphs_requested()):
             return
         devices = sorted(getattr(compiled, "device_types", ()) or ())
         reason = getattr(compiled, "disabled_cudagraphs_reason", None)
         on_gpu = "cuda" in devices
-        outcome = "USED" if used and on_gpu else ("DISABLED" if on_gpu else "NO_EFFECT")
+        outcome = "USED" if is_enabled and on_gpu else ("DISABLED" if on_gpu else "NO_EFFECT")
         data = {"outcome": outcome, "reason": str(reason or ""), "backward": options.get("is_backward"), "devices": devices}
         self.tap.emit("cuda graph", data)

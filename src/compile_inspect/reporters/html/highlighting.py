@@ -76,9 +76,9 @@ def _lines(tokens: Iterable[tuple[_TokenType, str]], text: str) -> Iterable[Line
                 else:
                     run.append((token_class, len(part)))
     for line, covered in zip(text.split("\n"), runs, strict=False):
-        shown = _bounded(line)
-        plain = shown != line or all(kind == 0 for kind, _ in covered)
-        yield [shown] if plain else [shown, *(number for run in covered for number in run)]
+        visible_line = _bounded(line)
+        plain = visible_line != line or all(kind == 0 for kind, _ in covered)
+        yield [visible_line] if plain else [visible_line, *(number for run in covered for number in run)]
 
 
 def _bounded(line: str) -> str:

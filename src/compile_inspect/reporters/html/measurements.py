@@ -84,7 +84,7 @@ def time_of(inspection: Inspection, *, most: int) -> tuple[Data, int]:
     phases = [item for item in inspection.phases if math.isfinite(item.start) and math.isfinite(item.seconds)]
     selected = set(map(id, sorted(phases, key=lambda item: -item.seconds)[:most]))
     threads = {thread: position for position, thread in enumerate(dict.fromkeys(item.thread for item in phases))}
-    shown = sorted(
+    selected_phases = sorted(
         (item for item in phases if id(item) in selected), key=lambda item: (threads[item.thread], item.start, item.depth)
     )
     data = {
@@ -99,10 +99,10 @@ def time_of(inspection: Inspection, *, most: int) -> tuple[Data, int]:
                 "depth": max(0, item.depth),
                 "thread": threads[item.thread],
             }
-            for item in shown
+            for item in selected_phases
         ],
     }
-    return data, len(phases) - len(shown)
+    return data, len(phases) - len(selected_phases)
 
 
 def timings_of(timings: Sequence[Timing]) -> list[Data]:

@@ -111,8 +111,8 @@ def standing(proof: Proof) -> str:
     before, after = proof.breaks
     text = proof.status.value
     if proof.holds and before > 1 and not proof.revealed_breaks:
-        gone = f"all {before} breaks are gone" if not after else f"{before - after} of {before} breaks are gone"
-        text = text.replace("the break is gone", gone, 1)
+        removal = f"all {before} breaks are gone" if not after else f"{before - after} of {before} breaks are gone"
+        text = text.replace("the break is gone", removal, 1)
     return f"{text[:1].upper()}{text[1:]}"
 
 

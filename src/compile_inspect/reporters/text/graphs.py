@@ -22,8 +22,8 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     """Print the graphs of every compilation; node by node with `--compilation` or `--all`."""
     if not inspection.graphs:
         captured = inspection.graph_count
-        lost = f"No graph was recorded, although torch captured {captured:,}: the summary shows what is missing."
-        print_empty(console, inspection, lost if captured else "No graphs: the traced code contained no tensor operation.")
+        message = f"No graph was recorded, although torch captured {captured:,}: the summary shows what is missing."
+        print_empty(console, inspection, message if captured else "No graphs: the traced code contained no tensor operation.")
         return
     compilations = by_identifier(inspection)
     for identifier, graphs in grouped(inspection.graphs, lambda graph: graph.compilation).items():

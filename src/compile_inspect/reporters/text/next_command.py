@@ -81,7 +81,7 @@ def _follow_up_command(inspections: Sequence[Inspection], section: str, files: S
 
 
 def _argument(value: str) -> str:
-    # Cleaned before it is quoted: cleaning afterwards could remove a quote.
+    # Cleaned before it is quoted: cleaning afterward could remove a quote.
     return shlex.quote(one_line(value))
 
 

@@ -31,9 +31,9 @@ def render(inspection: Inspection, console: Console, options: ShowOptions) -> No
     compilations = by_identifier(inspection)
     for (function, file, line), recompiles in by_function(inspection.recompiles).items():
         details = [place(file, line), count(len(recompiles), "recompile")]
-        spent = sum(_seconds(compilations.get(item.compilation)) for item in recompiles)
-        if spent:
-            details.append(f"{seconds(spent)} compile time")
+        compile_seconds = sum(_seconds(compilations.get(item.compilation)) for item in recompiles)
+        if compile_seconds:
+            details.append(f"{seconds(compile_seconds)} compile time")
         print_heading(console, function_name(function), *details)
         _print_timeline(recompiles, compilations, console, options)
         console.print()

@@ -55,11 +55,11 @@ def _print_tree(root: Branch, console: Console, options: ShowOptions) -> None:
     lines = list(walk(root, 0.0 if options.all else root.seconds * _MIN_FRACTION))
     labels = [_label(entry, depth) for depth, entry, _ in lines]
     width = max(map(len, labels), default=0)
-    for label, (_, entry, spent) in zip(labels, lines, strict=True):
+    for label, (_, entry, duration) in zip(labels, lines, strict=True):
         folded = isinstance(entry, int)
         line = Text(f"  {label.ljust(width)}", style="dim" if folded else "")
-        line.append(f"  {seconds(spent):>9}  {percent(spent, root.seconds):>5}  ")
-        line.append(_bar(spent, root.seconds, console), style="blue")
+        line.append(f"  {seconds(duration):>9}  {percent(duration, root.seconds):>5}  ")
+        line.append(_bar(duration, root.seconds, console), style="blue")
         line.rstrip()
         console.print(line, soft_wrap=True)
 
@@ -80,18 +80,18 @@ def _print_top(phases: Sequence[Phase], console: Console, options: ShowOptions) 
     own: dict[str, list[Phase]] = {}
     for phase in phases:
         own.setdefault(phase.name, []).append(phase)
-    spent = {name: sum(phase.own_seconds for phase in members) for name, members in own.items()}
-    total = sum(spent.values())
+    durations = {name: sum(phase.own_seconds for phase in members) for name, members in own.items()}
+    total = sum(durations.values())
     if total <= 0:
         return
-    ranked = sorted(spent, key=lambda name: -spent[name])
+    ranked = sorted(durations, key=lambda name: -durations[name])
     visible = options.first(ranked, _MAX_PHASES)
     print_heading(console, "Phases by own time", f"{seconds(total)} in total")
     labels = [one_line(name) + (f" {TIMES} {len(own[name]):,}" if len(own[name]) > 1 else "") for name in visible]
     width = max(map(len, labels))
     for name, label in zip(visible, labels, strict=True):
-        line = Text(f"  {label.ljust(width)}  {seconds(spent[name]):>9}  {percent(spent[name], total):>5}  ")
-        line.append(_bar(spent[name], total, console), style="blue")
+        line = Text(f"  {label.ljust(width)}  {seconds(durations[name]):>9}  {percent(durations[name], total):>5}  ")
+        line.append(_bar(durations[name], total, console), style="blue")
         line.rstrip()
         console.print(line, soft_wrap=True)
     print_folded(console, len(ranked) - len(visible), "phase")

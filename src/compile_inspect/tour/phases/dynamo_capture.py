@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from compile_inspect.tour.guide import Guide
 
 MODELS = ("mlp", "information", "salience", "query_content", "block")
-CHOICES = ("model_lines line becomes one node", "a line becomes one node or more", "a line becomes zero, one or many nodes")
+CHOICES = ("every line becomes one node", "a line becomes one node or more", "a line becomes zero, one or many nodes")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class DynamoExploration:
 def run_dynamo_exploration(target: Target | None = None, *, guide: Guide | None = None) -> DynamoExploration:
     """Capture the models of the tour, or one target, and count the nodes of each line.
 
-    The backend is `eager`: Dynamo does all of its work, and nothing is compiled afterwards.
+    The backend is `eager`: Dynamo does all of its work, and nothing is compiled afterward.
     """
     from compile_inspect.tour.guide import Guide
 

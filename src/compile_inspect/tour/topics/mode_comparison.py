@@ -87,8 +87,8 @@ class ModeRun:
             return ""
         names = [line.partition("(")[0].rpartition(" ")[2] for line in self.changed_lines]
         called = [name for name in names if CALLS.search(name)]
-        by_default, here = called[:1], called[-1:]
-        return f", with {here[0]} instead" if here and here != by_default else ""
+        by_default, own_calls = called[:1], called[-1:]
+        return f", with {own_calls[0]} instead" if own_calls and own_calls != by_default else ""
 
 
 @dataclass(frozen=True)

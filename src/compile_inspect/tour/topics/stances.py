@@ -95,8 +95,8 @@ def run_stances(target: Target | None = None, *, guide: Guide | None = None) -> 
     if not sizes or not _can_be_prepared(target, sizes[0], guide):
         return Stances(model_name(target), ())
     guide.ask(
-        f"Compiled for {count(sizes[0], 'row')} and called with {count(_other(sizes), 'row')} under eager_on_recompile, what "
-        "does the model do?",
+        f"Compiled for {count(sizes[0], 'row')} and called with {count(_other_size(sizes), 'row')} under eager_on_recompile, "
+        "what does the model do?",
         [item.value for item in CallOutcome],
     )
     with guide.working("calling the model under each stance"):
@@ -106,7 +106,7 @@ def run_stances(target: Target | None = None, *, guide: Guide | None = None) -> 
     return result
 
 
-def _other(sizes: Sequence[int]) -> int:
+def _other_size(sizes: Sequence[int]) -> int:
     """The first number of rows that the function was not compiled for."""
     return next(rows for rows in sizes if rows != sizes[0])
 
@@ -155,5 +155,5 @@ def _show(result: Stances, guide: Guide) -> None:
         '@torch.compiler.set_stance("force_eager")\ndef debug(model, x):\n    return model(x)       # torch.compile is off',
         language="python",
     )
-    answer = result.run("eager_on_recompile").calls[sizes.index(_other(sizes))].outcome
+    answer = result.run("eager_on_recompile").calls[sizes.index(_other_size(sizes))].outcome
     guide.reveal(list(CallOutcome).index(answer))
