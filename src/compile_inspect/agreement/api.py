@@ -15,7 +15,7 @@ from compile_inspect.agreement.inputs import clone_inputs
 from compile_inspect.agreement.reference import Reference, make_reference
 from compile_inspect.agreement.run_outcome import observe, preserve_state, seed_generators
 from compile_inspect.agreement.second_derivatives import TwiceDifferentiated
-from compile_inspect.agreement.stages import compile_with
+from compile_inspect.agreement.stage_search import compile_with
 from compile_inspect.eager import require_eager
 from compile_inspect.errors import TargetError
 from compile_inspect.records.agreement import Agreement, VariantAgreement, Verdict

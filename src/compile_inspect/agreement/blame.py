@@ -20,7 +20,7 @@ from compile_inspect.agreement.part_search import Culprit, Decide, PartSearch
 from compile_inspect.agreement.reference import Point, Reference
 from compile_inspect.agreement.run_outcome import observe
 from compile_inspect.agreement.source_lines import innermost_cause, line_of_exception, line_of_operation
-from compile_inspect.agreement.stages import (
+from compile_inspect.agreement.stage_search import (
     CapturedGraph,
     StageTrial,
     captured_graphs,

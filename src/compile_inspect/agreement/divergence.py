@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from compile_inspect import torch_private
+from compile_inspect.agreement.float64_run import intercept_operations
 from compile_inspect.agreement.inputs import clone_inputs
-from compile_inspect.agreement.precision import intercept_operations
 from compile_inspect.agreement.reference import Point
 from compile_inspect.agreement.run_outcome import preserve_state, seed_generators
 from compile_inspect.agreement.source_lines import line_of_stack, running_user_line
-from compile_inspect.agreement.stages import CapturedGraph
+from compile_inspect.agreement.stage_search import CapturedGraph
 from compile_inspect.records.locations import Location
 from compile_inspect.variants import Task
 

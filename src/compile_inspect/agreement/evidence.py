@@ -8,7 +8,7 @@ from typing import Any
 from compile_inspect.agreement.divergence import Divergence
 from compile_inspect.agreement.part_search import Culprit
 from compile_inspect.agreement.source_lines import line_of_stack
-from compile_inspect.agreement.stages import StageTrial
+from compile_inspect.agreement.stage_search import StageTrial
 from compile_inspect.records.agreement import Blame, BlameStage
 from compile_inspect.records.locations import Location
 from compile_inspect.torch_private import DECOMPOSITIONS, LOWERINGS, CompilerPart, GraphNode

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from compile_inspect import torch_private
-from compile_inspect.agreement.precision import real_dtype
+from compile_inspect.agreement.float64_run import real_dtype
 from compile_inspect.agreement.run_outcome import RunOutcome, compares_by_identity, same_value
 from compile_inspect.agreement.tensor_metadata import TensorMetadata
 from compile_inspect.agreement.values import Baseline, Judgment, judge_floats, judge_integers

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect import torch_private
+from compile_inspect.agreement.float64_run import intercept_operations
 from compile_inspect.agreement.inputs import Fill, clone_inputs, map_tensors, refill_inputs, scale_of
-from compile_inspect.agreement.precision import intercept_operations
 from compile_inspect.agreement.tensor_metadata import is_plain
 from compile_inspect.target import Inputs
 from compile_inspect.variants import Task

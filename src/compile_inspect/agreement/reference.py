@@ -8,9 +8,9 @@ from time import perf_counter
 from typing import Any
 
 from compile_inspect import torch_private
+from compile_inspect.agreement.float64_run import compute_dtype, float64_run, floating_precision, real_dtype
 from compile_inspect.agreement.inputs import generate_inputs, same_signature, shares_memory
 from compile_inspect.agreement.judgment import judge
-from compile_inspect.agreement.precision import compute_dtype, float64_run, floating_precision, real_dtype
 from compile_inspect.agreement.probes import DataUse, Probe, finishes, layout_probes, observe_data_use, special_probes
 from compile_inspect.agreement.rounding import perturbed_input_run, perturbed_run
 from compile_inspect.agreement.run_outcome import (

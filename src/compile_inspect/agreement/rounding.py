@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from compile_inspect import torch_private
+from compile_inspect.agreement.float64_run import compute_dtype, intercept_operations, real_dtype
 from compile_inspect.agreement.inputs import map_tensors
-from compile_inspect.agreement.precision import compute_dtype, intercept_operations, real_dtype
 from compile_inspect.torch_private.decompositions import decomposition_of
 from compile_inspect.variants import Step, Task
 from compile_inspect.variants.reachable_state import replace_tensors

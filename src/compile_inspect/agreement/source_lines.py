@@ -8,8 +8,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from compile_inspect.agreement.float64_run import intercept_operations
 from compile_inspect.agreement.inputs import clone_inputs
-from compile_inspect.agreement.precision import intercept_operations
 from compile_inspect.records.locations import Location, Stack
 from compile_inspect.variants import Task
 from compile_inspect.variants.base import one_line

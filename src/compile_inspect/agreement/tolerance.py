@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from compile_inspect.agreement.precision import compute_dtype
+from compile_inspect.agreement.float64_run import compute_dtype
 
 MAX_ERROR_SPREADS = 4.0
 """The largest error of an element, in spreads. A perturbation moves a value by one unit where rounding moves it by 0.3 on

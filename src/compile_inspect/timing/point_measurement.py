@@ -11,7 +11,7 @@ from time import perf_counter
 from compile_inspect.capture.compile_counters import compilation_counts
 from compile_inspect.records.timing import Build, CacheUse, Measurement, MeasurementWarning
 from compile_inspect.timing.cold_builds import FreshBuilds, TaskSource, measure_fresh_builds
-from compile_inspect.timing.conditions import Conditions, warnings_about, warnings_between
+from compile_inspect.timing.measurement_warnings import Conditions, warnings_about, warnings_between
 from compile_inspect.timing.memory import peak_memory
 from compile_inspect.timing.noise import ratio, summarize
 from compile_inspect.timing.payback import predict_payback

@@ -14,7 +14,7 @@ from torch import Tensor
 from nonsmooth.evaluate.bounds import Bounds
 from nonsmooth.problem import flatten
 from nonsmooth.structure import Arguments, ConstraintReading, Reading, read, read_constraints
-from nonsmooth.structure.reading import UNWATCHED
+from nonsmooth.structure.kink_reading import UNWATCHED
 from nonsmooth.variables import Variables
 
 Vector = NDArray[np.float64]

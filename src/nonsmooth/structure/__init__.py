@@ -3,8 +3,8 @@
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import UNSEEN
 from nonsmooth.structure.constraints import ConstraintReading, read_constraints
+from nonsmooth.structure.kink_reading import UNWATCHED, Reading, read, unreadable
 from nonsmooth.structure.local import LocalTerms
-from nonsmooth.structure.reading import UNWATCHED, Reading, read, unreadable
 from nonsmooth.structure.summary import KinkSource, Structure, summarize
 from nonsmooth.structure.terms import Terms
 

@@ -22,7 +22,7 @@ from nonsmooth.evaluate.engine import batched_sensitivities
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.blocks import Block, argument_size, blocks_of, kind_of
 from nonsmooth.structure.catalog import NORMS, REDUCTIONS, Unreadable
-from nonsmooth.structure.reading import (
+from nonsmooth.structure.kink_reading import (
     LEAVES_GRAPH,
     MAX_GRADIENT_ENTRIES,
     MAX_SOURCES,

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nonsmooth.structure.reading import Reading
+from nonsmooth.structure.kink_reading import Reading
 from nonsmooth.structure.terms import ALONE
 
 Vector = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 
 from nonsmooth.structure.arguments import Arguments
 from nonsmooth.structure.constraints import ConstraintReading
-from nonsmooth.structure.reading import UNWATCHED, Reading
+from nonsmooth.structure.kink_reading import UNWATCHED, Reading
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from compile_inspect.agreement.blame import find_blame
 from compile_inspect.agreement.evidence import Evidence
 from compile_inspect.agreement.graph_prefixes import is_wrong_alone
 from compile_inspect.agreement.part_search import PartSearch, SearchTimeoutError
-from compile_inspect.agreement.stages import StageTrial
+from compile_inspect.agreement.stage_search import StageTrial
 from compile_inspect.records import BlameStage, Verdict
 from compile_inspect.torch_private import LOWERINGS, PASSES, CompilerPart, GraphNode
 from compile_inspect.variants import Prepared, RefusalError, Task, variant

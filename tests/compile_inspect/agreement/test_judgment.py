@@ -13,12 +13,12 @@ from torch import Tensor
 
 from compile_inspect import TargetError, verify
 from compile_inspect.agreement import Comparison, compare, make_reference
+from compile_inspect.agreement.float64_run import float64_run, floating_precision
 from compile_inspect.agreement.inputs import clone_inputs, clone_tensor, generate_inputs, same_signature
-from compile_inspect.agreement.precision import float64_run, floating_precision
 from compile_inspect.agreement.rounding import perturbed_run
 from compile_inspect.agreement.run_outcome import input_names, seed_generators
 from compile_inspect.agreement.source_lines import line_of_stack
-from compile_inspect.agreement.stages import compile_with
+from compile_inspect.agreement.stage_search import compile_with
 from compile_inspect.records import Agreement, DifferenceKind, Verdict
 from compile_inspect.serialization import from_data, to_data
 from compile_inspect.variants import Prepared, Task, variant

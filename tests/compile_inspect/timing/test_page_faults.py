@@ -7,7 +7,7 @@ import mmap
 import pytest
 
 from compile_inspect.records.timing import MeasurementWarning
-from compile_inspect.timing.conditions import warnings_about
+from compile_inspect.timing.measurement_warnings import warnings_about
 from compile_inspect.timing.noise import summarize
 from compile_inspect.timing.page_faults import page_faults, seconds_for, seconds_per_fault
 from compile_inspect.timing.payback import predict_payback

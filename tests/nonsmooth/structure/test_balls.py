@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from test_reading import one_sided_derivative, reading_of
+from test_kink_reading import one_sided_derivative, reading_of
 from torch import Tensor
 
 from nonsmooth import Problem, State, Status, minimize
 from nonsmooth.structure import Reading
 from nonsmooth.structure.blocks import MAX_NORM_ENTRIES
-from nonsmooth.structure.reading import MAX_SOURCES, MAX_TOTAL_NORM_ENTRIES
+from nonsmooth.structure.kink_reading import MAX_SOURCES, MAX_TOTAL_NORM_ENTRIES
 from nonsmooth.terms import Abs, Norm2
 
 norm = torch.linalg.vector_norm

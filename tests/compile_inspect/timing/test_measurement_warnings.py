@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from compile_inspect.records.timing import MeasurementWarning
-from compile_inspect.timing import conditions
-from compile_inspect.timing.conditions import Conditions, has_drift, warnings_about, warnings_between
+from compile_inspect.timing import measurement_warnings
+from compile_inspect.timing.measurement_warnings import Conditions, has_drift, warnings_about, warnings_between
 from compile_inspect.timing.noise import summarize
 from compile_inspect.timing.warm_up import WarmUp
 
@@ -76,7 +76,7 @@ def test_the_machine_is_read(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
         (folder / "scaling_cur_freq").write_text(f"{kilohertz}\n")
     monkeypatch.setattr(conditions, "_PROC_STAT", stat)
     monkeypatch.setattr(conditions, "_FREQUENCIES", tmp_path)
-    monkeypatch.setattr(conditions.os, "sysconf", lambda name: 100)
+    monkeypatch.setattr(measurement_warnings.os, "sysconf", lambda name: 100)
     now = Conditions.now()
     assert now.all_seconds == pytest.approx(1.56)  # everything but idle and waiting
     assert now.frequency == 2.5e9

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from nonsmooth.structure import Arguments, Reading, read
-from nonsmooth.structure.reading import MAX_NODES
+from nonsmooth.structure.kink_reading import MAX_NODES
 from nonsmooth.variables import Variables
 from programs_with_kinks import Program
 
@@ -198,7 +198,7 @@ class Unbatched(torch.autograd.Function):
 
 
 def test_gradients_of_arguments_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nonsmooth.structure.reading.is_smooth", lambda node: True)
+    monkeypatch.setattr("nonsmooth.structure.kink_reading.is_smooth", lambda node: True)
     reading = reading_of(
         lambda x: Unbatched.apply(x).abs().sum(), torch.tensor([1.0, -1.0], dtype=torch.float64), watched=False
     )
