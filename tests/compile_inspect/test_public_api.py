@@ -79,6 +79,7 @@ def test_breaks_of_a_function(program: ModuleType) -> None:
     assert file_of(program).read_text() == PROGRAM
 
 
+@pytest.mark.slow
 def test_the_report_prints_what_the_command_prints(program: ModuleType) -> None:
     text = str(compile_inspect.breaks(program.noisy, torch.ones(4), backend="eager", seconds=0))
     command = ["breaks", f"{file_of(program)}:noisy", "--inputs", f"{file_of(program)}:inputs", "--backend", "eager"]

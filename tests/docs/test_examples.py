@@ -120,6 +120,7 @@ def solve(forking: subprocess.Popen[str], tmp_path: Path, tmp_path_factory: pyte
     return solve
 
 
+@pytest.mark.docs
 def test_minimize_with_constraints(run: Run) -> None:
     printed = run("minimize_with_constraints")
     assert printed.startswith("STATIONARY")

@@ -30,6 +30,7 @@ def both(tmp_path_factory: pytest.TempPathFactory):
     return folder, plain, seen
 
 
+@pytest.mark.slow
 def test_same_number_of_compilations_and_same_counters(both) -> None:
     folder, _, _ = both
     plain, seen = (json.loads((folder / f"{name}.json").read_text()) for name in ("plain", "seen"))
@@ -41,6 +42,7 @@ def test_same_number_of_compilations_and_same_counters(both) -> None:
     assert forward + backward == plain["compilations"]
 
 
+@pytest.mark.slow
 def test_same_generated_code(both) -> None:
     folder, _, _ = both
     plain = generated_files(folder / "plain")
@@ -48,6 +50,7 @@ def test_same_generated_code(both) -> None:
     assert plain == generated_files(folder / "seen")
 
 
+@pytest.mark.slow
 def test_same_output(both) -> None:
     _, plain, seen = both
     assert plain.stdout == seen.stdout

@@ -131,6 +131,7 @@ def assert_told_apart(program: Program, place: int) -> None:
     assert not compare(task, claimed).agrees, f"{program.source}\nagrees with\n{changed.source}"
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=quiet, database=None, phases=once)
 @given(programs(), st.integers(0, 100))
 def test_a_program_with_one_thing_changed_is_told_apart(program: Program, place: int) -> None:

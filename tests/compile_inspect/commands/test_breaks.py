@@ -122,6 +122,7 @@ def test_from_a_capture_nothing_can_be_tried(home: Path) -> None:
     assert refused.returncode == 2 and "leave out --inputs" in refused.stderr
 
 
+@pytest.mark.slow
 def test_as_json(home: Path) -> None:
     done = invoke("breaks", *TARGET, "--json", cwd=home)
     found = json.loads(done.stdout)["breaks"]

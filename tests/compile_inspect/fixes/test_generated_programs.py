@@ -78,6 +78,7 @@ CLOCKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_default(CLOCKS, "time", "seconds", "identifier", "system"))  # numbers once
 def test_what_differs_between_two_runs_is_stated_and_not_held_against_a_fix(name: str, tmp_path: Path) -> None:
     imported, read = CLOCKS[name]
@@ -131,6 +132,7 @@ NUMBERS = {f"{taken}; {used}": (taken, used) for taken, used in list(itertools.p
 EACH_ONCE = [f"{taken}; {used}" for taken, used in zip(TAKEN, USED[::2] * 2, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", by_default(NUMBERS, *EACH_ONCE))
 def test_a_number_in_its_tensor_lets_no_gradient_through(name: str, tmp_path: Path) -> None:
     taken, used = NUMBERS[name]

@@ -18,6 +18,7 @@ def inputs():
 """
 
 
+@pytest.mark.slow
 def test_what_one_trial_compiled_is_not_in_the_way_of_the_next(tmp_path: Path) -> None:
     """torch took the code of one copy for that of another and missed names in its globals."""
     path = tmp_path / "program.py"

@@ -74,12 +74,12 @@ def test_the_machine_is_read(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = tmp_path / f"cpu{number}" / "cpufreq"
         folder.mkdir(parents=True)
         (folder / "scaling_cur_freq").write_text(f"{kilohertz}\n")
-    monkeypatch.setattr(conditions, "_PROC_STAT", stat)
-    monkeypatch.setattr(conditions, "_FREQUENCIES", tmp_path)
+    monkeypatch.setattr(measurement_warnings, "_PROC_STAT", stat)
+    monkeypatch.setattr(measurement_warnings, "_FREQUENCIES", tmp_path)
     monkeypatch.setattr(measurement_warnings.os, "sysconf", lambda name: 100)
     now = Conditions.now()
     assert now.all_seconds == pytest.approx(1.56)  # everything but idle and waiting
     assert now.frequency == 2.5e9
-    monkeypatch.setattr(conditions, "_PROC_STAT", tmp_path / "missing")
-    monkeypatch.setattr(conditions, "_FREQUENCIES", tmp_path / "missing")
+    monkeypatch.setattr(measurement_warnings, "_PROC_STAT", tmp_path / "missing")
+    monkeypatch.setattr(measurement_warnings, "_FREQUENCIES", tmp_path / "missing")
     assert (Conditions.now().all_seconds, Conditions.now().frequency) == (None, None)

@@ -255,6 +255,7 @@ def test_a_build_that_is_killed() -> None:
     assert not tuned.build.package.parent.exists()
 
 
+@pytest.mark.slow
 def test_tuning_leaves_state_as_it_was() -> None:
     model = nn.BatchNorm1d(5)
     x, before = torch.randn(3, 5), torch.get_rng_state()
