@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from compile_inspect.fixes.trial_runner import TrialRunner
 from compile_inspect.records.fixes import ProofStatus, Proposal
 
