@@ -106,3 +106,8 @@ def test_reports_ask_for_versions_and_a_capture(name: str) -> None:
 def test_the_guide_for_contributors_lists_the_make_targets() -> None:
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| `make ([a-z-]+)` \|", guide, re.MULTILINE)) == make_targets() - {"help"}
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md"])
+def test_the_first_pages_stay_short(page: str) -> None:
+    assert len((ROOT / page).read_text(encoding="utf-8").splitlines()) <= 150

@@ -164,6 +164,7 @@ def test_options_and_inputs_are_told_apart(program: ModuleType) -> None:
         compile_inspect.breaks("a.py:f", torch.ones(3), inputs="a.py:inputs")
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

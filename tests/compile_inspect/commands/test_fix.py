@@ -11,6 +11,7 @@ UNREACHED = "def function(x):\n    if x.isnan().any():\n        raise ValueError
 BY_HAND = "def function(x):\n    return x + len(open(__file__).read())\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "told"),
     [

@@ -57,6 +57,7 @@ def test_what_if(home: Path) -> None:
     assert "Remedy" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_limit_is_foretold(home: Path) -> None:
     sizes = "batch=" + ",".join(str(size) for size in range(2, 14))
     done = command("guards", *TARGET, "--what-if", sizes, "--static", "--recompile-limit", "4", cwd=home)

@@ -272,6 +272,7 @@ convex_plans = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(SETTINGS, max_examples=10)
 @given(convex_plans)
 def test_convex_problems_are_solved_or_infeasible(plan: Plan) -> None:
