@@ -37,8 +37,8 @@ TEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfi
 test: $(READY)  ## Run the tests (a few minutes).
 	$(TEST)
 
-test-slow: $(READY)  ## Run the tests that take longer, as CI does after `make test`.
-	$(TEST) -m 'slow and not exhaustive and not gpu and not docs'
+test-slow: $(READY)  ## Run the tests that take longer too, as CI does.
+	$(TEST) -m 'not exhaustive and not gpu and not docs'
 
 test-exhaustive: $(READY)  ## Run the longest tests, as before a release (an hour or more).
 	$(TEST) -m 'exhaustive and not gpu and not docs'

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import importlib.util
 import io
 import linecache
 import marshal
@@ -90,11 +89,15 @@ def is_importable(name: str) -> bool:
         return False
     if module is builtins or name in sys.builtin_module_names:
         return True
+    top_level = name.partition(".")[0]
+    loaded = getattr(sys.modules.get(top_level), "__spec__", None)
+    # Not `importlib.util.find_spec`, which answers from `sys.modules`: a file that was loaded by its path is there too.
+    finders = (getattr(finder, "find_spec", None) for finder in sys.meta_path)
     try:
-        specification = importlib.util.find_spec(name)
+        found = next((spec for find in finders if find is not None and (spec := find(top_level, None)) is not None), None)
     except (ImportError, ValueError, AttributeError):
         return False
-    return specification is not None
+    return loaded is not None and found is not None and found.origin == loaded.origin
 
 
 def _reduce_function(function: types.FunctionType) -> tuple[Any, ...]:

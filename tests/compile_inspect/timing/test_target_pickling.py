@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from compile_inspect.errors import TargetError
+from compile_inspect.target import find_object
 from compile_inspect.timing.pickling import dumps, has_importable_name, loads
 from conftest import ROOT
 
@@ -150,3 +151,16 @@ def test_the_running_program_is_not_run_again(tmp_path: Path) -> None:
         command = [sys.executable, "-c", textwrap.dedent(text), str(tmp_path / "sent")]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+def test_a_file_off_the_search_path_is_pickled_as_code(tmp_path: Path) -> None:
+    """It is in `sys.modules`, where another process does not have it."""
+    (tmp_path / "off_the_path.py").write_text("def double(x):\n    return 2 * x\n")
+    before = list(sys.path)
+    function = find_object(f"{tmp_path / 'off_the_path.py'}:double")
+    assert has_importable_name(function)
+    sys.path[:] = before
+    assert not has_importable_name(function)
+    data = dumps(function)
+    del sys.modules["off_the_path"]
+    assert loads(data)(21) == 42
