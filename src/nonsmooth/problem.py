@@ -24,7 +24,7 @@ class Problem:
     plus the sum of `terms` (see `nonsmooth.terms`), and neither `smooth` nor the arguments of the terms may have kinks.
 
     Constraints may be a tensor of any shape, a list or a dict of tensors, or None. `bounds` is a pair (lower, upper) of
-    numbers, None, or values in the form of x0; a `scipy.optimize.Bounds`; or a pair (low, high) for every number of x0.
+    numbers, None, or values in the form of x0; a `scipy.optimize.Bounds`; or a pair (low, high) for every entry of x0.
     No function is evaluated outside the bounds; with `soft_bounds=True` they are treated as ordinary inequalities. With
     `gradients=True` the function returns (f, gradient of f, ci, Jacobian of ci, ce, Jacobian of ce) and automatic
     differentiation is not used; a gradient has the form of x0 and a Jacobian has one row per constraint.

@@ -69,7 +69,7 @@ def recommendations(
     yield from _about_failures(inspection)
     yield from _about_limits(inspection)
     for sentence in wrapper_remedies(inspection):
-        yield Recommendation("Compile inside, then wrap", sentence, Subject.BREAKS, Basis.SUGGESTED)
+        yield Recommendation("Compile the inner module, then wrap it", sentence, Subject.BREAKS, Basis.SUGGESTED)
     yield from _about_breaks(findings, failed)
     yield from _about_speed(inspection)
     yield from _about_recompiles(inspection, causes)
@@ -124,7 +124,7 @@ def _about_breaks(findings: Sequence[Finding], failed: set[str]) -> Iterator[Rec
             continue
         reason = finding.advice.reason
         if finding.gain and finding.gain > 0:
-            reason += f" It saves {seconds(finding.gain)} of a call."
+            reason += f" It saves {seconds(finding.gain)} per call."
         unreached = dict(finding.trials)[chosen].unreached_lines
         if unreached:  # no trial compared these lines
             reason += f" No input reaches line {unreached[0]}, so nothing is proven about it."

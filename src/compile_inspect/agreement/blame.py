@@ -126,7 +126,7 @@ def _examine_graphs(
 
 
 def _node_of_culprit(evidence: Evidence, graph: Any, alone: Callable[[Any], bool | None]) -> Any:
-    """The node of Dynamo's graph that a part of the compiler came from, compiled alone.
+    """The node of Dynamo's graph to which a part of the compiler was applied, compiled alone.
 
     A pass may have changed several nodes: the one that is wrong alone is returned, or else the first.
     """
@@ -187,7 +187,7 @@ def _prepare_traced(piece: Task) -> Prepared:
 
 
 def _traced_node(culprit: Culprit, graph: Any) -> Any:
-    """The node of a traced graph that a part of the compiler came from: by its name, or the only one with its operator."""
+    """The node in a traced graph to which a part of the compiler was applied: by name, or the only one with its operator."""
     node_or_part = culprit.changed_nodes[0] if culprit.changed_nodes else culprit.part
     node = node_named(graph, node_or_part.name)
     if node is not None:

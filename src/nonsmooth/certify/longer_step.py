@@ -1,4 +1,4 @@
-"""Steps much longer than the radius along which the remaining gradient still predicts a descent.
+"""Steps far beyond the radius, along which the residual gradient still predicts descent.
 
 A residual is small relative to the gradients at the start. If those were extremely steep, or if some variables have much
 smaller units than others, f may still fall far along a small residual. So a point that looks stationary is tested: the check

@@ -18,7 +18,7 @@ _STATIONARITY = COLUMNS.index("stationarity")
 
 
 def stationarity_measure(at: Trial, step: Step) -> float:
-    """The solver's own measure: the larger of the combined gradient's length and the error of its cuts, both relative."""
+    """The solver's own measure: the larger of the aggregate gradient's length and its linearization error, both relative."""
     return max(norm(step.gradient) / (1.0 + norm(at.gradient)), step.error / (1.0 + abs(at.f)))
 
 
@@ -54,7 +54,7 @@ class Termination:
         """Whether to run the independent check.
 
         One digit beyond the tolerance usually costs only an iteration or two; the tolerance itself suffices only if that digit
-        is not reached. Values that no longer change indicate the end only if the measure does not fall either.
+        is not reached. A stalled objective indicates convergence only if the measure has stalled too.
         """
         at, measure, tolerance = state.current, state.stationarity, self._tolerances.stationarity
         complementarity = float(np.abs(step.multipliers) @ np.abs(at.c)) / (1.0 + abs(at.f)) if len(at.c) else 0.0

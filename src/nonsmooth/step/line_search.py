@@ -60,7 +60,8 @@ def search(
 ) -> SearchResult:
     """Search along a direction with negative slope; `first` is the trial point at the initial step, if known.
 
-    A point is too far if the penalty is not below its start by sufficient_decrease · t · |slope| (or is not finite), and not
+    A point is too far if the penalty function does not decrease by at least
+    sufficient_decrease · t · |slope| (or is not finite), and not
     far enough if its slope is still below curvature · slope. The first kind bounds the interval from above, the second from
     below. Steps are at most `longest`.
     """

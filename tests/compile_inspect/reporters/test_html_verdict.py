@@ -93,7 +93,7 @@ def test_a_fix_of_lines_that_no_input_reaches_is_not_called_proven() -> None:
     (entry,) = [item for item in capture_of(unsure)["verdict"]["recommendations"] if item["title"].startswith("Leave it out")]
     assert entry["standing"] == "suggested" and "No input reaches line 6" in entry["why"]
     (entry,) = [item for item in capture_of(sample)["verdict"]["recommendations"] if item["title"].startswith("Leave it out")]
-    assert entry["standing"] == "proven" and "It saves 1.0 ms of a call." in entry["why"]
+    assert entry["standing"] == "proven" and "It saves 1.0 ms per call." in entry["why"]
 
 
 def test_a_variant_that_is_wrong_is_never_recommended() -> None:
