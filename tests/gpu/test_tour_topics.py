@@ -36,7 +36,7 @@ def test_modes_with_cuda_graphs_use_them(guide: Guide) -> None:
     runs = {run.mode: run for run in found.completed}
     assert found.device == "GPU"
     assert runs["reduce-overhead"].effect is Effect.CUDA_GRAPHS
-    assert runs["reduce-overhead"].cuda_graphs is CudaGraphOutcome.RECORDED and not runs["reduce-overhead"].skipped
+    assert runs["reduce-overhead"].cuda_graphs is CudaGraphOutcome.RECORDED and not runs["reduce-overhead"].skip_reason
     assert runs["reduce-overhead"].same_kernels  # its kernels are only described otherwise
     assert runs["default"].cuda_graphs is None and runs["default"].generated > 0
     assert all(run.difference < 1e-2 for run in found.completed)  # tuned products may use TF32
@@ -50,7 +50,7 @@ def mutating(x: torch.Tensor) -> torch.Tensor:
 def test_a_skipped_graph_is_no_graph(guide: Guide) -> None:
     found = run_mode_comparison(Target(mutating, (torch.ones(64, device="cuda"),)), guide=guide)
     overhead = next(run for run in found.completed if run.mode == "reduce-overhead")
-    assert overhead.effect is not Effect.CUDA_GRAPHS and "mutated" in overhead.skipped
+    assert overhead.effect is not Effect.CUDA_GRAPHS and "mutated" in overhead.skip_reason
     assert any("torch skipped them" in sentence for sentence in found.answer())
 
 
@@ -68,8 +68,8 @@ def test_what_cannot_be_recorded_is_told(guide: Guide) -> None:
 def test_a_recording_reads_memory_and_not_names(guide: Guide) -> None:
     hand = run_cuda_graphs(guide=guide).manual
     assert hand is not None
-    assert hand.rebound == hand.old != hand.right
-    assert hand.copied == pytest.approx(hand.right, rel=1e-5)
+    assert hand.rebound == hand.old != hand.expected
+    assert hand.copied == pytest.approx(hand.expected, rel=1e-5)
     assert hand.old_address != hand.new_address
     assert hand.replay.median < hand.eager.median
 
@@ -77,9 +77,9 @@ def test_a_recording_reads_memory_and_not_names(guide: Guide) -> None:
 def test_padding_saves_recordings(guide: Guide) -> None:
     longest, static, fixed = run_cuda_graphs(guide=guide).padding
     assert [run.compilations for run in (longest, static, fixed)] == [2, 4, 1]
-    assert fixed.recorded == 1
-    assert longest.recorded is not None and longest.recorded > 1
-    assert static.recorded is not None and static.recorded > 1
+    assert fixed.recordings == 1
+    assert longest.recordings is not None and longest.recordings > 1
+    assert static.recordings is not None and static.recordings > 1
     assert max(run.difference for run in (longest, static, fixed)) < 1e-5
 
 

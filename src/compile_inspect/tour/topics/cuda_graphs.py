@@ -46,7 +46,7 @@ class ManualRecording:
 
     @property
     def copy_is_correct(self) -> bool:
-        """Whether the replay agrees with eager after the new input was copied into index."""
+        """Whether the replay agrees with eager after the new input was copied into it."""
         return math.isclose(self.copied, self.expected, rel_tol=1e-5)
 
 
